@@ -58,7 +58,7 @@ PUBLIC_ROOMS = {
     "gather_scatter": "gather_scatter",
     "collective": "collective block_sums",
     "fft": "fft",
-    "solver": "collision simulation guard point_update krylov sem_flow",
+    "solver": "collision simulation solver guard point_update krylov sem_flow",
     "io": "gather nek_file vtkhdf vtkhdf_hexahedra output checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("", "_solver")} | {

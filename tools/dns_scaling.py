@@ -43,7 +43,7 @@ def planned(n: int, nodes: int, described: machine_file.MachineFile, budget: str
     words = [f"grid.cells=[{n},{n},{n}]", "dns.precision=f32", "dns.scheme=rk2", f'dns.device_memory="{budget}"']
     case = load(ROOT / "cases" / "dns_taylor_green.toml", [*words, "expected={}"])
     machine = discovery.describe(described.model_copy(update={"nodes": nodes}))
-    found: dict[str, Any] = part("dns").plan_dns(machine, case.options())
+    found: dict[str, Any] = part("dns").Dns.plan(machine, case.options())
     return found
 
 

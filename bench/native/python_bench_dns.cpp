@@ -9,7 +9,7 @@ namespace {
 
 /// Microseconds of one step by the host's clock; `steps` steps are queued at a time.
 double step_us(dns::Dns& self, int steps, int repeats) {
-  return host_us(repeats, [&] { self.step(steps); }) / steps;
+  return host_us(repeats, [&] { self.advance(steps); }) / steps;
 }
 
 }  // namespace

@@ -6,16 +6,17 @@ from typing import Any
 
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError, ErrorCode
+from slipstream.base.routes import DRIVEN_BY_HOST, LIBRARIES
 from slipstream.base.routes import NAMES as ROUTES
 
 Triple = tuple[int, int, int]
 
 #: Parts of the benchmark, in the order of measurement.
 PARTS = ("must", "ladder", "schemes", "scaling")
-#: Pearson et al. enable these one after the other, starting from either base; `direct` is an addition.
-BASES = ("staged", "gpu_mpi")
-RUNGS = ("colocated", "peer", "kernel", "direct")
-LIBRARIES = ("nccl", "nvshmem")
+#: Pearson et al. enable `PAPER` one after the other, starting from either base; the other routes are additions.
+BASES = tuple(name for name in reversed(ROUTES) if name in DRIVEN_BY_HOST)
+PAPER = ("colocated", "peer", "kernel")
+RUNGS = (*PAPER, *(name for name in ROUTES if name not in {*PAPER, *BASES, *LIBRARIES}))
 #: Names of Risso's thesis (4.2) and of this library. The first scheme existed before the thesis.
 SCHEMES: Mapping[str, str] = {
     "GPUPackInfo": "gpu_pack_info",

@@ -23,6 +23,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base.core import as_case_error
 from slipstream.base.errors import CaseError, ErrorCode
+from slipstream.base.routes import NAMES as ROUTES
 from slipstream.machine import predict
 
 from slipstream_bench import exchange_setups, exchange_tables, options, record
@@ -37,13 +38,8 @@ REPEATS = {"host": 5, "cuda": 30}
 #: How shared values travel: a list of routes, or None if the host packs.
 WAYS: dict[str, list[str] | None] = {
     "host_packed": None,
-    "staged": ["staged", "kernel"],
-    "gpu_mpi": ["gpu_mpi", "kernel"],
-    "nvshmem": ["nvshmem", "kernel"],
-    "nccl": ["nccl", "kernel"],
+    **{name: [name, "kernel"] for name in reversed(ROUTES) if name != "kernel"},
     "colocated": ["colocated", "peer", "kernel"],
-    "peer": ["peer", "kernel"],
-    "direct": ["direct", "kernel"],
 }
 #: Published speed-up of device buffers over host buffers by order: minimum and maximum over 4 to 128 A100s. Order 1 was
 #: slower on 8 to 32 and faster on 4; order 3 was slower on 64.

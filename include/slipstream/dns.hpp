@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <slipstream/fft.hpp>
-#include <slipstream/simulation.hpp>
+#include <slipstream/solver.hpp>
 
 namespace slipstream::dns {
 
@@ -168,12 +168,11 @@ struct Carried {
 ///
 /// A step of rk4 has 36 transforms, one of rk2 18, and 16 or 8 more for each scalar. The energy balance is d energy /
 /// dt = power - dissipation. The same decomposition gives the same bits. All calls are collective, except those that
-/// say otherwise.
-class Dns final : public Simulation {
+/// say otherwise. advance() does not compare the time step with the velocity: check_time_step() does.
+class Dns final : public Solver {
  public:
   /// Throws Error for a number of cells, type, viscosity or time step that is not allowed.
   Dns(const Communicator& comm, const Machine& machine, Options options);
-  ~Dns() override;
 
   /// u = (sin x cos y cos z, -cos x sin y cos z, 0), of energy 1/8 (Taylor & Green 1937).
   void taylor_green();
@@ -193,34 +192,29 @@ class Dns final : public Simulation {
   /// Throws Error where the Courant number of the current velocity is above largest_courant. Costs three transforms,
   /// unless velocity() or statistics() have made them.
   void check_time_step();
-  /// Inspects the velocity after every `every` steps from now on. It is the velocity of the step's last stage, which
-  /// costs no transform.
-  void guard(std::int64_t every);
+  /// Inspects the velocity of the step's last stage, which costs no transform. Places are those of the points, whatever
+  /// `options.spacing`.
+  void guard(GuardOptions options) override;
   /// Inspects the velocity now, and throws Diverged; does nothing without a guard.
-  void inspect();
-  /// Advances by `steps` time steps. Throws Timeout where a wait for another device timed out, and Diverged where a
-  /// guard finds values that are not finite. It does not compare the time step with the velocity: check_time_step()
-  /// does.
-  void step(std::int64_t steps);
+  void inspect() override;
 
   Statistics statistics();
   int shells() const;  ///< of Statistics::spectrum, with shell 0; not collective
   /// Costs the transforms of one right-hand side; with Dealiasing::phase_shift of two, whose aliases cancel.
   Transfer transfer();
   /// u on the devices, three components. Valid until the next step.
-  const Field& velocity();
-  /// Modes (z, x, y in the order of Fft::spectral) of the velocity, then of the scalars, time and steps. Setting modes
-  /// and time restarts from them; call carry() after that.
-  State& state() override;
+  Field& velocity();
+  /// `velocity`, or a field of the state. That has modes (z, x, y in the order of Fft::spectral) of the velocity, then
+  /// of the scalars. Setting modes, time and steps restarts from them; call carry() after that.
+  Field& field(const std::string& name) override;
   Carried carried() const;        ///< not collective
   void carry(const Carried& of);  ///< not collective, but with the same values on all ranks
-  const std::vector<Device>& devices() const override;
-  const Tasks& tasks() const override;
   void finish_step() override;
   std::vector<Watched> watched() override;
   Recording recording() const override;  ///< none where a forcing or a budget asks the host for sums
-  TimeLoop& time_loop();
-  const Communicator& communicator() const;
+  std::vector<ReportRow> report() override { return fft().report(); }
+  const Tuning& tuning() const override;
+  const Grid& grid() const override;  ///< of the velocity
   const Options& options() const;
   Fft& fft();
   /// Bytes copied from and to host memory since construction (Options::device_memory).
@@ -232,7 +226,7 @@ class Dns final : public Simulation {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Impl* impl_;
 };
 
 /// The partition of the cells. The machine may be described. Throws Error where options cannot make a run.

@@ -12,7 +12,7 @@
 #include <slipstream/cut.hpp>
 #include <slipstream/exchange.hpp>
 #include <slipstream/field.hpp>
-#include <slipstream/simulation.hpp>
+#include <slipstream/solver.hpp>
 #include <slipstream/stencil.hpp>
 #include <slipstream/tuner.hpp>
 
@@ -217,15 +217,12 @@ void check(const Options& options);
 /// deviations from the weights. Readers and writers of the field `populations` between steps see the array that pull
 /// streaming leaves. With moments the field is `moments`: excess of density, momentum x y z, tensor xx yy zz xy xz yz,
 /// all of post-collision populations. Units are the lattice's (cell = step = 1, density 1). Starts at rest.
-class Lbm final : public Simulation {
+class Lbm final : public Solver {
  public:
   /// Collective. The machine must be discovered, not described. `bodies`: as for set_bodies. Bodies given here save the
   /// memory of cells that are not stored, from the start.
   Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies = {});
-  ~Lbm() override;
 
-  State& state() override;
-  const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;
   const Tasks& tasks_at(int phase) const override;
   void begin_steps() override;
@@ -259,11 +256,9 @@ class Lbm final : public Simulation {
   /// step. So the change that update_macroscopic() returns counts from here. Sums are reproducible: they do not depend
   /// on the number of ranks or devices. Collective.
   Zigzag zigzag();
-  /// Runs steps and waits for them.
-  void advance(std::int64_t steps);
 
   /// A field of the state by name. `velocity` and `density` are first updated to the current step, which is collective.
-  Field& field(const std::string& name);
+  Field& field(const std::string& name) override;
   /// Updates the fields `velocity` (3 components) and `density` to the current step; allocates them at the first call.
   /// Returns the largest change of a velocity component since their last update, over all cells of all ranks. It is
   /// infinity at the first time, and NaN where the flow has NaN. Collective.
@@ -274,22 +269,20 @@ class Lbm final : public Simulation {
   /// Bytes of populations, flags and lists of cells on this rank.
   std::int64_t bytes_of_cells() const;
 
-  const Grid& grid() const;
+  const Grid& grid() const override;
   const Options& options() const;
-  const Communicator& communicator() const;
   Exchange& exchange();
-  /// Result of the tuner; its source is "rules" where nothing was tuned.
-  const Tuning& tuning() const;
+  std::vector<ReportRow> report() override { return exchange().report(); }
+  const Tuning& tuning() const override;
   /// Split of steps into interior and boundary region.
   const Split& split() const;
   const Teams& teams() const;
   /// Storage of blocks with solid cells; its source is "rules" where nothing was measured.
   const SolidBlocks& solid_blocks() const;
-  TimeLoop& time_loop();
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Impl* impl_;
 };
 
 }  // namespace slipstream::lbm

@@ -120,21 +120,13 @@ struct FlowSolution {
 /// mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw). Projection adds
 /// earlier_pressures, with SolverOptions::projection components, of which Past::earlier are solutions. Bits of the
 /// state depend only on the elements. All calls are collective, except those that say otherwise.
-class Flow final : public Simulation {
+class Flow final : public ElementSolver {
  public:
   /// Throws the errors of Space. Throws Error where a side has no condition somewhere, or where a symmetry side is not
-  /// a plane normal to an axis. Throws it with the fact "problem" = "balance" where inflow and outflow differ.
+  /// a plane normal to an axis. Throws it with the fact "problem" = "balance" where inflow and outflow differ. A
+  /// step throws krylov::NotSolved with that fact where they come to differ, and with "courant" above the limit of
+  /// Courant numbers.
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
-  ~Flow() override;
-
-  /// Throws krylov::NotSolved where a linear solve does not converge, and where given data throw. Its fact "problem" is
-  /// "balance" where inflow and outflow come to differ, and "courant" above the limit of Courant numbers. Throws
-  /// Diverged where a guard finds a value that is not finite.
-  void advance(std::int64_t steps);
-  void guard(std::int64_t every);
-  void inspect();
-  /// Warnings about input that may not be intended. Not collective.
-  const std::vector<std::string>& cautions() const;
 
   FlowStatistics statistics(const FlowSolution& exact = {});
   /// Forces on all sides that are not periodic, x- to z+.
@@ -142,12 +134,9 @@ class Flow final : public Simulation {
   /// Means over planes normal to an axis, low to high: of the running means if there are any, else of the current
   /// fields. In a curved box a plane is a set of points with one number along the axis.
   std::vector<PlaneMeans> planes(std::size_t axis);
-  /// The greatest |du/dt| of a component in the last step.
-  double largest_change();
-  /// Courant number of the last step or part of one.
-  double courant() const;
-  /// Values of a component of a field of the state at the probe's points, on every rank.
-  std::vector<double> at(Probe& probe, const std::string& field, int component);
+  std::vector<std::string> cautions() const override;
+  double largest_change() override;
+  double courant() const override;
   /// Counts of the linear solves of all steps so far; a restart begins at zero.
   const krylov::Effort& pressure_effort() const;
   const krylov::Effort& velocity_effort() const;
@@ -163,19 +152,12 @@ class Flow final : public Simulation {
   Past past() const;
   void set_past(const Past& past);
 
-  State& state() override;
-  const std::vector<Device>& devices() const override;
-  const Tasks& tasks() const override;
-  void finish_step() override;
   std::vector<Watched> watched() override;
-  TimeLoop& time_loop();
-  Space& space();
-  const Grid& grid() const;
   const FlowOptions& options() const;
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Impl* impl_;
 };
 
 /// The options of one velocity component as a diffusion equation: box, sides and steps.

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include <slipstream/sem.hpp>
-#include <slipstream/simulation.hpp>
-#include <slipstream/tuner.hpp>
+#include <slipstream/solver.hpp>
 
 namespace slipstream::sem {
 
@@ -97,6 +96,36 @@ struct Statistics {
   double largest_off = 0;  ///< greatest |u - e| at a point
 };
 
+struct ElementParts;
+
+/// Base of the solvers on spectral elements.
+class ElementSolver : public Solver {
+ public:
+  /// Throws krylov::NotSolved where a linear solve does not converge (unless the options allow that), and where given
+  /// data throw. Throws Diverged, with element and place, where a guard finds a value that is not finite.
+  void advance(std::int64_t steps) override;
+  void inspect() override;
+  void finish_step() override;
+  std::vector<ReportRow> report() override;  ///< of the last sums
+  const Tuning& tuning() const override;
+  const Grid& grid() const override;
+  Space& space();
+  /// Values of a component of a field of the state at the probe's points, on every rank.
+  std::vector<double> at(Probe& probe, const std::string& field, std::size_t component = 0);
+  /// Warnings about input that may not be intended. Not collective.
+  virtual std::vector<std::string> cautions() const = 0;
+  /// The largest |du/dt| of the last step over all components and unknowns.
+  virtual double largest_change() = 0;
+  /// Courant number of the last step or part of one; 0 without a velocity.
+  virtual double courant() const = 0;
+
+ protected:
+  explicit ElementSolver(std::unique_ptr<ElementParts> parts);
+
+ private:
+  ElementParts& elements_;
+};
+
 /// Poisson's, Helmholtz's and the diffusion equation on spectral elements.
 ///
 /// Diffusion uses backward differences (BDF) of order k with the step dt, b_0 = 1 / 3/2 / 11/6:
@@ -111,58 +140,39 @@ struct Statistics {
 ///
 /// Data times a power of two give the same bits, scaled, from 2^-700 to 2^700.
 ///
+/// The state has u; for diffusion of order 2 and 3 also u1 and u2, of one and two steps before. Other unknowns use
+/// their names instead of u. Its grid is plan_grid().
+///
 /// k = 1, 2 are stable for all steps. k = 3 is, too, because diffusion's eigenvalues are real (Hairer & Wanner 1996,
 /// V.1). Advection is explicit: Space::advect of v^{n+1} and of u extrapolated to the new time. It is of order k, and
 /// stable up to largest_courant(). Steps of different length have the coefficients of their own times. Bits depend only
 /// on the elements. All calls are collective, except those that say otherwise.
-class Sem final : public Simulation {
+class Sem final : public ElementSolver {
  public:
   /// Throws Error that names element and place where a diffusivity is not positive, or a reaction or a transfer is
   /// negative. Throws the errors of Space, and Error where a side has no condition somewhere. Poisson's equation
   /// without a Dirichlet side needs a right side that sums to zero. Data must not exceed 2^800, and some must be above
-  /// 2^-800.
+  /// 2^-800; a step whose data exceed it throws krylov::NotSolved.
   Sem(const Communicator& comm, const Machine& machine, Options options);
-  ~Sem() override;
-
-  /// Throws krylov::NotSolved where conjugate gradients break down, or do not converge (unless options.krylov allows
-  /// that). Also throws where given data throw or exceed 2^800. Throws Diverged where a guard finds a value that is not
-  /// finite.
-  void advance(std::int64_t steps);
-  /// Inspects u after every `every` steps from now on.
-  void guard(std::int64_t every);
-  /// Inspects the result of the last step, and throws Diverged; does nothing without a guard.
-  void inspect();
-  /// Warnings about input that may not be intended: sides whose given values differ at a shared edge. Not collective.
-  std::vector<std::string> cautions() const;
+  /// Sides whose given values differ at a shared edge.
+  std::vector<std::string> cautions() const override;
 
   /// `scalar`: the number of the unknown. `exact`: the solution at the current time; none: no distance.
   Statistics statistics(const Function& exact = {}, std::size_t scalar = 0);
-  /// The largest |du/dt| of the last step over all unknowns; for steady equations the largest true residual.
-  double largest_change();
-  /// Courant number of the last step or part of one; 0 without a velocity.
-  double courant() const;
-  /// Values of a field of the state at the probe's points, on every rank.
-  std::vector<double> at(Probe& probe, const std::string& field);
+  /// For steady equations the largest true residual.
+  double largest_change() override;
+  double courant() const override;
   /// Counts of the linear solves of an unknown in all steps so far; a restart begins at zero.
   const krylov::Effort& effort(std::size_t scalar = 0) const;
   /// Measures operator and preconditioner of the next step. Collective.
   krylov::Fit fit(std::size_t scalar = 0);
 
-  /// The fields: u; for diffusion of order 2 and 3 also u1 and u2, of one and two steps before. Other unknowns use
-  /// their names instead of u. On the grid of plan_grid().
-  State& state() override;
-  const std::vector<Device>& devices() const override;
-  const Tasks& tasks() const override;
-  void finish_step() override;
   std::vector<Watched> watched() override;
-  TimeLoop& time_loop();
-  Space& space();
-  const Grid& grid() const;
   const Options& options() const;
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Impl* impl_;
 };
 
 ElementBox box_of(const Options& options);

@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <slipstream/communicator.hpp>
 #include <slipstream/krylov.hpp>
-#include <slipstream/simulation.hpp>
-#include <slipstream/tuner.hpp>
+#include <slipstream/solver.hpp>
 
 namespace slipstream::stencil {
 
@@ -117,15 +115,13 @@ struct StepsTuning {
 /// where values are coded, because bits would depend on the measurement. Collective; rank 0 decides.
 StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options options, const TuneOptions& how = {});
 
-/// Finite differences on a box of cells. Bits do not depend on cuts, devices, routes, overlap or steps per exchange.
-class Stencil final : public Simulation {
+/// Finite differences on a box of cells. The state has u; for the wave equation also "before", u of the step before.
+/// Bits do not depend on cuts, devices, routes, overlap or steps per exchange.
+class Stencil final : public Solver {
  public:
   /// Collective. Starts at zero.
   Stencil(const Communicator& comm, const Machine& machine, Options options);
-  ~Stencil() override;
 
-  State& state() override;  ///< u; for the wave equation also "before", u of the step before
-  const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;
   const Tasks& tasks_at(int phase) const override;
   void begin_steps() override;
@@ -138,26 +134,24 @@ class Stencil final : public Simulation {
   void start_moving(const Values& u, const Values& rate);
   /// Runs steps and waits for them. Throws krylov::NotSolved where conjugate gradients do not converge, unless
   /// options.krylov allows that.
-  void advance(std::int64_t steps);
+  void advance(std::int64_t steps) override;
   /// The largest |u - u of the step before| / time step over all cells. Collective.
   double largest_change();
   /// u at receiver `receiver` after each step in (since, now]. Steps before the last start or restart are not included.
   /// All ranks get the values. Collective.
   std::vector<double> seismogram(std::size_t receiver, std::int64_t since = 0);
 
-  const Grid& grid() const;
+  const Grid& grid() const override;
   const Options& options() const;  ///< with the time step
-  const Communicator& communicator() const;
-  Field& field(const std::string& name);
   Exchange& exchange();
-  const Tuning& tuning() const;
+  std::vector<ReportRow> report() override { return exchange().report(); }
+  const Tuning& tuning() const override;
   /// Counts of the linear solves since the last start or restart.
   const krylov::Effort& effort() const;
-  TimeLoop& time_loop();
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Impl* impl_;
 };
 
 }  // namespace slipstream::stencil

@@ -41,6 +41,16 @@ Pair best_pair(RouteKind kind, Backend backend) {
   return pair;
 }
 
+/// Whether the route serves two devices of a node, in one process or in two, only with peer access.
+bool needs_peer_access(RouteKind kind, bool same_process) {
+  Pair pair;
+  pair.same_process = same_process;
+  pair.same_node = pair.host = true;
+  const bool without = route(kind).refusal(pair).empty();
+  pair.peer = true;
+  return !without && route(kind).refusal(pair).empty();
+}
+
 /// `missing`: why no devices of the backend can use the route here; empty where some may, for which the tables say what
 /// they must be like.
 nb::list routes(const std::string& backend) {
@@ -55,9 +65,14 @@ nb::list routes(const std::string& backend) {
     entry["name"] = to_string(kind);
     entry["needs_host"] = traits_of(kind).needs_host;
     entry["device_memory"] = traits_of(kind).device_memory;
+    entry["peer_within_process"] = needs_peer_access(kind, true);
+    entry["peer_between_processes"] = needs_peer_access(kind, false);
     entry["capability"] = facts(route(kind).capability());
     entry["execution"] = facts(route(kind).execution());
     entry["missing"] = route(kind).refusal(best_pair(kind, backend_from_string(backend)));
+    const std::optional<RouteLibrary> library = route(kind).library();
+    entry["library"] = library ? nb::cast(library->file) : nb::none();
+    entry["library_missing"] = library ? library->missing : "";
     all.append(entry);
   }
   return all;
@@ -118,7 +133,7 @@ NB_MODULE(_core, m) {
       nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::arg("index") = 0, nb::call_guard<Released>());
   bind_machine(m);
   bind_checkpoint(m);
-  bind_series(m);
+  bind_solver(m);
   bind_bodies(m);
   bind_placement(m);
   bind_exchange(m);

@@ -6,7 +6,7 @@ namespace slipstream::python {
 
 void bind_machine(nb::module_& module);
 void bind_checkpoint(nb::module_& module);  ///< Simulation, the base of all solvers' classes
-void bind_series(nb::module_& module);
+void bind_solver(nb::module_& module);
 void bind_bodies(nb::module_& module);
 void bind_placement(nb::module_& module);
 void bind_exchange(nb::module_& module);

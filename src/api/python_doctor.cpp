@@ -8,8 +8,6 @@
 
 #include "api/python_core.hpp"
 #include "machine/gpu_mpi.hpp"
-#include "route/nccl.hpp"
-#include "route/nvshmem.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -136,14 +134,6 @@ std::string gpu_mpi_problem(const Machine& machine) {
   return prove_gpu_mpi(world(), mine);
 }
 
-/// Why the optional libraries cannot be used, from their routes; empty if they can.
-nb::dict missing_libraries() {
-  nb::dict missing;
-  missing["nccl"] = nccl_missing();
-  missing["nvshmem"] = nvshmem_missing();
-  return missing;
-}
-
 }  // namespace
 
 void bind_doctor(nb::module_& m) {
@@ -152,7 +142,6 @@ void bind_doctor(nb::module_& m) {
   m.def("driver_versions", [](const std::string& name) { return driver_versions(backend_from_string(name)); });
   m.def("map_neighbour", &map_neighbour, nb::arg("backend"), nb::arg("indices"));
   m.def("gpu_mpi_problem", &gpu_mpi_problem, nb::arg("machine"), nb::call_guard<Released>());
-  m.def("missing_libraries", &missing_libraries);
 }
 
 }  // namespace slipstream::python

@@ -10,8 +10,8 @@
 
 namespace slipstream::python {
 
-template <class Value>
-Value one_of(const std::string& text, std::initializer_list<std::pair<const char*, Value>> choices, const char* what) {
+template <class Value, std::size_t N>
+Value one_of(const std::string& text, const std::pair<const char*, Value> (&choices)[N], const char* what) {
   std::string names;
   for (const auto& [name, value] : choices) {
     if (text == name) return value;

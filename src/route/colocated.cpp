@@ -12,6 +12,7 @@ class ColocatedRoute final : public CopyRoute {
   RouteTraits traits() const override { return {.streams = true}; }
   Facts capability() const override {
     return {{"between", "devices of different processes of one node with peer access"},
+            {"how", "pack, copy engine into a mapped slot, unpack"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all, in the kernel that packs"},

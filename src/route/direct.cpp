@@ -13,6 +13,7 @@ class DirectRoute final : public Route {
   RouteTraits traits() const override { return {.stores = true, .loops = true, .chunk = true, .in_place = true}; }
   Facts capability() const override {
     return {{"between", "devices of one node with peer access, in or across processes"},
+            {"how", "stores to ghosts or slots"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all, in the kernel that packs"},

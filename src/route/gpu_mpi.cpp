@@ -14,6 +14,7 @@ class GpuMpiRoute final : public Route {
   }
   Facts capability() const override {
     return {{"between", "any two devices, once messages proved that MPI takes their memory"},
+            {"how", "pack, MPI, unpack"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all, but with pack = memcpy3d raw alone"},

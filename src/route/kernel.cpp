@@ -27,6 +27,7 @@ class KernelRoute final : public Route {
   }
   Facts capability() const override {
     return {{"between", "blocks of one device in one process"},
+            {"how", "movers copy"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all: values are rounded as if they had travelled"},

@@ -70,6 +70,7 @@ class NcclRoute final : public Route {
   RouteTraits traits() const override { return {}; }
   Facts capability() const override {
     return {{"between", "any two GPUs"},
+            {"how", "pack, NCCL's send and receive, unpack"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all, in the kernel that packs"},
@@ -88,6 +89,7 @@ class NcclRoute final : public Route {
             {"after a time-out",
              "undefined ghost values; nothing of the library's works any more, and a graph of the caller's hangs"}};
   }
+  std::optional<RouteLibrary> library() const override { return RouteLibrary{"libnccl.so", nccl_missing()}; }
   std::string refusal(const Pair& pair) const override {
     if (pair.host) return "it joins GPUs, and these are devices of the host backend";
     if (!pair.unshared) return "two ranks share a device";

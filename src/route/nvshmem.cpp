@@ -170,6 +170,7 @@ class NvshmemRoute final : public Route {
   RouteTraits traits() const override { return {}; }
   Facts capability() const override {
     return {{"between", "GPUs of one process each"},
+            {"how", "pack, put with signal into the symmetric heap, unpack"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all, in the kernel that packs"},
@@ -190,6 +191,7 @@ class NvshmemRoute final : public Route {
             {"fields rebindable", "yes, by Exchange::bind"},
             {"after a time-out", "old ghost values, the exchange is unusable; where no memory is mapped the job ends"}};
   }
+  std::optional<RouteLibrary> library() const override { return RouteLibrary{"libnvshmem_host.so", nvshmem_missing()}; }
   std::string refusal(const Pair& pair) const override {
     if (pair.host) return "it joins GPUs, and these are devices of the host backend";
     if (!pair.exclusive) return "two ranks share a device";

@@ -11,6 +11,7 @@ class PeerRoute final : public CopyRoute {
   RouteTraits traits() const override { return {.within_process = true, .streams = true}; }
   Facts capability() const override {
     return {{"between", "devices of one process with peer access"},
+            {"how", "pack, copy engine into a slot, unpack"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all, in the kernel that packs"},

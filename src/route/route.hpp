@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,12 @@ class RouteGroup {
   virtual void close(Device here) = 0;
 };
 
+/// Library that a route loads where it is found.
+struct RouteLibrary {
+  std::string file;
+  std::string missing;  ///< reason why it cannot be used; empty if it can
+};
+
 /// One way to transport messages. Routes are stateless; their ends hold the state.
 class Route {
  public:
@@ -82,6 +89,7 @@ class Route {
   using Facts = std::vector<std::pair<std::string, std::string>>;
   virtual Facts capability() const = 0;
   virtual Facts execution() const = 0;
+  virtual std::optional<RouteLibrary> library() const { return {}; }
   /// Reason why the route cannot serve the pair; empty if it can.
   virtual std::string refusal(const Pair& pair) const = 0;
   /// Message::parts for a message with these legs. All other members of the message are set.

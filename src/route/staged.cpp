@@ -17,6 +17,7 @@ class StagedRoute final : public Route {
   }
   Facts capability() const override {
     return {{"between", "any two devices"},
+            {"how", "pack, copy to pinned memory, MPI (on one node: nothing), copy, unpack"},
             {"patterns", "any"},
             {"operations", "all"},
             {"codings", "all, but with pack = memcpy3d raw alone"},

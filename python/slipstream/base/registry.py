@@ -11,8 +11,8 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: Each implements `slipstream.case.solver.Solver`. A name with a dot serves cases whose table has the
-#: equation behind the dot.
+#: Each has a SOLVER, a `slipstream.case.solver.Solver`. A name with a dot is for cases whose table before it has the
+#: equation behind it.
 SOLVERS = {
     "lbm": "slipstream.lbm.solver",
     "stencil": "slipstream.stencil.solver",
@@ -30,16 +30,23 @@ VORTICES = {
 }
 #: Each has draw(subject, path).
 PICTURES = {"exchange": "slipstream.pictures.exchange"}
+#: Draws slices of any solver's fields.
+ARTIST = "slipstream.pictures.slices"
 #: The package of benchmarks, in the folder bench/ beside python/.
 BENCHMARKS = "slipstream_bench"
 
 
 def solver(table: str) -> Any:
-    return import_module(SOLVERS[table])
+    return import_module(SOLVERS[table]).SOLVER
 
 
 def vortex(table: str) -> Any:
     return import_module(VORTICES[table])
+
+
+def slice_artist() -> Any:
+    """The artist of solvers that have none of their own."""
+    return import_module(ARTIST).SliceArtist
 
 
 def picture(subject: str) -> Any:

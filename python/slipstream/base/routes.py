@@ -1,7 +1,11 @@
-"""Names of the engine's routes, for code that runs before the engine is loaded. A test compares them with those of
-core()."""
+"""The routes of the engine, for what must know them before it is loaded. Made by tools/from_compiled.py."""
 
 #: Names in the order of preference of the rules.
 NAMES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
-#: Routes that the host drives; a throttle slows their messages.
-DRIVEN_BY_HOST = frozenset({"gpu_mpi", "staged"})
+#: Those that the host drives: a throttle slows their messages.
+DRIVEN_BY_HOST = ("gpu_mpi", "staged")
+#: Those that need a library beside the engine.
+LIBRARIES = ("nccl", "nvshmem")
+#: Those that serve devices of a node only with peer access, in one process and in two.
+BY_PEER_ACCESS_WITHIN_PROCESS = ("direct", "peer")
+BY_PEER_ACCESS_BETWEEN_PROCESSES = ("direct", "colocated")

@@ -82,9 +82,9 @@ def _values(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return " ".join([_WORDS[annotation], *bounds])
     if origin is Literal:
         return ", ".join(map(str, parts))
-    if origin is tuple:
+    if origin is tuple and parts[-1] is not Ellipsis:
         return f"{len(parts)} x {_values(parts[0])}"
-    if origin is list:
+    if origin in (list, tuple):
         return f"list of {_values(parts[0])}"
     if origin is dict:
         return f"by name, {_values(parts[1])}"

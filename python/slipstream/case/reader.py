@@ -205,8 +205,8 @@ def parse(data: dict[str, Any], source: Source) -> Case:
         fault = Fault.of(error)
         raise CaseError(source.fault(("domain",), fault.reworded(f"domain: {fault}"))) from None
     try:
-        # Validated as JSON, because strict mode accepts an array for a tuple only there.
-        case = case_type.model_validate_json(json.dumps(data, default=str))
+        # Read as JSON, because only there do strict types take an array for a tuple.
+        case: Case = case_type.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
         raise CaseError.all_of(
             source.fault(tuple(e["loc"]), _explain(e, case_type)) for e in _by_key(error.errors(include_url=False))

@@ -1,13 +1,15 @@
 """Interfaces of solvers, runs and engines, and the solver of a case."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from rich.console import Console, RenderableType
 
 from slipstream.base import registry, toml_text
+from slipstream.base.core import as_case_error, part
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest_of
 from slipstream.case.case import Case
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 #: A table of a report: words, columns and rows.
 Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
+#: Numbers of a report with their words.
+Tiles = list[tuple[str, str]]
+CaseT = TypeVar("CaseT", bound=Case)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Engine(Protocol):
     @property
     def step(self) -> int:
         """Steps done."""
+        ...
+
+    @property
+    def time(self) -> float:
+        """Time, in the solver's own units."""
         ...
 
     def advance(self, steps: int) -> None:
@@ -142,103 +152,113 @@ class Run(Protocol):
         ...
 
 
-class Solver(Protocol):
-    """Interface of a solver for its cases. The registry names its module."""
+class Solver(ABC, Generic[CaseT]):
+    """A solver's answers about its cases. The registry names its module, whose SOLVER is one."""
 
-    case_type: type[Case]
-    unit_of_rate: str  #: unit of rates, for 1e6 cells a second
-    files: Sequence[str]  #: files that runs write in addition to those of all solvers
-    pictures: Mapping[str, str]  #: files of pictures, with their descriptions
-    collisions: Mapping[str, Mapping[str, str]]  #: collision models by name, each with its keys
+    compiled: tuple[str, str]  #: the compiled module, and its class
+    case_type: type[CaseT]
+    unit_of_rate: str  #: of a million cells a second, in the solver's own word
+    files: Sequence[str]  #: that runs leave beside those that all solvers' runs do
+    pictures: Mapping[str, str] = {}  #: files of pictures that runs leave, too, with what they show
+    #: That its cases may be run by, each with its keys as `lbm.collision`.
+    collisions: Mapping[str, Mapping[str, str]] = {}
 
-    def complete(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Completes the tables of a case file with keys that follow from bodies. Raises CaseError, or pydantic's
-        ValidationError for [domain]."""
-        ...
+    @abstractmethod
+    def problems(self, case: CaseT) -> list[tuple[toml_text.Path, str]]:
+        """Everything wrong with a case whose keys are right one by one: where, and what to do."""
 
-    def problems(self, case: Case) -> list[tuple[toml_text.Path, str]]:
-        """Faults of combined keys that are valid one by one: the place, and what to do."""
-        ...
+    @abstractmethod
+    def warnings(self, case: CaseT) -> list[str]:
+        """What may go wrong and does not have to, before the first step."""
 
-    def check_before_start(self, case: Case) -> None:
-        """Raises CaseError for faults that one process can find before ranks start, and `problems` does not report."""
-        ...
-
-    def check_at_length(self, case: Case) -> None:
-        """Raises CaseError for faults that take long to find. `check` and `plan` call it; a run finds them in its
-        set-up."""
-        ...
-
-    def warnings(self, case: Case) -> list[str]:
-        """Warnings about a case, before the first step."""
-        ...
-
-    def facts(self, case: Case) -> list[tuple[str, str]]:
+    @abstractmethod
+    def facts(self, case: CaseT) -> list[tuple[str, str]]:
         """The method and the problem, for the banner."""
-        ...
 
-    def inputs(self, case: Case) -> dict[str, str | int]:
+    @abstractmethod
+    def inputs(self, case: CaseT) -> dict[str, str | int]:
         """The method in a few words, for rows of benchmarks, "precision" among them."""
-        ...
 
-    def title(self, case: Case) -> str:
-        """Describes the computation and the method, for titles of pictures."""
-        ...
+    @abstractmethod
+    def title(self, case: CaseT) -> str:
+        """What is computed and how, behind the case's own words in the titles of pictures."""
 
-    def tiles(self, case: Case, figures: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """The most important numbers for a report: those of the case, and those of the run. Figures are empty if there
-        are none yet."""
-        ...
+    @abstractmethod
+    def tiles(self, case: CaseT, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+        """The few numbers that one looks for first in a report, what the case says and what the run found; figures are
+        empty where there are none yet."""
 
-    def answer(self, case: Case, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
-        """Tables and names of pictures that a report shows first, from files of a run."""
-        ...
+    @abstractmethod
+    def smaller(self, case: CaseT) -> Iterable[dict[str, str]]:
+        """Keys of the solver's table that would take less memory, what costs the least first."""
 
-    def compared(self, folder: Path) -> Sequence[Table]:
-        """Tables for a report, from files of a run: title, columns and rows. Raises CaseError if a file is damaged."""
-        ...
-
-    def conversions(self, case: Case) -> Sequence[RenderableType]:
-        """Tables of units, for the terminal."""
-        ...
-
-    def checksums(self, case: Case) -> dict[str, str]:
-        """SHA-256 of the files that the case names and the state depends on, by the key of each."""
-        ...
-
-    def plan(self, case: Case, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-        """Blocks, messages and memory. `thorough`: includes slow measurements that can only lower the memory.
-        Collective."""
-        ...
-
-    def largest_grid(self, machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-        """The largest grid that fits into memory, with the proportions of the case."""
-        ...
-
-    def smaller(self, case: Case) -> Iterable[dict[str, str]]:
-        """Changes of the solver's table that save memory, the cheapest first."""
-        ...
-
+    @abstractmethod
     def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
         """Allocates and fills the state."""
-        ...
 
-    def quantities(self, case: Case) -> Mapping[str, Any]:
-        """Quantities that `plot` draws, by name (slipstream.pictures.quantity.Quantity); the common ones come first."""
-        ...
+    @abstractmethod
+    def quantities(self, case: CaseT) -> Mapping[str, Any]:
+        """The drawings of `plot` by name, each a slipstream.pictures.quantity.Quantity; the usual ones come first."""
+
+    def complete(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The tables of a case file with those keys that follow from bodies. Raises CaseError, or pydantic's
+        ValidationError of [domain]."""
+        return data
+
+    def check_before_start(self, case: CaseT) -> None:
+        """Raises CaseError for what one process can refuse before there are many, and `problems` does not."""
+
+    def check_at_length(self, case: CaseT) -> None:
+        """Raises CaseError for what takes long to find, and a run finds by itself in its set-up: `check` and `plan`
+        ask."""
+
+    def answer(self, case: CaseT, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
+        """Tables and names of pictures that a report shows first, from files that a run has left."""
+        return (), ()
+
+    def compared(self, folder: Path) -> Sequence[Table]:
+        """Tables for a report, from files that a run has left: words, columns and rows. Raises CaseError where a file
+        is damaged."""
+        return ()
+
+    def conversions(self, case: CaseT) -> Sequence[RenderableType]:
+        """Tables of units, for the terminal."""
+        return ()
+
+    def checksums(self, case: CaseT) -> dict[str, str]:
+        """SHA-256 of the files that the case names and the state depends on, by the key of each."""
+        return {}
+
+    @property
+    def engine(self) -> Any:
+        """The compiled class: an `Engine` with static plan() and largest_grid()."""
+        module, name = self.compiled
+        return getattr(part(module), name)
+
+    def plan(self, case: CaseT, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
+        """Blocks, messages and memory. `thorough`: with what takes time to find out, if that can only lower the
+        memory. Collective."""
+        with as_case_error():
+            found: Plan = self.engine.plan(machine, options)
+        return found
+
+    def largest_grid(self, machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
+        """That fits, in the shape of the case."""
+        found: Sequence[int] = self.engine.largest_grid(machine, options)
+        return found
 
     def curves(self, shown: Any, folder: Path) -> list[Path]:
-        """Draws the curves of a run into a folder, for `plot`, and returns the files. `shown`: the run's
-        slipstream.results.results.Results."""
-        ...
+        """Draws into a folder what a run has left beside its fields, for `plot`, and says what it wrote; shown: the
+        run's slipstream.results.results.Results."""
+        return []
 
-    def artist(self, case: Case) -> Any:
+    def artist(self, case: CaseT) -> Any:
         """The class that draws for `render`: a slipstream.pictures.scene.Artist."""
-        ...
+        return registry.slice_artist()
 
 
-def solver_of(case: Case | Mapping[str, Any]) -> Solver:
-    """The solver of a case's type or of its tables. Raises CaseError if tables of two solvers are given."""
+def solver_of(case: Case | Mapping[str, Any]) -> Solver[Any]:
+    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
     if isinstance(case, Case):
         return _named(case.registered or case.solver)
     given = [name for name in registry.SOLVERS if name in case]
@@ -260,11 +280,11 @@ def misspelt(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield table, near
 
 
-def _named(name: str) -> Solver:
-    found: Solver = registry.solver(name)
+def _named(name: str) -> Solver[Any]:
+    found: Solver[Any] = registry.solver(name)
     return found
 
 
-def all_solvers() -> dict[str, Solver]:
-    """All solvers by the names of their tables."""
+def all_solvers() -> dict[str, Solver[Any]]:
+    """By the names of their tables."""
     return {name: _named(name) for name in registry.SOLVERS}

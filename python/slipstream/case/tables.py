@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from slipstream.base.keys import SIZE_PATTERN, Count, Finite, Positive, Table, WaitLimit
+from slipstream.base.routes import DRIVEN_BY_HOST
 from slipstream.base.routes import NAMES as ROUTES
 
 Extent = tuple[Count, Count, Count]
@@ -122,8 +123,8 @@ class ExchangeTable(Table):
     )
     throttle: ThrottleText | None = Field(
         None,
-        description='A slow network on one host, as "12.5 GB/s, 2 us"; then messages between devices travel by staged '
-        "or gpu_mpi.",
+        description='A slow network on one host, as "12.5 GB/s, 2 us"; then messages between devices travel by '
+        f"{' or '.join(DRIVEN_BY_HOST)}.",
     )
     poison: bool = Field(
         False,
@@ -132,8 +133,8 @@ class ExchangeTable(Table):
     )
     pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"] | None = Field(
         None,
-        description="How staged and gpu_mpi pack: one kernel, one a message, copies, or (staged) straight into host "
-        "memory. Left out, as the keys down to chunk: fused, or what was measured.",
+        description=f"How {' and '.join(DRIVEN_BY_HOST)} pack: one kernel, one a message, copies, or (staged) straight "
+        "into host memory. Left out, as the keys down to chunk: fused, or what was measured.",
     )
     streams: Literal["one", "per_direction"] | None = Field(
         None, description="Whether what belongs to one message alone shares a stream with others."
@@ -144,7 +145,8 @@ class ExchangeTable(Table):
     )
     mpi: Literal["sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"] | None = Field(
         None,
-        description="How staged and gpu_mpi go from rank to rank: by sends and receives, or in one call for all.",
+        description=f"How {' and '.join(DRIVEN_BY_HOST)} go from rank to rank: by sends and receives, or in one call "
+        "for all.",
     )
     teams: Annotated[int, Field(ge=0)] | None = Field(None, description="Thread blocks of a launch, at most; 0: many.")
     chunk: Annotated[int, Field(ge=0)] | None = Field(

@@ -7,7 +7,8 @@ from pydantic import PrivateAttr
 
 from slipstream.base.keys import bytes_of
 from slipstream.case.case import Case
-from slipstream.dns.tables import BeginTable, DnsOutputTable, DnsRunTable, DnsTable
+from slipstream.dns.own_table import DnsTable
+from slipstream.dns.tables import BeginTable, DnsOutputTable, DnsRunTable
 
 #: Keys that a restart may change.
 FREE = (

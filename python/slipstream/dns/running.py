@@ -14,11 +14,10 @@ from slipstream.case.solver import Fields, Monitor
 from slipstream.dns import lines, means, spectrum, velocity_file, vortex
 from slipstream.dns.case import DnsCase
 from slipstream.exchange.report import tuning_lines
-from slipstream.flow import energy, expected
+from slipstream.flow import energy
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome, TooFast
-from slipstream.run.plain import History, PlainRun, write_findings
-from slipstream.run.report import expected as expected_table
+from slipstream.run.plain import History, PlainRun, conclude
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 
@@ -212,17 +211,14 @@ class DnsRun(PlainRun):
             findings |= self._scalars()
         with troubles.with_picture("summary of statistics.csv", step):
             findings |= self._decay(figures, console, troubles, step)
-        figures["expected"] = expected.against(case, findings)
-        for name in ("energy", "dissipation", "taylor_reynolds", "kmax_eta"):
-            console.print(f"{name}: {findings[name]:.6g}")
-        write_findings(case, figures, troubles)
         if case.output.pictures:
             with troubles.with_picture("spectrum.png", step):
                 from slipstream.pictures import spectra
 
                 spectra.spectrum(folder / "spectrum.png", case, shells, found, (since, mean))
-        if figures["expected"]:
-            console.print(expected_table(figures["expected"]))
+        shown = ("energy", "dissipation", "taylor_reynolds", "kmax_eta")
+        said = [f"{name}: {findings[name]:.6g}" for name in shown]
+        conclude(case, figures, findings, console, troubles, said)
 
     def _scalars(self) -> dict[str, float]:
         """Means over the window, and the balance of production and dissipation of each variance."""

@@ -6,7 +6,7 @@ from typing import Any, Literal, Required, TypedDict
 import numpy as np
 
 from slipstream.base.errors import CaseError
-from slipstream.lbm.case import LbmCase
+from slipstream.run.simulation import MachineOptions
 
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 #: Three numbers, along x, y and z.
@@ -95,9 +95,9 @@ class Checkpoint(TypedDict, total=False):
     wall_clock_limit: float
 
 
-class Options(TypedDict, total=False):
-    """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md describe them. The first table counts
-    if two have a key of one name: chunk is that of [lbm]."""
+class Options(MachineOptions, total=False):
+    """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md say what they do. The first of two keys
+    of one name is meant: chunk is that of [lbm]."""
 
     lattice: Literal["D2Q9", "D3Q19", "D3Q27"]
     representation: Literal["populations", "moments"]
@@ -112,15 +112,9 @@ class Options(TypedDict, total=False):
     tile: Literal["auto", "64x4", "32x8", "64x8", "32x16"]
     chunk: int | Literal["auto"]
 
-    backend: Literal["auto", "host", "cuda"]
-    devices_per_rank: int
-    ranks_per_node: int
     cyclic: bool
     bind: bool
-    threads: int
 
-    routes: Sequence[str]
-    tune: Literal["rules", "measure"]
     retune: bool
     coding: str
     measure_errors: bool
@@ -141,24 +135,11 @@ class Options(TypedDict, total=False):
     block: Sequence[int]
     node_grid: Sequence[int]
     device_grid: Sequence[int]
-    wait_limit: float
 
 
 Walls = Mapping[Side, Vector]
 Boundaries = Mapping[Side, Boundary]
 Bodies = Mapping[str, Body]
-
-#: Tables of a case file whose keys are keywords here.
-_TABLES = ("lbm", "machine", "exchange")
-
-
-def plain(value: Any) -> Any:
-    """Converts tuples, NumPy numbers and mappings to the types of a case file."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def velocity_of(side: str, given: Any) -> list[float]:
@@ -171,12 +152,3 @@ def velocity_of(side: str, given: Any) -> list[float]:
             key=f"walls.{side}",
             given=repr(given),
         ) from None
-
-
-def _keys_of(table: str) -> list[str]:
-    return list(type(LbmCase.model_fields[table].default).model_fields)
-
-
-def table_of(key: str) -> str:
-    """The table of a key of Options."""
-    return next(table for table in _TABLES if key in _keys_of(table))

@@ -1,7 +1,7 @@
 """Runs lattice Boltzmann on a case: `slipstream.case.solver.Run`."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from slipstream.lbm.case import LbmCase
 from slipstream.lbm.fields import Fields
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
+from slipstream.run.plain import PlainRun
 from slipstream.run.troubles import Troubles
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
     lbm: Lbm = part("lbm").Lbm(setup.machine, setup.options, trace, made, bodies.kinds_of_links(case))
     fill(lbm, case)
     if case.guard.every:
-        lbm.guard(case.guard.every, case.guard.density, case.spacing)
+        lbm.guard(case.guard.every, case.spacing, {"density": case.guard.density})
     return lbm
 
 
@@ -48,8 +49,8 @@ def fill(lbm: "Lbm", case: LbmCase) -> None:
             lbm.start_from(initial.starter(case))
 
 
-class LbmRun:
-    """A running flow. Collective."""
+class LbmRun(PlainRun):
+    """A flow under way. Collective."""
 
     def __init__(self, engine: "Lbm", case: LbmCase) -> None:
         self.engine, self._case = engine, case
@@ -114,12 +115,6 @@ class LbmRun:
         # Velocity, density and pressure; flags are written once.
         number, parts = (8 if self._case.lbm.precision == "f64" else 4), (2 if self._case.lbm.lattice == "D2Q9" else 3)
         return self._case.cell_count * (number * (parts + 2) * frames + 1)
-
-    def carried(self) -> dict[str, Any]:
-        return {}
-
-    def carry(self, carried: Mapping[str, Any]) -> None:
-        pass
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         found, case = [], self._case

@@ -6,7 +6,7 @@ Collective: on several ranks, every rank makes the same calls.
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 from rich.console import Console
@@ -14,11 +14,8 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
-from slipstream.base.terminal import count, show_extent
-from slipstream.case import reader
 from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
-from slipstream.case.solver import solver_of
 from slipstream.exchange.options import check
 from slipstream.exchange.records import Block
 from slipstream.flow import energy, loads, profiles, zigzag
@@ -40,21 +37,19 @@ from slipstream.lbm.options import (
     Units,
     Vector,
     Walls,
-    plain,
-    table_of,
     velocity_of,
 )
-from slipstream.machine import discovery
-from slipstream.run import checkpoint, engine
+from slipstream.run import checkpoint
 from slipstream.run.live import LiveLine
 from slipstream.run.march import Outcome, march
+from slipstream.run.simulation import NEVER, CaseSimulation, plain
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine
     from slipstream._lbm import Lbm
 
-#: A last step beyond any run; `run` gets the actual end.
-_NEVER = 2**62
+    _Base = CaseSimulation[LbmCase, Lbm]
+else:
+    _Base = CaseSimulation
 
 
 class Energy(NamedTuple):
@@ -65,7 +60,7 @@ class Energy(NamedTuple):
     dissipation: float
 
 
-class Simulation:
+class Simulation(_Base):
     """A flow in a box of cells; where nothing else drives it, a cavity whose lid y+ moves along +x.
 
     Lengths are in cells, speeds in cells per step. The force acts on all of the fluid, in density 1 x cells per step
@@ -96,6 +91,8 @@ class Simulation:
     run` it warns of flows that may become unstable, and of bodies thinner than a cell, through which fluid passes.
     """
 
+    _case_type: ClassVar[type[Case]] = LbmCase
+
     def __init__(
         self,
         cells: Sequence[int] | None = None,
@@ -121,10 +118,8 @@ class Simulation:
         extents = plain(cells)
         if isinstance(extents, list) and len(extents) == 2:
             extents = [*extents, 1]
-        tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
-        tables["lbm"]["lattice"] = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
-        for key, value in options.items():
-            tables[table_of(key)][key] = value
+        lattice = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
+        tables = self.tables_of({"lattice": lattice, **options})
         own = (walls, boundaries, bodies, initial, domain, periodic, force, pressure_drop)
         if all(given is None for given in own):
             in_si = isinstance(units, Mapping) and bool(units.get("speeds"))
@@ -138,7 +133,7 @@ class Simulation:
         data = {
             "grid": {key: value for key, value in (("periodic", periodic), ("cells", extents)) if value is not None},
             "physics": {key: value for key, value in physics.items() if value is not None},
-            "run": {"steps": _NEVER},
+            "run": {"steps": NEVER},
             **{name: keys for name, keys in given.items() if keys is not None and keys != {}},
             **tables,
         }
@@ -146,48 +141,13 @@ class Simulation:
         assert isinstance(case, LbmCase)
         self._begin(case)
 
-    @classmethod
-    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
-        """The flow of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
-        ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and belong
-        to a file. Its [output] is left to you: nothing is written but what you ask for.
-
-        Raises CaseError that names every fault of the file and its place, or for a case of another solver.
-        """
-        given = isinstance(case, Case)
-        if given and (overrides or variant is not None):
-            raise ArgumentError(
-                "overrides and variant belong to a case file, not to a case that was loaded",
-                ErrorCode.WRONG_STATE,
-                argument="overrides, variant",
-            )
-        loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
-        if not isinstance(loaded, LbmCase):
-            which = "this case" if given else str(case)
-            raise CaseError(
-                f"{which} is of [{loaded.solver}]; a Simulation of slipstream.lbm takes one of [lbm]",
-                ErrorCode.MISMATCH,
-                given=loaded.solver,
-            )
-        self = cls.__new__(cls)
-        self._begin(loaded)
-        return self
-
     def _begin(self, case: LbmCase) -> None:
-        #: The same flow as a case.
-        self.case: LbmCase = case
-        self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
+        self._prepare(case, running.compiled)
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
-        self._lbm: Lbm = running.compiled(self._setup)
-        _warn([*cautions.of_flow(case), *solids.thin_places(self._lbm, case)], above=2)
+        _warn([*cautions.of_flow(case), *solids.thin_places(self._engine, case)], above=2)
         self._files: dict[Path, Fields] = {}
         self._mass: float | None = None  # mass before the first step of all
         self._restored_in: Path | None = None  # folder of the checkpoint
-
-    def __repr__(self) -> str:
-        case, backend = self.case, self.machine.devices()[0]["backend"]
-        what = f"{show_extent(case.grid.cells)} cells, {solver_of(case).title(case)} on {backend} devices"
-        return f"<slipstream.lbm.Simulation: {what}; {count(self.step, 'step')}>"
 
     def run(
         self,
@@ -209,9 +169,9 @@ class Simulation:
         `steady` may never be met, and if the mass has drifted.
         """
         case = self.case
-        last = _NEVER
+        last = NEVER
         if until is None and steps is None and steady is None:
-            if case.run.steps == _NEVER:
+            if case.run.steps == NEVER:
                 raise ArgumentError(
                     "run(until=...), run(steps=...) or run(steady=...): say when to stop",
                     ErrorCode.NOT_FOUND,
@@ -225,13 +185,13 @@ class Simulation:
         case = case.model_copy(update={"run": case.run.model_copy(update={"residual": steady})})
         _warn(cautions.of_end(case))
         if self._mass is None:
-            self._mass = self._lbm.mass()
+            self._mass = self._engine.mass()
         console = Console(quiet=True) if quiet else terminal.console(core().rank())
         keeper = self._keeper(console)
         try:
             with LiveLine(console) as line:
                 outcome = march(
-                    running.LbmRun(self._lbm, case),
+                    running.LbmRun(self._engine, case),
                     case,
                     last,
                     self._setup.plan["bytes_per_cell"],
@@ -243,7 +203,7 @@ class Simulation:
         finally:
             if keeper:
                 keeper.release()
-        drifted = cautions.drift(case, self._lbm.mass() / self._mass - 1.0)
+        drifted = cautions.drift(case, self._engine.mass() / self._mass - 1.0)
         _warn([drifted] if drifted else [])
         return outcome
 
@@ -255,7 +215,7 @@ class Simulation:
         assert self._mass is not None
         keeper, folder = checkpoint.Keeper(self.case, self._flow, console), self.case.checkpoint_folder
         try:
-            keeper.watch(self._lbm, self._mass, None)
+            keeper.watch(self._engine, self._mass, None)
             step = None if self._goes_on_in(folder) else self.step
             checkpoint.check_folder(folder, "checkpoint.folder", self._flow, step=step)
         except BaseException:
@@ -274,7 +234,7 @@ class Simulation:
         """
         into = None if folder is None else Path(folder)
         goes_on = self._goes_on_in(into or self.case.checkpoint_folder)
-        return checkpoint.save(self._lbm, self.case, self._flow, into, goes_on)
+        return checkpoint.save(self._engine, self.case, self._flow, into, goes_on)
 
     def _goes_on_in(self, folder: Path) -> bool:
         """Whether it was restored from a checkpoint in this folder."""
@@ -285,7 +245,7 @@ class Simulation:
         is of another flow, or damaged. With checkpoint={"convert": True} it may be of the other representation; a
         warning tells what is lost."""
         found = checkpoint.find(self.case, self._flow, str(path))
-        found.fill(self._lbm)
+        found.fill(self._engine)
         self._mass, self._restored_in = found.mass, Path(found.path).parent.absolute()
         if found.lost:
             _warn([f"converted from the checkpoint {found.path}; lost: {found.lost}"])
@@ -300,23 +260,13 @@ class Simulation:
         """
         path = Path(path).absolute()
         if path not in self._files:
-            self._files[path] = Fields(self._lbm, self.case, path)
+            self._files[path] = Fields(self._engine, self.case, path)
         self._files[path].write()
 
     @property
     def _time(self) -> float:
         """Length of a step, in the unit of times."""
         return self.case.time_step
-
-    @property
-    def machine(self) -> "Machine":
-        """The machine on which the run is distributed."""
-        return self._setup.machine
-
-    @property
-    def step(self) -> int:
-        """Steps done."""
-        return self._lbm.step
 
     @property
     def time(self) -> float:
@@ -334,16 +284,16 @@ class Simulation:
         return self._gathered("density")
 
     def _gathered(self, field: str) -> np.ndarray | None:
-        found = self._lbm.gather(field, (0, 0, 0), self.case.grid.cells)
+        found = self._engine.gather(field, (0, 0, 0), self.case.grid.cells)
         if found is None:
             return None
         values, converter = np.asarray(found), self.case.converter
         return values * getattr(converter, field) if converter else values
 
     def arrays(self, field: str = "velocity") -> list[tuple[Block, Any]]:
-        """This rank's blocks with their arrays [z][y][x][component], in cells and steps for any system of units. They
-        are NumPy on the host and DLPack on the GPU, without a copy to the host."""
-        return [(Block.of(block), array) for block, array in self._lbm.arrays(field)]
+        """This rank's blocks with their arrays [z][y][x][component]: NumPy on the host, DLPack on the GPU, without a
+        copy to the host, and so in cells and steps in every system of units."""
+        return [(Block.of(block), array) for block, array in self._engine.arrays(field)]
 
     def set_solid(self, mask: np.ndarray) -> None:
         """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`. The mask covers
@@ -373,14 +323,14 @@ class Simulation:
             return int(np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))]))
 
         solids.check_room(self.case, solid_cells, "solid cells")
-        self._lbm.set_solid(mask)
-        self._files.clear()  # a flow that starts anew also gets new files
+        self._engine.set_solid(mask)
+        self._files.clear()  # those of a flow that begins anew begin anew, too
         self._mass = None
-        running.fill(self._lbm, self.case)
+        running.fill(self._engine, self.case)
 
     def profiles(self) -> tuple[Profile, Profile] | None:
         """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0; nan where it is solid."""
-        return profiles.profiles(self._lbm, self.case)
+        return profiles.profiles(self._engine, self.case)
 
     def compare(self) -> Comparison | None:
         """The profiles against the best published cavity of this Reynolds number, on rank 0."""
@@ -388,19 +338,18 @@ class Simulation:
         return None if lines is None else profiles.compare(lines, profiles.reference_for(self.case))
 
     def spanwise(self) -> float | None:
-        """Largest |w| of the mean of the two middle planes z, for the fluid only, on rank 0. It is in units of the lid
-        speed, 0 by symmetry, and nan without fluid."""
-        return profiles.spanwise(self._lbm, self.case)
+        """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the lid speed, on rank 0:
+        0 by symmetry; nan where there is no fluid."""
+        return profiles.spanwise(self._engine, self.case)
 
     def zigzag(self) -> Zigzag:
-        """The largest checkerboard oscillation of the velocity, as a share of the mean speed; above 0.03 it counts as
-        stripes. Collective."""
-        return zigzag.measure(self._lbm)
+        """The velocity that goes up and down most from cell to cell, as a share of the mean speed: stripes, where it is
+        above 0.03. Collective."""
+        return zigzag.measure(self._engine)
 
     def energy(self) -> Energy:
-        """Energy and dissipation at this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3.
-        Collective."""
-        return Energy(*energy.measure(self._lbm, self.case))
+        """Of this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
+        return Energy(*energy.measure(self._engine, self.case))
 
     def loads(self, about: Sequence[float] | None = None) -> dict[str, Load]:
         """Forces and moments of the fluid on walls and bodies. Names are x-, ..., those of `bodies`, and "solid" for
@@ -411,18 +360,13 @@ class Simulation:
         body's own `about`, or that corner. A body with an `area` has a `coefficient`, force / (lid_speed^2 area / 2).
         With a point it also has a `moment_coefficient`, moment / (lid_speed^2 area length / 2). Collective.
         """
-        return loads.measure(self._lbm, self.case, about)
+        return loads.measure(self._engine, self.case, about)
 
     @property
     def mass(self) -> float:
         """Sum of the density over all fluid cells; in SI kg."""
         converter = self.case.converter
-        return self._lbm.mass() * (converter.density * converter.length**3 if converter else 1.0)
-
-    @property
-    def solver(self) -> "Lbm":
-        """The compiled solver itself."""
-        return self._lbm
+        return self._engine.mass() * (converter.density * converter.length**3 if converter else 1.0)
 
 
 def _warn(texts: Sequence[str], above: int = 1) -> None:

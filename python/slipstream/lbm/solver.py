@@ -1,4 +1,4 @@
-"""Lattice Boltzmann for the registry: implements `slipstream.case.solver.Solver`."""
+"""Lattice Boltzmann as the registry has it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -7,164 +7,168 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from rich.console import RenderableType
 
+from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, on_all_ranks, part
 from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.case.solver import Run, Table
+from slipstream.case.solver import Run, Solver, Table, Tiles
 from slipstream.flow import energy, load_series, profiles
 from slipstream.geometry import bodies, domain
+from slipstream.lbm import cautions, checks, report
 from slipstream.lbm.case import LbmCase
-from slipstream.lbm.cautions import warnings
-from slipstream.lbm.checks import problems
-from slipstream.lbm.report import compared, conversion, facts
 from slipstream.lbm.tables import BY_MOMENTS, LbmTable
 from slipstream.machine.told import Plan
 
 if TYPE_CHECKING:
     from slipstream._core import Machine, Trace
 
-__all__ = ["compared", "facts", "problems", "warnings"]
-
-case_type = LbmCase
-unit_of_rate = "MLUPS"
-files = ("profiles.csv", "comparison.json", "loads.csv", energy.FILE)
-pictures = {
-    load_series.PICTURE: "Loads on bodies, and the spectrum of what swings",
-    "profiles.png": "Velocity along the centrelines",
-    "streamlines.png": "Streamlines in the mid-plane",
-    energy.PICTURE: "Energy and its decay",
-}
-collisions = {
-    name: {"lbm.representation": "moments" if name in BY_MOMENTS else "populations", "lbm.collision": name}
-    for name in get_args(LbmTable.model_fields["collision"].annotation)
-}
-Tiles = list[tuple[str, str]]
 
 #: Number formats that take less memory than the key, the most accurate first.
 _SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
 
 
-def complete(data: dict[str, Any]) -> dict[str, Any]:
-    """Replaces [domain] by grid.cells and exchange.block."""
-    return domain.fitted(data) if "domain" in data else data
+class LbmSolver(Solver[LbmCase]):
+    """Lattice Boltzmann."""
 
+    compiled = ("lbm", "Lbm")
+    case_type = LbmCase
+    unit_of_rate = "MLUPS"
+    files = ("profiles.csv", "comparison.json", "loads.csv", energy.FILE)
+    pictures = {
+        load_series.PICTURE: "Loads on bodies, and the spectrum of what swings",
+        "profiles.png": "Velocity along the centrelines",
+        "streamlines.png": "Streamlines in the mid-plane",
+        energy.PICTURE: "Energy and its decay",
+    }
+    collisions = {
+        name: {"lbm.representation": "moments" if name in BY_MOMENTS else "populations", "lbm.collision": name}
+        for name in get_args(LbmTable.model_fields["collision"].annotation)
+    }
 
-def check_before_start(case: LbmCase) -> None:
-    """Checks that the reference flow is known."""
-    profiles.reference_for(case)
+    def complete(self, data: dict[str, Any]) -> dict[str, Any]:
+        """With grid.cells and exchange.block in place of [domain]."""
+        return domain.fitted(data) if "domain" in data else data
 
+    def check_before_start(self, case: LbmCase) -> None:
+        """The flow to compare with must be known."""
+        profiles.reference_for(case)
 
-def check_at_length(case: LbmCase) -> None:
-    """Checks that meshes enclose bodies, and that bodies lie in the box."""
-    if case.bodies:
-        bodies.make(case)
+    def check_at_length(self, case: LbmCase) -> None:
+        """Meshes must enclose a body, and bodies must lie in the box."""
+        if case.bodies:
+            bodies.make(case)
 
+    def inputs(self, case: LbmCase) -> dict[str, str | int]:
+        lbm = case.lbm
+        return {"lattice": lbm.lattice, "collision": lbm.collision, "precision": lbm.precision}
 
-def inputs(case: LbmCase) -> dict[str, str | int]:
-    lbm = case.lbm
-    return {"lattice": lbm.lattice, "collision": lbm.collision, "precision": lbm.precision}
+    def title(self, case: LbmCase) -> str:
+        lbm = case.lbm
+        return f"Re {case.scales.reynolds:.4g}, {lbm.lattice} {lbm.collision} {lbm.precision}"
 
-
-def title(case: LbmCase) -> str:
-    lbm = case.lbm
-    return f"Re {case.scales.reynolds:.4g}, {lbm.lattice} {lbm.collision} {lbm.precision}"
-
-
-def tiles(case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-    found = [("mass drift", f"{figures['mass_drift']:+.1e}")] if figures else []
-    of_loads = figures.get("findings", {})
-    for name in case.bodies if len(case.bodies) < 3 else ():
-        mean, strouhal = of_loads.get(f"{name}.{load_series.stream_axis(case)}.mean"), of_loads.get(f"{name}.strouhal")
-        found += [(f"drag coefficient of {name}, mean", f"{mean:.4g}")] if mean is not None else []
-        found += [(f"Strouhal number of {name}", f"{strouhal:.4f}")] if strouhal is not None else []
-    largest = figures.get("findings", {}).get("reference.largest_error_percent")
-    if largest is not None:
-        found.append(("largest error, % of the lid speed", f"{largest:.2f}"))
-    zigzag = figures.get("zigzag", {}).get("share")
-    if zigzag is not None:
-        found.append(("zigzag, % of the mean speed", f"{100 * zigzag:.2g}"))
-    return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
-
-
-def answer(case: LbmCase, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
-    """The table and picture of loads on bodies."""
-    path = folder / "loads.csv"
-    try:
-        found = load_series.read(path, case)
-    except (ValueError, KeyError) as error:
-        raise CaseError(
-            f"{path}: is not a file of loads, or is damaged: {error}", ErrorCode.BAD_FILE, file=path
-        ) from None
-    words = "Loads on bodies, over the last half of the run"
-    return [(words, *load_series.table(found, case))] if found else (), [load_series.PICTURE]
-
-
-def conversions(case: LbmCase) -> Sequence[RenderableType]:
-    table = conversion(case)
-    return [table] if table else []
-
-
-def checksums(case: LbmCase) -> dict[str, str]:
-    """SHA-256 of mesh files, by the name of the body."""
-    return bodies.checksums(case)
-
-
-def plan(case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-    """`thorough` cuts the bodies to find their memory, which takes time."""
-    made = None
-    moments = case.lbm.representation == "moments"  # store all cells, including solid ones
-    if thorough and case.bodies and options["solids"] != "dense" and not moments:
-        with on_all_ranks():
-            made = bodies.make(case)
-    with as_case_error():
-        found: Plan = part("lbm").plan(machine, options, made, bodies.kinds_of_links(case))
-    if case.bodies and not made:
-        with on_all_ranks():
-            links = bodies.link_memory(
-                case, found["blocks"], case.lbm.lattice, case.lbm.representation, case.lbm.precision
+    def tiles(self, case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+        found = [("mass drift", f"{figures['mass_drift']:+.1e}")] if figures else []
+        of_loads = figures.get("findings", {})
+        for name in case.bodies if len(case.bodies) < 3 else ():
+            mean, strouhal = (
+                of_loads.get(f"{name}.{load_series.stream_axis(case)}.mean"),
+                of_loads.get(f"{name}.strouhal"),
             )
-        found["arrays"] += [{"device": d, "array": "links of bodies", "bytes": n} for d, n in links.items()]
-    return found
+            found += [(f"drag coefficient of {name}, mean", f"{mean:.4g}")] if mean is not None else []
+            found += [(f"Strouhal number of {name}", f"{strouhal:.4f}")] if strouhal is not None else []
+        largest = figures.get("findings", {}).get("reference.largest_error_percent")
+        if largest is not None:
+            found.append(("largest error, % of the lid speed", f"{largest:.2f}"))
+        zigzag = figures.get("zigzag", {}).get("share")
+        if zigzag is not None:
+            found.append(("zigzag, % of the mean speed", f"{100 * zigzag:.2g}"))
+        return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
 
+    def answer(self, case: LbmCase, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
+        """The loads on bodies."""
+        path = folder / "loads.csv"
+        try:
+            found = load_series.read(path, case)
+        except (ValueError, KeyError) as error:
+            raise CaseError(
+                f"{path}: is not a file of loads, or is damaged: {error}", ErrorCode.BAD_FILE, file=path
+            ) from None
+        words = "Loads on bodies, over the last half of the run"
+        return [(words, *load_series.table(found, case))] if found else (), [load_series.PICTURE]
 
-def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = part("lbm").largest_grid(machine, options)
-    return found
+    def conversions(self, case: LbmCase) -> Sequence[RenderableType]:
+        table = report.conversion(case)
+        return [table] if table else []
 
+    def checksums(self, case: LbmCase) -> dict[str, str]:
+        """The meshes' own, by the name of the body."""
+        return bodies.checksums(case)
 
-def smaller(case: LbmCase) -> Iterator[dict[str, str]]:
-    """Changes of [lbm] that save memory, the cheapest first: in-place streaming changes no bit."""
-    in_place = (
-        {} if case.lbm.streaming == "in_place" or case.lbm.representation == "moments" else {"streaming": "in_place"}
-    )
-    if in_place:
-        yield in_place
-    for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()):
-        yield {"precision": precision}
+    def plan(self, case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
+        """The memory of bodies is known once they are cut, which takes its time: thorough."""
+        made = None
+        moments = case.lbm.representation == "moments"  # which keep all cells, whatever is solid
+        if thorough and case.bodies and options["solids"] != "dense" and not moments:
+            with on_all_ranks():
+                made = bodies.make(case)
+        with as_case_error():
+            found: Plan = part("lbm").Lbm.plan(machine, options, made, bodies.kinds_of_links(case))
+        if case.bodies and not made:
+            with on_all_ranks():
+                links = bodies.link_memory(
+                    case, found["blocks"], case.lbm.lattice, case.lbm.representation, case.lbm.precision
+                )
+            found["arrays"] += [{"device": d, "array": "links of bodies", "bytes": n} for d, n in links.items()]
+        return found
+
+    def smaller(self, case: LbmCase) -> Iterator[dict[str, str]]:
+        """Keys of [lbm] that would take less memory, what costs the least first: in place no bit changes."""
+        in_place = (
+            {}
+            if case.lbm.streaming == "in_place" or case.lbm.representation == "moments"
+            else {"streaming": "in_place"}
+        )
         if in_place:
-            yield {"precision": precision} | in_place
+            yield in_place
+        for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()):
+            yield {"precision": precision}
+            if in_place:
+                yield {"precision": precision} | in_place
+
+    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
+        from slipstream.lbm import running
+
+        return running.LbmRun(running.compiled(setup, trace), setup.case)
+
+    def quantities(self, case: LbmCase) -> Mapping[str, Any]:
+        # Late, because what draws is loaded only where something is drawn.
+        found: Mapping[str, Any] = import_module("slipstream.pictures.flow_quantities").quantities(case)
+        return found
+
+    def curves(self, shown: Any, folder: Path) -> list[Path]:
+        """The centreline profiles, where the run has left them."""
+        source = shown.folder / "profiles.csv"
+        if not source.exists():
+            return []
+        path, lines = folder / "profiles.png", profiles.read_profiles(source, shown.case)
+        import_module("slipstream.pictures.overview").profiles(
+            path, lines, profiles.reference_for(shown.case), shown.case
+        )
+        return [path]
+
+    def artist(self, case: LbmCase) -> Any:
+        return import_module("slipstream.pictures.flow_scenes").FlowArtist
+
+    def compared(self, folder: Path) -> Sequence[Table]:
+        return report.compared(folder)
+
+    def facts(self, case: LbmCase) -> list[tuple[str, str]]:
+        return report.facts(case)
+
+    def problems(self, case: LbmCase) -> list[tuple[toml_text.Path, str]]:
+        return checks.problems(case)
+
+    def warnings(self, case: LbmCase) -> list[str]:
+        return cautions.warnings(case)
 
 
-def start(setup: Any, trace: "Trace | None" = None) -> Run:
-    from slipstream.lbm import running
-
-    return running.LbmRun(running.compiled(setup, trace), setup.case)
-
-
-def quantities(case: LbmCase) -> Mapping[str, Any]:
-    # Imported late: drawing modules are only loaded for drawing.
-    found: Mapping[str, Any] = import_module("slipstream.pictures.flow_quantities").quantities(case)
-    return found
-
-
-def curves(shown: Any, folder: Path) -> list[Path]:
-    """Draws the centreline profiles if the run wrote them."""
-    source = shown.folder / "profiles.csv"
-    if not source.exists():
-        return []
-    path, lines = folder / "profiles.png", profiles.read_profiles(source, shown.case)
-    import_module("slipstream.pictures.overview").profiles(path, lines, profiles.reference_for(shown.case), shown.case)
-    return [path]
-
-
-def artist(case: LbmCase) -> Any:
-    return import_module("slipstream.pictures.flow_scenes").FlowArtist
+SOLVER = LbmSolver()

@@ -6,14 +6,14 @@ Every rank examines its own process; the answers are gathered, and equal ones be
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from slipstream.base import terminal
+from slipstream.base import routes, terminal
 from slipstream.base.core import core, launched_size
 from slipstream.base.errors import CaseError
 from slipstream.machine import doctor_host, topology
@@ -73,7 +73,7 @@ def examine(machine: "Machine") -> list[Said]:
         doctor_host.memory_files,
         doctor_host.locked_memory,
         doctor_host.single_copy,
-        lambda: libraries(core().missing_libraries()),
+        lambda: libraries(core().routes("host")),
     ]
     mine = [finding for check in checks for finding in attempt(check)]
     gathered = comm.all_gather(json.dumps([asdict(finding) for finding in mine]))
@@ -185,8 +185,9 @@ def peers(machine: "Machine") -> list[Finding]:
     if not without:
         return [Finding("peer access", FINE, f"all {len(pairs)} pairs of devices of a node")]
     shown = ", ".join(without[:6]) + (", ..." if len(without) > 6 else "")
+    off = " and ".join(routes.BY_PEER_ACCESS_WITHIN_PROCESS)
     remedy = (
-        "routes direct and peer are off there: see nvidia-smi topo -p2p r; in virtual machines and containers pass "
+        f"routes {off} are off there: see nvidia-smi topo -p2p r; in virtual machines and containers pass "
         "NVLink or the PCIe access control (ACS) settings through"
     )
     return [Finding("peer access", MEND, f"missing from device {shown}", remedy)]
@@ -201,8 +202,9 @@ def mapping(machine: "Machine", rank: int) -> list[Finding]:
     if problem is None:
         return [Finding(name, NOTE, "one rank on this node: nothing to map", "try mpiexec -n 2 slipstream doctor")]
     if problem:
+        off = " and ".join(routes.BY_PEER_ACCESS_BETWEEN_PROCESSES)
         remedy = (
-            "routes direct and colocated fail between ranks: containers need one shared PID and IPC namespace "
+            f"routes {off} fail between ranks: containers need one shared PID and IPC namespace "
             "(docker --ipc=host --pid=host), CUDA IPC a bare-metal or passed-through GPU"
         )
         return [Finding(name, MEND, problem, remedy)]
@@ -210,14 +212,15 @@ def mapping(machine: "Machine", rank: int) -> list[Finding]:
     return [Finding(name, FINE, f"mapped and read from the next rank{devices}")]
 
 
-def libraries(missing: Mapping[str, str]) -> list[Finding]:
-    """NCCL and NVSHMEM, which are optional; `missing` says why their routes cannot use them."""
+def libraries(of_engine: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    """The libraries of routes that need one, which are optional."""
     found = []
-    for name, file in (("nccl", "libnccl.so"), ("nvshmem", "libnvshmem_host.so")):
-        if missing[name]:
+    for route in of_engine:
+        name, file, missing = route["name"], route["library"], route["library_missing"]
+        if missing:
             remedy = f"optional, for the route {name}: a CUDA build with its header, and SLIPSTREAM_{name.upper()}_FILE"
-            found.append(Finding(name.upper(), NOTE, missing[name], f"{remedy} names the library"))
-        else:
+            found.append(Finding(name.upper(), NOTE, missing, f"{remedy} names the library"))
+        elif file:
             found.append(Finding(name.upper(), FINE, doctor_host.loaded_file(file)))
     return found
 

@@ -5,6 +5,8 @@ import resource
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipstream.base import routes
+
 FINE, NOTE, MEND = "fine", "note", "mend"
 
 MB = 1 << 20
@@ -83,9 +85,8 @@ def memory_files() -> list[Finding]:
         finally:
             os.close(file)
     except OSError as error:
-        remedy = (
-            "the host backend's routes direct and colocated need memfd_create and /proc: allow both in the container"
-        )
+        off = " and ".join(routes.BY_PEER_ACCESS_BETWEEN_PROCESSES)
+        remedy = f"the host backend's routes {off} need memfd_create and /proc: allow both in the container"
         return [Finding("memory files", MEND, f"{error.strerror}", remedy)]
     return [Finding("memory files", FINE, "made and opened through /proc")]
 

@@ -96,7 +96,8 @@ def _of_the_flow(text: str) -> dict[str, Any]:
 def conversion(before: Flow, now: Flow) -> Conversion | None:
     """The conversion of a checkpoint to another case's form; None: not supported or not needed."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
-    return solver_of(tomllib.loads(now.text)).case_type.conversion(old, new)
+    case_type: type[Case] = solver_of(tomllib.loads(now.text)).case_type
+    return case_type.conversion(old, new)
 
 
 def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[Fault]:

@@ -5,16 +5,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from slipstream.base.core import core
 from slipstream.base.files import write_text
 from slipstream.base.rows import Rows
 from slipstream.case.case import Case
 from slipstream.case.solver import Engine, Monitor
+from slipstream.flow import expected
+from slipstream.run.report import expected as expected_table
 from slipstream.run.troubles import Troubles
 
 
 class PlainRun:
     """A `slipstream.case.solver.Run` whose changes are those of one step, and that keeps no sum."""
+
+    engine: Any
+
+    def change(self, since: int) -> float | None:
+        """The largest |du/dt| of the last step."""
+        found: float = self.engine.largest_change()
+        return found
 
     def cautions(self) -> Sequence[str]:
         return []
@@ -72,8 +83,20 @@ class History:
         self._written = step
 
 
-def write_findings(case: Case, figures: Mapping[str, Any], troubles: Troubles) -> None:
-    """Writes findings.json, the results of the run as numbers. Rank 0 only."""
+def conclude(
+    case: Case,
+    figures: dict[str, Any],
+    found: dict[str, float],
+    console: Console,
+    troubles: Troubles,
+    lines: Sequence[str],
+) -> None:
+    """Puts the findings and the expected values into the figures, on the terminal and into findings.json, on rank 0."""
+    figures["findings"], figures["expected"] = found, expected.against(case, found)
+    for line in lines:
+        console.print(line)
     with troubles.with_data(case.folder / "findings.json", "it", figures["steps"]):
         text = json.dumps(figures, indent=1, default=str)
         write_text(case.folder / "findings.json", text + "\n")
+    if figures["expected"]:
+        console.print(expected_table(figures["expected"]))

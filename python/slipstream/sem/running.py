@@ -11,12 +11,10 @@ from rich.console import Console
 from slipstream.base.core import as_case_error, core, part
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
-from slipstream.flow import expected
 from slipstream.run import solutions
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
-from slipstream.run.plain import PlainRun, write_findings
-from slipstream.run.report import expected as expected_table
+from slipstream.run.plain import PlainRun, conclude
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem import receivers
@@ -65,11 +63,6 @@ class SemRun(PlainRun):
             of = f" for {one.name}" if one.path else ""
             lines.append(f"{method} with {one.own['preconditioner']}{of}: {measured(self.engine.fit(n))}")
         return lines
-
-    def change(self, since: int) -> float:
-        """The largest |du/dt| of the last step; for steady problems the true residual."""
-        found: float = self.engine.largest_change()
-        return found
 
     def drift(self, before: float) -> tuple[str, str]:
         found = []
@@ -131,10 +124,4 @@ class SemRun(PlainRun):
             return
         if case.sem.velocity:
             found["courant"] = float(self.engine.courant())
-        figures["findings"] = found
-        figures["expected"] = expected.against(case, found)
-        for line in lines:
-            console.print(line)
-        write_findings(case, figures, troubles)
-        if figures["expected"]:
-            console.print(expected_table(figures["expected"]))
+        conclude(case, figures, found, console, troubles, lines)

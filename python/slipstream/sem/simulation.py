@@ -5,32 +5,24 @@ Collective: on several ranks, every rank makes the same calls.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from slipstream.base.core import as_case_error
-from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
-from slipstream.base.terminal import count, show_extent
-from slipstream.case import reader
+from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
-from slipstream.case.solver import solver_of
 from slipstream.exchange.options import check
-from slipstream.machine import discovery
 from slipstream.run import engine
+from slipstream.run.simulation import NEVER, CaseSimulation, CaseT, EngineT, MachineOptions, plain
 from slipstream.sem import nek
 from slipstream.sem.case import SemCase
-from slipstream.sem.elements_case import ElementsCase
 from slipstream.sem.running import SemRun
 from slipstream.sem.statistics import Array, Statistics
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine
-    from slipstream._sem import ElementSeries, Flow, Probe, Sem
-
-#: Long enough for any run.
-NEVER = 2**62
+    from slipstream._sem import ElementSeries, Probe, Sem  # noqa: F401 (a base class names it)
 
 
 class Side(TypedDict, total=False):
@@ -63,7 +55,7 @@ class Scalar(TypedDict, total=False):
     not_converged: Literal["stop", "go on"]
 
 
-class Options(TypedDict, total=False):
+class Options(MachineOptions, total=False):
     """Keys of [sem], [machine] and [exchange]; docs/sem.md and docs/exchange.md say what they do."""
 
     order: int
@@ -91,86 +83,17 @@ class Options(TypedDict, total=False):
     not_converged: Literal["stop", "go on"]
     scalars: Mapping[str, Scalar]
 
-    backend: Literal["auto", "host", "cuda"]
-    devices_per_rank: int
-    ranks_per_node: int
-    threads: int
 
-    routes: Sequence[str]
-    tune: Literal["rules", "measure"]
-    wait_limit: float
-
-
-#: Keywords of [machine] and of [exchange]; all others are keys of [sem].
-_OF_MACHINE = ("backend", "devices_per_rank", "ranks_per_node", "threads")
-_OF_EXCHANGE = ("routes", "tune", "wait_limit")
-
-
-def tables_of(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Sorts keywords by the tables that have these keys."""
-    tables: dict[str, dict[str, Any]] = {"sem": {}, "machine": {}, "exchange": {}}
-    for key, value in options.items():
-        table = "machine" if key in _OF_MACHINE else "exchange" if key in _OF_EXCHANGE else "sem"
-        tables[table][key] = value
-    return tables
-
-
-def plain(value: Any) -> Any:
-    """Converts tuples, NumPy numbers and mappings to the types of a case file."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-CaseType = TypeVar("CaseType", bound=ElementsCase)
-Engine = TypeVar("Engine", bound="Sem | Flow")
-
-
-class ElementsSimulation(Generic[CaseType, Engine]):
+class ElementsSimulation(CaseSimulation[CaseT, EngineT]):
     """A problem on spectral elements, whatever its unknowns are: Simulation and Flow share it."""
 
-    _case_type: ClassVar[type[ElementsCase]]
     _run_type: ClassVar[Callable[[engine.Setup], Any]]
-
-    @classmethod
-    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
-        """The problem of a case file, or of a case that was loaded: from_case("cases/heat_sem.toml", ["sem.order=5"],
-        variant="half"). Its [output] is left to you: nothing is written but what you ask for.
-
-        Raises CaseError that names every fault of the file and its place, or for a case of another solver.
-        """
-        given = isinstance(case, Case)
-        if given and (overrides or variant is not None):
-            raise ArgumentError(
-                "overrides and variant belong to a case file, not to a case that was loaded",
-                ErrorCode.WRONG_STATE,
-                argument="overrides, variant",
-            )
-        loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
-        if not isinstance(loaded, cls._case_type):
-            raise CaseError(
-                f"the case is not one that slipstream.sem.{cls.__name__} takes",
-                ErrorCode.MISMATCH,
-                given=loaded.registered or loaded.solver,
-            )
-        self = cls.__new__(cls)
-        self._begin(loaded)
-        return self
+    _counted: ClassVar[str] = "elements"
 
     def _begin(self, case: Any) -> None:
-        #: The same problem as a case file says it.
-        self.case: CaseType = case
-        self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
-        self._sem: Engine = type(self)._run_type(self._setup).engine
+        self._prepare(case, lambda setup: type(self)._run_type(setup).engine)
         self._files: dict[Path, ElementSeries] = {}
         self._probes: dict[bytes, Probe] = {}
-
-    def __repr__(self) -> str:
-        case, backend = self.case, self.machine.devices()[0]["backend"]
-        what = f"{show_extent(case.grid.cells)} elements, {solver_of(case).title(case)} on {backend} devices"
-        return f"<slipstream.sem.{type(self).__name__}: {what}; {count(self.step, 'step')}>"
 
     def run(self, steps: int = 1) -> None:
         """Advances by so many steps; one step solves Poisson's and Helmholtz's equation.
@@ -178,38 +101,23 @@ class ElementsSimulation(Generic[CaseType, Engine]):
         Raises RuntimeError with the code not_converged where conjugate gradients do not reach the tolerance (unless
         not_converged="go on"), and diverged where values are no numbers.
         """
-        self._sem.advance(steps)
-
-    @property
-    def machine(self) -> "Machine":
-        """The machine on which the elements are distributed."""
-        return self._setup.machine
-
-    @property
-    def step(self) -> int:
-        """Steps done."""
-        return self._sem.step
-
-    @property
-    def time(self) -> float:
-        """Steps times the time step, in the unit of times."""
-        return self._sem.time
+        self._engine.advance(steps)
 
     @property
     def elements(self) -> range:
         """Numbers of this rank's elements."""
-        return range(*self._sem.elements())
+        return range(*self._engine.elements())
 
     @property
     def places(self) -> Array:
         """Places of this rank's points, [element][t][s][r][x y z]."""
-        found: Array = np.asarray(self._sem.places())
+        found: Array = np.asarray(self._engine.places())
         return found
 
     def _copy(self, field: str) -> Array:
         """A copy of this rank's values, [element][t][s][r][component]."""
         n, blocks = self.case.sem.order + 1, []
-        for _, array in self._sem.arrays(field):
+        for _, array in self._engine.arrays(field):
             on_host = np.asarray(array if isinstance(array, np.ndarray) else array.numpy())
             blocks.append(on_host.reshape(-1, n, n, n, on_host.shape[-1]).copy())
         return np.concatenate(blocks) if blocks else np.empty((0, n, n, n, 1))
@@ -226,7 +134,7 @@ class ElementsSimulation(Generic[CaseType, Engine]):
         key = places.tobytes()
         if key not in self._probes:
             with as_case_error():
-                self._probes[key] = self._sem.probe([(x, y, z) for x, y, z in places.tolist()])
+                self._probes[key] = self._engine.probe([(x, y, z) for x, y, z in places.tolist()])
         return self._probes[key]
 
     def write(self, path: str | Path, fields: Mapping[str, Array] | None = None) -> None:
@@ -240,7 +148,7 @@ class ElementsSimulation(Generic[CaseType, Engine]):
         path = Path(path).absolute()
         with as_case_error():
             if path not in self._files:
-                self._files[path] = self._sem.series(str(path))
+                self._files[path] = self._engine.series(str(path))
             self._files[path].write(self.time, [(name, "") for _, name in self.case.nek_items], contiguous(fields))
 
     def write_nek(
@@ -260,12 +168,7 @@ class ElementsSimulation(Generic[CaseType, Engine]):
         """
         items: Sequence[tuple[str, object]] = self.case.nek_items if fields is None else contiguous(fields)
         with as_case_error():
-            self._sem.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
-
-    @property
-    def solver(self) -> Engine:
-        """The compiled solver itself."""
-        return self._sem
+            self._engine.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
 
 
 class Simulation(ElementsSimulation[SemCase, "Sem"]):
@@ -282,7 +185,7 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
     solved.
     """
 
-    _case_type: ClassVar[type[ElementsCase]] = SemCase
+    _case_type: ClassVar[type[Case]] = SemCase
     _run_type: ClassVar[Callable[[engine.Setup], Any]] = SemRun
 
     def __init__(
@@ -297,13 +200,12 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
         **options: Unpack[Options],
     ) -> None:
         check("a Simulation", Simulation, options, Options)
-        tables = tables_of({"equation": equation, **options})
         given = {"boundaries": boundaries, "initial": initial, "exact": exact}
         data = {
             "grid": {"cells": elements, "periodic": periodic},
             **({"run": {"steps": NEVER}} if equation == "diffusion" else {}),
             **{name: keys for name, keys in given.items() if keys},
-            **tables,
+            **self.tables_of({"equation": equation, **options}),
         }
         self._begin(parse(plain(data), Source("Simulation")))
 
@@ -332,7 +234,7 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
         """All values of an unknown, [element][t][s][r], on rank 0; None elsewhere."""
         self._number(name)
         n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
-        found = self._sem.gather(name, (0, 0, 0), (n**3, elements, 1))
+        found = self._engine.gather(name, (0, 0, 0), (n**3, elements, 1))
         return None if found is None else np.asarray(found).reshape(elements, n, n, n)
 
     def at(self, points: Sequence[Sequence[float]] | Array, name: str = "u") -> Array:
@@ -342,13 +244,13 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
         Raises ArgumentError for another shape, and CaseError (not_found) that names the point in no element.
         """
         self._number(name)
-        return np.asarray(self._sem.at(self._probe(points), name))
+        return np.asarray(self._engine.at(self._probe(points), name))
 
     def statistics(self, name: str = "u") -> Statistics:
         """Statistics of u or of one of `scalars`, on every rank. Raises ArgumentError (not_found) for another name."""
         number = self._number(name)
         exact = self.case.unknowns[number].exact
-        found = dict(self._sem.statistics(None if exact is None else self.case.function(exact), number))
+        found = dict(self._engine.statistics(None if exact is None else self.case.function(exact), number))
         names = ("volume", "mean", "least", "largest") + (() if exact is None else ("distance", "largest_off"))
         return Statistics(**{name: found[name] for name in names})
 

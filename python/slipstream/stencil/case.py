@@ -13,6 +13,7 @@ from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
+from slipstream.stencil.own_table import StencilTable
 from slipstream.stencil.tables import (
     ReceiverTable,
     SolutionTable,
@@ -21,7 +22,6 @@ from slipstream.stencil.tables import (
     StencilOutputTable,
     StencilRunTable,
     StencilSidesTable,
-    StencilTable,
 )
 
 Array = np.ndarray

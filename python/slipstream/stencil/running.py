@@ -12,12 +12,10 @@ from slipstream.base.errors import Fault
 from slipstream.case.distance import Distance
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
-from slipstream.flow import expected
 from slipstream.run import solutions
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
-from slipstream.run.plain import PlainRun, write_findings
-from slipstream.run.report import expected as expected_table
+from slipstream.run.plain import PlainRun, conclude
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.stencil import seismograms, together
@@ -68,11 +66,6 @@ class StencilRun(PlainRun):
     def notes(self) -> list[str]:
         return tuning_lines(self.engine.tuning()) + self._notes
 
-    def change(self, since: int) -> float:
-        """The largest |du/dt| of the last step."""
-        found: float = self.engine.largest_change()
-        return found
-
     def drift(self, before: float) -> tuple[str, str]:
         if not self._case.implicit:
             return "", ""
@@ -122,16 +115,11 @@ class StencilRun(PlainRun):
         if case.implicit:
             found |= solutions.findings(self._effort())
         found |= seismograms.largest(case)
-        figures["findings"], figures["expected"] = found, expected.against(case, found)
-        for name, value in found.items():
-            console.print(f"{name}: {value:.6g}")
-        if case.implicit:
-            console.print(solutions.line(self._effort()))
-        write_findings(case, figures, troubles)
         if case.output.pictures:
             seismograms.draw(case, troubles, figures["steps"])
-        if figures["expected"]:
-            console.print(expected_table(figures["expected"]))
+        said = [f"{name}: {value:.6g}" for name, value in found.items()]
+        said += [solutions.line(self._effort())] if case.implicit else []
+        conclude(case, figures, found, console, troubles, said)
 
     def _findings(self) -> dict[str, float]:
         """Largest value, sum, and the distance from the exact solution, on rank 0. Collective."""

@@ -1,162 +1,110 @@
-"""Finite differences for the registry: implements `slipstream.case.solver.Solver`."""
+"""Finite differences as the registry has them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from slipstream.base.core import as_case_error, part
-from slipstream.case.solver import Run
-from slipstream.machine.told import Plan
+from slipstream.base import toml_text
+from slipstream.case.solver import Run, Solver, Tiles
 from slipstream.run.solutions import OF_AN_ITERATION
+from slipstream.stencil import checks
 from slipstream.stencil.case import StencilCase
-from slipstream.stencil.checks import problems
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine, Trace
+    from slipstream._core import Trace
 
-__all__ = ["problems"]
-
-Tiles = list[tuple[str, str]]
-
-case_type = StencilCase
-unit_of_rate = "Mcell/s"
-files = ("findings.json", "seismograms.csv", "solutions.csv")
-pictures = {"seismograms.png": "What the receivers recorded"}
-collisions: Mapping[str, Mapping[str, str]] = {}
 
 _SCHEMES = {"explicit": "explicit Euler", "backward_euler": "backward Euler", "crank_nicolson": "Crank-Nicolson"}
-
-
-def complete(data: dict[str, Any]) -> dict[str, Any]:
-    return data
-
-
-def check_before_start(case: StencilCase) -> None:
-    """Nothing to do: `problems` reports everything."""
-
-
-def check_at_length(case: StencilCase) -> None:
-    """No check takes long."""
-
-
-def warnings(case: StencilCase) -> list[str]:
-    table = case.stencil
-    highest = max((source.frequency for source in case.sources.values()), default=0.0)
-    if not highest:
-        return []
-    # A wavelet of peak frequency f has waves up to about 2.5 f. Five cells a wave suffice for order 8, not for order 2.
-    slowest = case.largest_speed if isinstance(table.speed, str) else table.speed
-    cells = slowest / (2.5 * highest * table.spacing)
-    wanted = {2: 12.0, 4: 7.0, 6: 5.0, 8: 4.0}[table.order]
-    if cells >= wanted:
-        return []
-    return [
-        f"the shortest waves of the sources have {cells:.3g} cells, and order {table.order} wants {wanted:g}: they "
-        "will spread; take smaller cells, a lower frequency or a higher order"
-    ]
-
-
-def facts(case: StencilCase) -> list[tuple[str, str]]:
-    table = case.stencil
-    limit = case.stable_time_step
-    if table.equation == "heat":
-        method = f"heat, {table.points} points, {_SCHEMES[table.time]}, {table.precision}"
-    else:
-        method = f"waves of order {table.order} in space, leapfrog, {table.precision}"
-    against = f"{100 * case.time_step / limit:.3g} % of the largest that is stable"
-    if case.implicit:
-        against = f"{case.time_step / limit:.3g} times the largest of explicit steps"
-    return [
-        ("method", method),
-        ("time step", f"{case.time_step:.6g}, {against}"),
-        *(
-            [("solves", f"conjugate gradients in f64, to {case.tolerance:g} of the right side")]
-            if case.implicit
-            else []
-        ),
-        *([("exchange", _exchanges(table.steps_per_exchange))] if table.steps_per_exchange != 1 else []),
-        *([("absorbing layer", f"{table.absorbing} cells")] if table.absorbing else []),
-        *([("sources", ", ".join(case.sources))] if case.sources else []),
-        *([("receivers", ", ".join(case.receivers))] if case.receivers else []),
-        *([("iterations", OF_AN_ITERATION)] if case.implicit else []),
-    ]
 
 
 def _exchanges(steps: int | str) -> str:
     return "one in so many steps as are fastest, by measurement" if steps == "auto" else f"one in {steps} steps"
 
 
-def inputs(case: StencilCase) -> dict[str, str | int]:
-    table = case.stencil
-    size = {"points": table.points} if table.equation == "heat" else {"order": table.order}
-    scheme = {"time": table.time} if case.implicit else {}
-    return {"equation": table.equation, **size, **scheme, "precision": table.precision}
+class StencilSolver(Solver[StencilCase]):
+    """Finite differences on a case file."""
+
+    compiled = ("stencil", "Stencil")
+    case_type = StencilCase
+    unit_of_rate = "Mcell/s"
+    files = ("findings.json", "seismograms.csv", "solutions.csv")
+    pictures = {"seismograms.png": "What the receivers recorded"}
+
+    def warnings(self, case: StencilCase) -> list[str]:
+        table = case.stencil
+        highest = max((source.frequency for source in case.sources.values()), default=0.0)
+        if not highest:
+            return []
+        # A wavelet of peak frequency f holds waves up to about 2.5 f. Five cells are few for order 2 and enough for 8.
+        slowest = case.largest_speed if isinstance(table.speed, str) else table.speed
+        cells = slowest / (2.5 * highest * table.spacing)
+        wanted = {2: 12.0, 4: 7.0, 6: 5.0, 8: 4.0}[table.order]
+        if cells >= wanted:
+            return []
+        return [
+            f"the shortest waves of the sources have {cells:.3g} cells, and order {table.order} wants {wanted:g}: they "
+            "will spread; take smaller cells, a lower frequency or a higher order"
+        ]
+
+    def facts(self, case: StencilCase) -> list[tuple[str, str]]:
+        table = case.stencil
+        limit = case.stable_time_step
+        if table.equation == "heat":
+            method = f"heat, {table.points} points, {_SCHEMES[table.time]}, {table.precision}"
+        else:
+            method = f"waves of order {table.order} in space, leapfrog, {table.precision}"
+        against = f"{100 * case.time_step / limit:.3g} % of the largest that is stable"
+        if case.implicit:
+            against = f"{case.time_step / limit:.3g} times the largest of explicit steps"
+        return [
+            ("method", method),
+            ("time step", f"{case.time_step:.6g}, {against}"),
+            *(
+                [("solves", f"conjugate gradients in f64, to {case.tolerance:g} of the right side")]
+                if case.implicit
+                else []
+            ),
+            *([("exchange", _exchanges(table.steps_per_exchange))] if table.steps_per_exchange != 1 else []),
+            *([("absorbing layer", f"{table.absorbing} cells")] if table.absorbing else []),
+            *([("sources", ", ".join(case.sources))] if case.sources else []),
+            *([("receivers", ", ".join(case.receivers))] if case.receivers else []),
+            *([("iterations", OF_AN_ITERATION)] if case.implicit else []),
+        ]
+
+    def inputs(self, case: StencilCase) -> dict[str, str | int]:
+        table = case.stencil
+        size = {"points": table.points} if table.equation == "heat" else {"order": table.order}
+        scheme = {"time": table.time} if case.implicit else {}
+        return {"equation": table.equation, **size, **scheme, "precision": table.precision}
+
+    def title(self, case: StencilCase) -> str:
+        table = case.stencil
+        what = f"{table.points} points" if table.equation == "heat" else f"order {table.order}"
+        scheme = f", {_SCHEMES[table.time]}" if case.implicit else ""
+        return f"{table.equation}, {what}{scheme}, {table.precision}"
+
+    def tiles(self, case: StencilCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+        found = figures.get("findings") or {}
+        names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
+        shown = [(said, f"{found[key]:.3g}") for key, said in names.items() if key in found]
+        return [("time step", f"{case.time_step:.4g}")], shown
+
+    def smaller(self, case: StencilCase) -> Iterator[dict[str, str]]:
+        if case.stencil.precision == "f64":
+            yield {"precision": "f32"}
+
+    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
+        from slipstream.stencil import running
+
+        return running.StencilRun(setup, trace)
+
+    def quantities(self, case: StencilCase) -> Mapping[str, Any]:
+        from slipstream.pictures.quantity import of_field
+
+        name = "temperature" if case.stencil.equation == "heat" else "pressure"
+        return {"u": of_field("u", f"{name} u", usual=True)}
+
+    def problems(self, case: StencilCase) -> list[tuple[toml_text.Path, str]]:
+        return checks.problems(case)
 
 
-def title(case: StencilCase) -> str:
-    table = case.stencil
-    what = f"{table.points} points" if table.equation == "heat" else f"order {table.order}"
-    scheme = f", {_SCHEMES[table.time]}" if case.implicit else ""
-    return f"{table.equation}, {what}{scheme}, {table.precision}"
-
-
-def tiles(case: StencilCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-    found = figures.get("findings") or {}
-    names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
-    shown = [(said, f"{found[key]:.3g}") for key, said in names.items() if key in found]
-    return [("time step", f"{case.time_step:.4g}")], shown
-
-
-def answer(case: StencilCase, folder: Path) -> tuple[Sequence[Any], Sequence[str]]:
-    return (), ()
-
-
-def compared(folder: Path) -> Sequence[Any]:
-    return []
-
-
-def conversions(case: StencilCase) -> Sequence[Any]:
-    return []
-
-
-def checksums(case: StencilCase) -> dict[str, str]:
-    return {}
-
-
-def plan(case: StencilCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-    with as_case_error():
-        found: Plan = part("stencil").plan_stencil(machine, options)
-    return found
-
-
-def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = part("stencil").largest_stencil_grid(machine, options)
-    return found
-
-
-def smaller(case: StencilCase) -> Iterator[dict[str, str]]:
-    if case.stencil.precision == "f64":
-        yield {"precision": "f32"}
-
-
-def start(setup: Any, trace: "Trace | None" = None) -> Run:
-    from slipstream.stencil import running
-
-    return running.StencilRun(setup, trace)
-
-
-def quantities(case: StencilCase) -> Mapping[str, Any]:
-    from slipstream.pictures.quantity import of_field
-
-    name = "temperature" if case.stencil.equation == "heat" else "pressure"
-    return {"u": of_field("u", f"{name} u", usual=True)}
-
-
-def curves(shown: Any, folder: Path) -> list[Path]:
-    return []
-
-
-def artist(case: StencilCase) -> Any:
-    from slipstream.pictures.slices import SliceArtist
-
-    return SliceArtist
+SOLVER = StencilSolver()

@@ -2,14 +2,11 @@
 #include <nanobind/stl/array.h>
 
 #include <slipstream/dns.hpp>
-#include <slipstream/trace.hpp>
 
-#include "api/exchange/python_report.hpp"
-#include "api/reading.hpp"
+#include "api/solver/case_table.hpp"
 #include "api/solver/python_solver.hpp"
 #include "device/host_memory.hpp"
-#include "grid/largest_extent.hpp"
-#include "solver/common/fullness.hpp"
+#include "solver/dns/keys.hpp"
 
 extern "C" const char* slipstream_dns_build();
 
@@ -151,11 +148,6 @@ void carry(Dns& self, const nb::dict& dict) {
   self.carry(carried);
 }
 
-const Field& field_of(Dns& self, const std::string& name) {
-  if (name == "velocity") return self.velocity();
-  return self.state()[name];
-}
-
 nb::list own_velocity(Dns& self) {
   nb::list all;
   const Field* field = nullptr;
@@ -177,7 +169,7 @@ nb::list own_velocity(Dns& self) {
   return all;
 }
 
-nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
+nb::dict plan(const Machine& machine, const nb::dict& dict) {
   const DecimalPoint point;
   const dns::Options o = dns_options(dict);
   const std::vector<dns::PlannedMessages> messages = dns::messages_needed(machine, o);
@@ -204,7 +196,7 @@ nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
   return found;
 }
 
-nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict, double host_memory) {
+nb::tuple largest_grid(const Machine& machine, const nb::dict& dict, double host_memory) {
   const DecimalPoint point;
   dns::Options o = dns_options(dict);
   if (host_memory == 0 && machine.discovered()) host_memory = static_cast<double>(host_memory_free());
@@ -218,17 +210,10 @@ nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict, double 
 
 void bind_dns(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::class_<Dns, Simulation>(m, "Dns",
-                              "Incompressible flow in a periodic box, by Fourier modes. Calls are collective.")
-      .def(
-          "__init__",
-          [](Dns* self, const Machine& machine, const nb::dict& options, Trace* trace) {
-            dns::Options chosen = dns_options(options);
-            if (trace) chosen.exchange.trace = trace;
-            Released release;
-            new (self) Dns(world(), machine, std::move(chosen));
-          },
-          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
+  solver_class<Dns, Solver>(m, "Dns", "Incompressible flow in a periodic box, by Fourier modes. Calls are collective.",
+                            &dns_options)
+      .def_static("plan", &plan, nb::arg("machine"), nb::arg("options"))
+      .def_static("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"), nb::arg("host_memory"))
       .def("taylor_green", &Dns::taylor_green, Release())
       .def("random", &Dns::random, nb::arg("spectrum"), nb::arg("seed"), Release(),
            "Solenoidal modes of random phases; spectrum: energy of the shells 0, 1, 2, ...")
@@ -259,7 +244,7 @@ void bind_dns(nb::module_& m) {
           "boxes",
           [](Dns& self) {
             nb::list found;
-            const Grid& grid = self.fft().physical();
+            const Grid& grid = self.grid();
             for (const std::int64_t id : grid.local())
               found.append(nb::make_tuple(triple(grid.block(id).box.lo), triple(grid.block(id).box.hi)));
             return found;
@@ -269,17 +254,7 @@ void bind_dns(nb::module_& m) {
       .def("transfer", &transfer_dict,
            "transfer: energy a time that each shell gets by u x w; flux: to those above it.")
       .def(
-          "gather",
-          [](Dns& self, const std::string& name, const Extent& lo, const Extent& hi) {
-            return gathered(self.communicator(), [&]() -> const Field& { return field_of(self, name); }, {lo, hi});
-          },
-          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "velocity or modes: [z, y, x, component] on rank 0.")
-      .def(
-          "velocity",
-          [](Dns& self) {
-            return gathered(self.communicator(), [&]() -> const Field& { return self.velocity(); },
-                            {{0, 0, 0}, self.options().cells});
-          },
+          "velocity", [](Dns& self) { return gathered(self, "velocity", self.grid().box()); },
           "[z, y, x, component] on rank 0, None on others.")
       .def("own_velocity", &own_velocity, "Number and [z, y, x, component] of each block of this rank. Collective.")
       .def(
@@ -288,9 +263,7 @@ void bind_dns(nb::module_& m) {
             const Extent& n = self.options().cells;
             std::array<double, 3> spacing;
             for (std::size_t a = 0; a < 3; ++a) spacing[a] = self.options().lengths[a] / static_cast<double>(n[a]);
-            return new FieldSeries(
-                self.communicator(), self.velocity().grid(), path, spacing,
-                [&self](const std::string& name) -> const Field& { return field_of(self, name); }, up_to);
+            return new FieldSeries(self, path, spacing, up_to);
           },
           nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
       .def_prop_ro("shells", &Dns::shells, "Of a spectrum, with shell 0.")
@@ -298,24 +271,6 @@ void bind_dns(nb::module_& m) {
       .def("check_forcing", &Dns::check_forcing, Release())
       .def("carried", &carried_dict, "Numbers that a step takes from the steps before it, beside the modes.")
       .def("carry", &carry, nb::arg("carried"), "Sets them, behind restore().")
-      .def("advance", &Dns::step, nb::arg("steps"), Release())
-      .def_prop_ro("step", [](Dns& self) { return self.state().step; })
-      .def("guard", &Dns::guard, nb::arg("every"))
-      .def("inspect", &Dns::inspect, Release())
-      .def(
-          "report",
-          [](Dns& self) {
-            std::vector<ReportRow> rows;
-            {
-              Released release;
-              rows = self.fft().report();
-            }
-            return report_list(rows);
-          },
-          "The messages of all ranks in the last forward transform.")
-      .def("tuning", [](Dns& self) { return tuning_dict(self.fft().tuning()); })
-      .def("phases", [](Dns& self) { return phases(self.time_loop()); })
-      .def_prop_ro("time", [](Dns& self) { return self.state().time; })
       .def_prop_ro("process_grid", [](Dns& self) { return self.fft().process_grid(); })
       .def(
           "bytes",
@@ -327,8 +282,8 @@ void bind_dns(nb::module_& m) {
           "That the solver holds on each device of this rank.")
       .def_prop_ro("host_bytes_moved", &Dns::host_bytes_moved, "From host memory to the device and back.")
       .def("describe_batches", &Dns::describe_batches);
-  m.def("plan_dns", &plan_dns, nb::arg("machine"), nb::arg("options"));
-  m.def("largest_dns_grid", &largest_dns_grid, nb::arg("machine"), nb::arg("options"), nb::arg("host_memory"));
+  m.def(
+      "case_table", [] { return table_dict(dns::case_table()); }, "The keys of [dns].");
   m.def("peaked_spectrum", &dns::peaked_spectrum, nb::arg("shells"), nb::arg("peak"), nb::arg("energy"),
         "k^4 exp(-2 (k / peak)^2) in the shells 0 .. shells, with the sum `energy`.");
 }

@@ -4,12 +4,10 @@
 
 #include <nanobind/stl/pair.h>
 
-#include "api/exchange/python_report.hpp"
 #include "api/lbm/python_lbm.hpp"
-#include "api/reading.hpp"
+#include "api/solver/case_table.hpp"
 #include "api/solver/python_solver.hpp"
-#include "grid/largest_extent.hpp"
-#include "solver/common/fullness.hpp"
+#include "solver/lbm/keys.hpp"
 #include "solver/lbm/step/stored_cells.hpp"
 
 extern "C" const char* slipstream_lbm_build();
@@ -19,14 +17,8 @@ namespace {
 
 using lbm::Lbm;
 
-constexpr const char* sides[] = {"x-", "x+", "y-", "y+", "z-", "z+"};
-
 lbm::Side side_from(const std::string& name) {
-  for (int s = 0; s < 6; ++s)
-    if (name == sides[s]) return static_cast<lbm::Side>(s);
-  throw Error(ErrorCode::invalid_argument,
-              "no side of the domain is named '" + name + "': choose x-, x+, y-, y+, z- or z+",
-              {{"option", "side"}, {"given", name}});
+  return value_in(lbm::sides, name, "no side of the domain is named", "side");
 }
 
 lbm::Boundary boundary_from(const nb::dict& dict) {
@@ -87,29 +79,12 @@ lbm::Options options_from(const nb::dict& dict) {
   std::vector<std::array<std::int64_t, 7>> boxes;  // low x, y, z, high, device
   reader.read("boxes", boxes);
   reader.finish();
-  o.lattice = one_of<lbm::Lattice>(
-      lattice, {{"D2Q9", lbm::Lattice::d2q9}, {"D3Q19", lbm::Lattice::d3q19}, {"D3Q27", lbm::Lattice::d3q27}},
-      "lattice");
-  o.collision = one_of<lbm::Collision>(collision,
-                                       {{"SRT", lbm::Collision::srt},
-                                        {"TRT", lbm::Collision::trt},
-                                        {"MRT", lbm::Collision::mrt},
-                                        {"cumulant", lbm::Collision::cumulant},
-                                        {"regularised", lbm::Collision::regularised},
-                                        {"recursive", lbm::Collision::recursive}},
-                                       "collision");
-  o.representation = one_of<lbm::Representation>(
-      representation, {{"populations", lbm::Representation::populations}, {"moments", lbm::Representation::moments}},
-      "representation");
+  o.lattice = one_of(lattice, lbm::lattices, "lattice");
+  o.collision = one_of(collision, lbm::collisions, "collision");
+  o.representation = one_of(representation, lbm::representations, "representation");
   o.precision = dtype_from_string(precision);
-  o.streaming = one_of<lbm::Streaming>(
-      streaming, {{"two", lbm::Streaming::two}, {"in_place", lbm::Streaming::in_place}}, "streaming pattern");
-  o.solids = one_of<lbm::Solids>(solids,
-                                 {{"auto", lbm::Solids::automatic},
-                                  {"dense", lbm::Solids::dense},
-                                  {"flags", lbm::Solids::flags},
-                                  {"sparse", lbm::Solids::sparse}},
-                                 "way to keep solid cells");
+  o.streaming = one_of(streaming, lbm::streamings, "streaming pattern");
+  o.solids = one_of(solids, lbm::ways_of_solids, "way to keep solid cells");
   if (layout != "auto") o.layout = layout_from_string(layout);
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
   for (const auto& [name, boundary] : boundaries) o.boundaries[side_from(name)] = boundary_from(boundary);
@@ -133,27 +108,18 @@ nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies
 }
 
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
-  const DecimalPoint point;
-  lbm::Options o = options_from(dict);
-  return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
-    o.cells = cells;
-    const Grid grid(cells, machine, 0, lbm::grid_options(o));
-    return fullness(machine, lbm::memory_needed(grid, o));
-  }));
-}
-
-nb::object gathered_field(Lbm& self, const std::string& name, const Extent& lo, const Extent& hi) {
-  return gathered(self.communicator(), [&]() -> const Field& { return self.field(name); }, {lo, hi});
+  return largest_of(machine, options_from(dict), &lbm::Options::cells, [&](const lbm::Options& o) {
+    return lbm::memory_needed(Grid(o.cells, machine, 0, lbm::grid_options(o)), o);
+  });
 }
 
 nb::list local_arrays(nb::object self, const std::string& name) {
-  Lbm& run = nb::cast<Lbm&>(self);
-  const Field& field = run.field(name);
+  const Field& field = nb::cast<Lbm&>(self).field(name);
   require(!field.options().later, ErrorCode::unsupported,
           "where only fluid cells are stored, the field " + name +
               " has no array that outlives the next step: gather it, or take solids = 'flags'",
           {{"field", name}});
-  return block_arrays(run.grid(), field, self);
+  return block_arrays(field, self);
 }
 
 nb::dict split_dict(const lbm::Split& split) {
@@ -228,14 +194,6 @@ nb::dict zigzag(Lbm& self) {
   return d;
 }
 
-void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& density, double spacing) {
-  GuardOptions options;
-  options.every = every;
-  options.ranges["density"] = density;
-  options.spacing = {spacing, spacing, spacing};
-  self.time_loop().guard(self.communicator(), std::move(options));
-}
-
 /// Velocity, density, pressure and flags of a run in one VTKHDF file, with what hides solid cells from VTK.
 class Series {
  public:
@@ -293,12 +251,13 @@ class Series {
 };
 
 void bind_lbm(nb::module_& m) {
-  m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none(),
-        nb::arg("links") = std::vector<std::string>());
-  m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
-
+  m.def(
+      "case_table", [] { return table_dict(lbm::case_table()); }, "The keys of [lbm].");
   using Release = nb::call_guard<Released>;
-  nb::class_<Lbm, Simulation>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
+  nb::class_<Lbm, Solver>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
+      .def_static("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none(),
+                  nb::arg("links") = std::vector<std::string>())
+      .def_static("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"))
       .def(
           "__init__",
           [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace, const Bodies* bodies,
@@ -311,8 +270,6 @@ void bind_lbm(nb::module_& m) {
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("bodies") = nb::none(),
           nb::arg("links") = std::vector<std::string>(), nb::arg("comm").none() = nb::none(), nb::keep_alive<1, 4>())
-      .def("advance", &Lbm::advance, nb::arg("steps"), Release())
-      .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
       .def("set_solid", &set_solid, nb::arg("mask"))
       .def("start_from", &start_from, nb::arg("flow"))
       .def("energy", &energy)
@@ -323,34 +280,13 @@ void bind_lbm(nb::module_& m) {
       .def("fluid_cells", &Lbm::fluid_cells)
       .def("bytes_of_cells", &Lbm::bytes_of_cells)
       .def("links_through_bodies", &Lbm::links_through_bodies, Release())
-      .def("gather", &gathered_field, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
-      .def("populations",
-           [](Lbm& self) {
-             return gathered_field(self, "populations", {0, 0, 0}, self.grid().extent());
-           })
-      .def("moments",
-           [](Lbm& self) {
-             return gathered_field(self, "moments", {0, 0, 0}, self.grid().extent());
-           })
+      .def("populations", [](Lbm& self) { return gathered(self, "populations", self.grid().box()); })
+      .def("moments", [](Lbm& self) { return gathered(self, "moments", self.grid().box()); })
       .def(
           "arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))
-      .def("guard", &set_guard, nb::arg("every"), nb::arg("density"), nb::arg("spacing"))
-      .def(
-          "inspect", [](Lbm& self) { self.time_loop().inspect(); }, Release())
-      .def("phases", [](Lbm& self) { return phases(self.time_loop()); })
-      .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
-      .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })
       .def("split", [](Lbm& self) { return split_dict(self.split()); })
       .def("teams", [](Lbm& self) { return teams_dict(self.teams()); })
-      .def("solid_blocks", [](Lbm& self) { return solid_blocks_dict(self.solid_blocks()); })
-      .def("report", [](Lbm& self) {
-        std::vector<ReportRow> rows;
-        {
-          Released release;
-          rows = self.exchange().report();
-        }
-        return report_list(rows);
-      });
+      .def("solid_blocks", [](Lbm& self) { return solid_blocks_dict(self.solid_blocks()); });
 
   nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density, pressure and flags.")
       .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool,

@@ -28,11 +28,11 @@ auto places_of(const sem::ElementBox& box, const sem::Rule& rule) {
   };
 }
 
-HexahedraSeries::Mesh mesh_of(const OnElements& solver) {
-  const sem::Rule rule = sem::gauss_lobatto(solver.space.order());
+HexahedraSeries::Mesh mesh_of(sem::ElementSolver& solver) {
+  const sem::Rule rule = sem::gauss_lobatto(solver.space().order());
   std::vector<double> even;
   for (int i = 0; i <= rule.order; ++i) even.push_back(2.0 * i / rule.order - 1);
-  const sem::ElementBox& box = solver.space.box();
+  const sem::ElementBox& box = solver.space().box();
   return {rule.order, box.count(), sem::interpolation(rule, even), places_of(box, rule)};
 }
 
@@ -87,30 +87,30 @@ nb::object values_array(std::vector<double> values, std::initializer_list<std::s
 
 }  // namespace
 
-std::array<std::int64_t, 2> elements_of_rank(const OnElements& solver) {
+std::array<std::int64_t, 2> elements_of_rank(sem::ElementSolver& solver) {
   std::array<std::int64_t, 2> found{0, 0};
-  for (const std::int64_t id : solver.grid.local()) {
-    const Box& box = solver.grid.block(id).box;
+  for (const std::int64_t id : solver.grid().local()) {
+    const Box& box = solver.grid().block(id).box;
     if (found[1] == 0) found[0] = box.lo[1];
     found[1] = box.hi[1];
   }
   return found;
 }
 
-nb::object places_of_rank(const OnElements& solver) {
+nb::object places_of_rank(sem::ElementSolver& solver) {
   std::vector<double> all;
-  for (std::size_t d = 0; d < solver.space.streams().size(); ++d)
-    for (const sem::Point& place : solver.space.places(d)) all.insert(all.end(), place.begin(), place.end());
-  const auto n = static_cast<std::size_t>(solver.space.order()) + 1, elements = all.size() / (3 * n * n * n);
+  for (std::size_t d = 0; d < solver.space().streams().size(); ++d)
+    for (const sem::Point& place : solver.space().places(d)) all.insert(all.end(), place.begin(), place.end());
+  const auto n = static_cast<std::size_t>(solver.space().order()) + 1, elements = all.size() / (3 * n * n * n);
   return values_array(std::move(all), {elements, n, n, n, 3});
 }
 
 const Field& GivenFields::of(const Given& given) {
   const auto& [name, object] = given;
   std::string named;
-  if (nb::try_cast(object, named)) return solver_.state[named];
+  if (nb::try_cast(object, named)) return solver_.state()[named];
   const auto [first, last] = elements_of_rank(solver_);
-  const std::size_t n = static_cast<std::size_t>(solver_.space.order()) + 1;
+  const std::size_t n = static_cast<std::size_t>(solver_.space().order()) + 1;
   using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
   Array values;
   require(nb::try_cast(object, values), ErrorCode::mismatch,
@@ -130,13 +130,13 @@ const Field& GivenFields::of(const Given& given) {
   options.type = wide ? DType::f64 : DType::f32;
   options.components = values.ndim() == 5 ? static_cast<int>(values.shape(4)) : 1;
   options.alignment = 1;
-  Field& field = made_.emplace_back(solver_.grid, options);
+  Field& field = made_.emplace_back(solver_.grid(), options);
   const auto cube = static_cast<std::int64_t>(n * n * n);
   if (last > first) field.write({{0, first, 0}, {cube, last, 1}}, values.data());
   return field;
 }
 
-ElementSeries::ElementSeries(const OnElements& solver, const std::string& path, std::optional<double> up_to)
+ElementSeries::ElementSeries(sem::ElementSolver& solver, const std::string& path, std::optional<double> up_to)
     : solver_(solver), series_(world(), path, mesh_of(solver), up_to) {}
 
 void ElementSeries::write(double time, const std::vector<std::pair<std::string, std::string>>& items,
@@ -144,7 +144,7 @@ void ElementSeries::write(double time, const std::vector<std::pair<std::string, 
   GivenFields fields(solver_);
   std::vector<HexahedraSeries::Item> all;
   const Problem refused = failure_of([&] {
-    for (const auto& [name, unit] : items) all.push_back({name, &solver_.state[name], unit});
+    for (const auto& [name, unit] : items) all.push_back({name, &solver_.state()[name], unit});
     for (const Given& given : arrays) all.push_back({given.first, &fields.of(given)});
   });
   const Released release;
@@ -152,12 +152,12 @@ void ElementSeries::write(double time, const std::vector<std::pair<std::string, 
   series_.write(time, all);
 }
 
-void write_nek(const OnElements& solver, const std::string& path, int word_bytes, bool places,
+void write_nek(sem::ElementSolver& solver, const std::string& path, int word_bytes, bool places,
                const std::vector<Given>& items) {
   GivenFields fields(solver);
-  const sem::Rule rule = sem::gauss_lobatto(solver.space.order());
-  NekFields all{rule.order, solver.space.box().count()};
-  if (places) all.places = places_of(solver.space.box(), rule);
+  const sem::Rule rule = sem::gauss_lobatto(solver.space().order());
+  NekFields all{rule.order, solver.space().box().count()};
+  if (places) all.places = places_of(solver.space().box(), rule);
   const Problem refused = failure_of([&] {
     for (const Given& given : items) {
       const std::string& name = given.first;
@@ -179,7 +179,7 @@ void write_nek(const OnElements& solver, const std::string& path, int word_bytes
   });
   const Released release;
   agree(world(), refused);
-  write_nek_file(world(), path, solver.state.time, solver.state.step, word_bytes, all);
+  write_nek_file(world(), path, solver.state().time, solver.state().step, word_bytes, all);
 }
 
 std::function<std::vector<double>(std::int64_t, std::int64_t)> start_from(const std::string& path,

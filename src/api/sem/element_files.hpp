@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <slipstream/nek_file.hpp>
-#include <slipstream/sem_flow.hpp>
 #include <slipstream/sem_solver.hpp>
 #include <slipstream/vtkhdf_hexahedra.hpp>
 
@@ -21,38 +20,29 @@ namespace slipstream::python {
 /// f32 or f64.
 using Given = std::pair<std::string, nb::object>;
 
-/// A solver on elements, as its files see it.
-struct OnElements {
-  OnElements(sem::Sem& sem) : state(sem.state()), space(sem.space()), grid(sem.grid()) {}       // NOLINT: stands for it
-  OnElements(sem::Flow& flow) : state(flow.state()), space(flow.space()), grid(flow.grid()) {}  // NOLINT
-  State& state;
-  sem::Space& space;
-  const Grid& grid;
-};
-
 /// Fields of a solver's state, and those made of arrays.
 class GivenFields {
  public:
-  explicit GivenFields(const OnElements& solver) : solver_(solver) {}
+  explicit GivenFields(sem::ElementSolver& solver) : solver_(solver) {}
   /// Throws Error mismatch, with the facts "field", "given" and "needed", where an array is of another shape or type.
   /// Needs the interpreter. The field lives as long as this.
   const Field& of(const Given& given);
 
  private:
-  OnElements solver_;
+  sem::ElementSolver& solver_;
   std::list<Field> made_;
 };
 
 /// Elements of this rank: the first, and the one behind the last.
-std::array<std::int64_t, 2> elements_of_rank(const OnElements& solver);
+std::array<std::int64_t, 2> elements_of_rank(sem::ElementSolver& solver);
 
 /// Places of this rank's points, [element][t][s][r][x y z].
-nb::object places_of_rank(const OnElements& solver);
+nb::object places_of_rank(sem::ElementSolver& solver);
 
 /// Fields over time as Lagrange hexahedra. Writes are collective.
 class ElementSeries {
  public:
-  ElementSeries(const OnElements& solver, const std::string& path, std::optional<double> up_to);
+  ElementSeries(sem::ElementSolver& solver, const std::string& path, std::optional<double> up_to);
   /// Fields of the state with their units, and arrays.
   void write(double time, const std::vector<std::pair<std::string, std::string>>& items,
              const std::vector<Given>& arrays);
@@ -60,12 +50,12 @@ class ElementSeries {
   void close() { series_.close(); }
 
  private:
-  OnElements solver_;
+  sem::ElementSolver& solver_;
   HexahedraSeries series_;
 };
 
 /// A field file of Nek5000 of this moment; names are U, P, T, S01 and so on, and with places X. Collective.
-void write_nek(const OnElements& solver, const std::string& path, int word_bytes, bool places,
+void write_nek(sem::ElementSolver& solver, const std::string& path, int word_bytes, bool places,
                const std::vector<Given>& items);
 
 /// The start of a solver on a box, from a field of a file, interpolated where the orders differ. Places are compared

@@ -1,7 +1,5 @@
 #pragma once
 // Bindings that all solvers on spectral elements have.
-#include "api/exchange/python_report.hpp"
-#include "api/reading.hpp"
 #include "api/sem/element_files.hpp"
 #include "api/sem/functions.hpp"
 #include "api/solver/python_solver.hpp"
@@ -29,20 +27,16 @@ void read_elements(Reader& reader, Options& o) {
   o.tune = watched.tune;
 }
 
-template <class Engine>
-void bind_on_elements(nb::class_<Engine, Simulation>& bound) {
+inline void bind_on_elements(nb::module_& m) {
+  using Engine = sem::ElementSolver;
   using Release = nb::call_guard<Released>;
-  bound.def("advance", &Engine::advance, nb::arg("steps"), Release())
-      .def_prop_ro("step", [](Engine& self) { return self.state().step; })
-      .def_prop_ro("time", [](Engine& self) { return self.state().time; })
+  nb::class_<Engine, Solver>(m, "ElementSolver",
+                             "A run on spectral elements, whose fields are [1, element, point, component].")
       .def("largest_change", &Engine::largest_change, Release())
       .def("cautions", &Engine::cautions)
-      .def(
-          "gather",
-          [](Engine& self, const std::string& name, const Extent& lo, const Extent& hi) {
-            return gathered(world(), [&]() -> const Field& { return self.state()[name]; }, {lo, hi});
-          },
-          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[1, element, point, component] on rank 0.")
+      .def("courant", &Engine::courant, "Of the last step, or part of one; 0 without a velocity.")
+      .def("at", &Engine::at, nb::arg("probe"), nb::arg("field"), nb::arg("component") = std::size_t{0}, Release(),
+           "By point, on every rank.")
       .def(
           "series",
           [](Engine& self, const std::string& path, std::optional<double> up_to) {
@@ -60,33 +54,11 @@ void bind_on_elements(nb::class_<Engine, Simulation>& bound) {
           "elements", [](Engine& self) { return elements_of_rank(self); },
           "Of this rank: the first, and the one behind the last.")
       .def(
-          "arrays",
-          [](nb::object self, const std::string& name) {
-            Engine& run = nb::cast<Engine&>(self);
-            return block_arrays(run.grid(), run.state()[name], self);
-          },
-          nb::arg("field"), "This rank's blocks with their arrays [1][element][point][component].")
-      .def(
           "places", [](Engine& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
       .def(
           "probe",
           [](Engine& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },
-          nb::arg("points"), nb::keep_alive<0, 1>(), Release())
-      .def("guard", &Engine::guard, nb::arg("every"))
-      .def("inspect", &Engine::inspect, Release())
-      .def("phases", [](Engine& self) { return phases(self.time_loop()); })
-      .def("tuning", [](Engine& self) { return tuning_dict(self.space().gather_scatter().tuning()); })
-      .def(
-          "report",
-          [](Engine& self) {
-            std::vector<ReportRow> rows;
-            {
-              Released release;
-              rows = self.space().gather_scatter().report();
-            }
-            return report_list(rows);
-          },
-          "Messages of the last gather-scatter.");
+          nb::arg("points"), nb::keep_alive<0, 1>(), Release());
 }
 
 }  // namespace slipstream::python

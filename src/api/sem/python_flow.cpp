@@ -2,17 +2,12 @@
 #include "api/sem/python_flow.hpp"
 
 #include <slipstream/sem_flow.hpp>
-#include <slipstream/trace.hpp>
 
-#include "api/exchange/python_report.hpp"
 #include "api/python_errors.hpp"
-#include "api/reading.hpp"
 #include "api/sem/element_files.hpp"
 #include "api/sem/functions.hpp"
 #include "api/sem/on_elements.hpp"
 #include "api/solver/python_solver.hpp"
-#include "grid/largest_extent.hpp"
-#include "solver/common/fullness.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -115,12 +110,8 @@ void check_flow_elements(const nb::dict& dict) {
 }
 
 nb::tuple largest_flow_grid(const Machine& machine, const nb::dict& dict) {
-  const DecimalPoint point;
-  sem::FlowOptions o = flow_options(dict);
-  return triple(largest_extent(machine, {o.elements[0], o.elements[1], o.elements[2]}, [&](const Extent& elements) {
-    o.elements = {elements[0], elements[1], elements[2]};
-    return fullness(machine, sem::memory_needed(machine, o));
-  }));
+  return largest_of(machine, flow_options(dict), &sem::FlowOptions::elements,
+                    [&](const sem::FlowOptions& o) { return sem::memory_needed(machine, o); });
 }
 
 nb::dict flow_statistics_dict(Flow& self, const std::vector<nb::object>& velocity, const nb::object& pressure) {
@@ -147,23 +138,11 @@ nb::dict flow_statistics_dict(Flow& self, const std::vector<nb::object>& velocit
 }  // namespace
 
 void bind_flow(nb::module_& m) {
-  using Release = nb::call_guard<Released>;
-  m.def("plan_flow", &plan_flow, nb::arg("machine"), nb::arg("options"));
   m.def("check_flow_elements", &check_flow_elements, nb::arg("options"));
-  m.def("largest_flow_grid", &largest_flow_grid, nb::arg("machine"), nb::arg("options"));
-  nb::class_<Flow, Simulation> bound(m, "Flow", "Incompressible flow on spectral elements. Calls are collective.");
-  bind_on_elements(bound);
-  bound
-      .def(
-          "__init__",
-          [](Flow* self, const Machine& machine, const nb::dict& options, Trace* trace) {
-            sem::FlowOptions chosen = flow_options(options);
-            if (trace) chosen.exchange.trace = trace;
-            Released release;
-            new (self) Flow(world(), machine, std::move(chosen));
-          },
-          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
-      .def("courant", &Flow::courant, "Of the last step, or part of one.")
+  solver_class<Flow, sem::ElementSolver>(m, "Flow", "Incompressible flow on spectral elements. Calls are collective.",
+                                         &flow_options)
+      .def_static("plan", &plan_flow, nb::arg("machine"), nb::arg("options"))
+      .def_static("largest_grid", &largest_flow_grid, nb::arg("machine"), nb::arg("options"))
       .def("statistics", &flow_statistics_dict, nb::arg("velocity") = std::vector<nb::object>{},
            nb::arg("pressure") = nb::none(), "velocity, pressure: functions of places [point][x y z] and the time.")
       .def(
@@ -216,13 +195,7 @@ void bind_flow(nb::module_& m) {
             }
             return rows;
           },
-          nb::arg("axis"), "Rows of the place, u v w p, uu vv ww, uv uw vw: means over planes across an axis.")
-      .def(
-          "at",
-          [](Flow& self, sem::Probe& probe, const std::string& field, int component) {
-            return self.at(probe, field, component);
-          },
-          nb::arg("probe"), nb::arg("field"), nb::arg("component") = 0, Release(), "By point, on every rank.");
+          nb::arg("axis"), "Rows of the place, u v w p, uu vv ww, uv uw vw: means over planes across an axis.");
 }
 
 }  // namespace slipstream::python

@@ -1,17 +1,12 @@
 // Poisson's, Helmholtz's and the diffusion equation on spectral elements from Python.
 #include <slipstream/sem_solver.hpp>
-#include <slipstream/trace.hpp>
 
-#include "api/exchange/python_report.hpp"
 #include "api/python_errors.hpp"
-#include "api/reading.hpp"
 #include "api/sem/element_files.hpp"
 #include "api/sem/functions.hpp"
 #include "api/sem/on_elements.hpp"
 #include "api/sem/python_flow.hpp"
 #include "api/solver/python_solver.hpp"
-#include "grid/largest_extent.hpp"
-#include "solver/common/fullness.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -131,12 +126,8 @@ void check_sem_elements(const nb::dict& dict) {
 }
 
 nb::tuple largest_sem_grid(const Machine& machine, const nb::dict& dict) {
-  const DecimalPoint point;
-  sem::Options o = sem_options(dict);
-  return triple(largest_extent(machine, {o.elements[0], o.elements[1], o.elements[2]}, [&](const Extent& elements) {
-    o.elements = {elements[0], elements[1], elements[2]};
-    return fullness(machine, sem::memory_needed(machine, o));
-  }));
+  return largest_of(machine, sem_options(dict), &sem::Options::elements,
+                    [&](const sem::Options& o) { return sem::memory_needed(machine, o); });
 }
 
 nb::dict statistics_dict(Sem& self, const nb::object& exact, std::size_t scalar) {
@@ -157,27 +148,16 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact, std::size_t scalar)
 }
 
 void bind_sem_solver(nb::module_& m) {
-  using Release = nb::call_guard<Released>;
-  m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
   m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
-  m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
   bind_element_files(m);
   nb::class_<sem::Probe>(m, "Probe", "Points in a solver's elements.")
       .def_prop_ro("points", [](const sem::Probe& self) { return self.points(); });
-  nb::class_<Sem, Simulation> bound(
-      m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.");
-  bind_on_elements(bound);
-  bound
-      .def(
-          "__init__",
-          [](Sem* self, const Machine& machine, const nb::dict& options, Trace* trace) {
-            sem::Options chosen = sem_options(options);
-            if (trace) chosen.exchange.trace = trace;
-            Released release;
-            new (self) Sem(world(), machine, std::move(chosen));
-          },
-          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
-      .def("courant", &Sem::courant, "Of the last step, or part of one; 0 without a velocity.")
+  bind_on_elements(m);
+  solver_class<Sem, sem::ElementSolver>(
+      m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.",
+      &sem_options)
+      .def_static("plan", &plan_sem, nb::arg("machine"), nb::arg("options"))
+      .def_static("largest_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"))
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(), nb::arg("scalar") = std::size_t{0},
            "exact: function of places [point][x y z] and the time; scalar: the number of the unknown.")
       .def(
@@ -187,10 +167,7 @@ void bind_sem_solver(nb::module_& m) {
           "in microseconds, and asymmetries, 0 for symmetric ones but for rounding. Collective.")
       .def(
           "effort", [](Sem& self, std::size_t scalar) { return effort_dict(self.effort(scalar)); },
-          nb::arg("scalar") = std::size_t{0}, "What the linear solutions have taken, and how the last one went.")
-      .def(
-          "at", [](Sem& self, sem::Probe& probe, const std::string& field) { return self.at(probe, field); },
-          nb::arg("probe"), nb::arg("field"), Release(), "By point, on every rank.");
+          nb::arg("scalar") = std::size_t{0}, "What the linear solutions have taken, and how the last one went.");
 }
 
 }  // namespace

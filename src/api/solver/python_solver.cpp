@@ -79,25 +79,25 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
 
 }  // namespace
 
-nb::object gathered(const Communicator& comm, const std::function<const Field&()>& source, const Box& box) {
+nb::object gathered(Solver& solver, const std::string& name, const Box& box) {
   std::vector<std::byte> values;
   const Field* field = nullptr;
   {
     Released release;
-    field = &source();
-    values = gather(comm, *field, box);
+    field = &solver.field(name);
+    values = gather(solver.communicator(), *field, box);
   }
-  if (comm.rank() != 0) return nb::none();
+  if (solver.communicator().rank() != 0) return nb::none();
   return host_array(std::move(values),
                     {static_cast<std::size_t>(box.extent(2)), static_cast<std::size_t>(box.extent(1)),
                      static_cast<std::size_t>(box.extent(0)), static_cast<std::size_t>(field->options().components)},
                     field->options().type);
 }
 
-nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner) {
+nb::list block_arrays(const Field& field, nb::handle owner) {
   nb::list all;
-  for (const std::int64_t id : grid.local())
-    all.append(nb::make_tuple(block_dict(grid.block(id)), block_array(field, id, owner)));
+  for (const std::int64_t id : field.grid().local())
+    all.append(nb::make_tuple(block_dict(field.grid().block(id)), block_array(field, id, owner)));
   return all;
 }
 
@@ -122,18 +122,6 @@ nb::dict fit_dict(const krylov::Fit& fit) {
   said["operator_asymmetry"] = fit.operator_asymmetry;
   said["preconditioner_asymmetry"] = fit.preconditioner_asymmetry;
   return said;
-}
-
-nb::list phases(const TimeLoop& loop) {
-  nb::list all;
-  for (const auto& phase : loop.phases()) {
-    nb::dict entry;
-    entry["name"] = phase.name;
-    entry["calls"] = phase.calls;
-    entry["seconds"] = phase.seconds;
-    all.append(entry);
-  }
-  return all;
 }
 
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
@@ -162,24 +150,53 @@ nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, cons
   return result;
 }
 
-FieldSeries::FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path,
-                         const std::array<double, 3>& spacing, std::function<const Field&(const std::string&)> field,
+FieldSeries::FieldSeries(Solver& solver, const std::string& path, const std::array<double, 3>& spacing,
                          std::optional<double> up_to)
-    : field_(std::move(field)), series_([&] {
+    : solver_(solver), series_([&] {
         VtkhdfSeries::Options options;
         options.spacing = spacing;
         options.overwrite = true;
         options.up_to = up_to;
-        return VtkhdfSeries(comm, grid, path, options);
+        return VtkhdfSeries(solver.communicator(), solver.grid(), path, options);
       }()) {}
 
 void FieldSeries::write(double time, const std::vector<Item>& items) {
   std::vector<VtkhdfSeries::Item> all;
-  for (const auto& [name, unit] : items) all.push_back({name, &field_(name), 1, unit});
+  for (const auto& [name, unit] : items) all.push_back({name, &solver_.field(name), 1, unit});
   series_.write(time, all);
 }
 
-void bind_series(nb::module_& m) {
+namespace {
+
+nb::list phases_of(Solver& solver) {
+  nb::list all;
+  for (const auto& phase : solver.time_loop().phases()) {
+    nb::dict entry;
+    entry["name"] = phase.name;
+    entry["calls"] = phase.calls;
+    entry["seconds"] = phase.seconds;
+    all.append(entry);
+  }
+  return all;
+}
+
+nb::list report_of(Solver& solver) {
+  std::vector<ReportRow> rows;
+  {
+    Released release;
+    rows = solver.report();
+  }
+  return report_list(rows);
+}
+
+void guard(Solver& solver, std::int64_t every, double spacing,
+           const std::map<std::string, std::array<double, 2>>& ranges) {
+  solver.guard({every, ranges, {0, 0, 0}, {spacing, spacing, spacing}});
+}
+
+}  // namespace
+
+void bind_solver(nb::module_& m) {
   using Release = nb::call_guard<Released>;
   nb::class_<Trace>(m, "Trace", "Records what a run's host threads, streams and messages do.")
       .def(nb::init<std::int64_t>(), nb::arg("most") = 20000)
@@ -192,6 +209,30 @@ void bind_series(nb::module_& m) {
       .def("write", &FieldSeries::write, nb::arg("time"), nb::arg("items"), Release())
       .def_prop_ro("last_time", &FieldSeries::last_time)
       .def("close", &FieldSeries::close, Release());
+  nb::class_<Solver, Simulation>(m, "Solver", "A run of a solver. Calls are collective.")
+      .def("advance", &Solver::advance, nb::arg("steps"), Release())
+      .def_prop_ro("step", [](Solver& self) { return self.state().step; })
+      .def_prop_ro("time", [](Solver& self) { return self.state().time; })
+      .def("guard", &guard, nb::arg("every"), nb::arg("spacing") = 1.0,
+           nb::arg("ranges") = std::map<std::string, std::array<double, 2>>{},
+           "ranges: lowest and highest value by quantity; spacing: edge of a cell, for places.")
+      .def("inspect", &Solver::inspect, Release())
+      .def(
+          "gather",
+          [](Solver& self, const std::string& name, const Extent& lo, const Extent& hi) {
+            return gathered(self, name, {lo, hi});
+          },
+          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[z, y, x, component] of a box of cells, on rank 0.")
+      .def(
+          "arrays",
+          [](nb::object self, const std::string& name) {
+            return block_arrays(nb::cast<Solver&>(self).field(name), self);
+          },
+          nb::arg("field"), "This rank's blocks with their arrays [z, y, x, component], without copies.")
+      .def("phases", &phases_of)
+      .def("overlapped", [](Solver& self) { return self.time_loop().overlapped(); })
+      .def("tuning", [](Solver& self) { return tuning_dict(self.tuning()); })
+      .def("report", &report_of, "The messages of all ranks in the last exchange.");
 }
 
 }  // namespace slipstream::python

@@ -1,16 +1,17 @@
 #pragma once
-// Common parts of the bindings of all solvers.
-#include <functional>
+// What the bindings of all solvers have in common.
 #include <memory>
 #include <utility>
 
 #include <slipstream/error.hpp>
 #include <slipstream/krylov.hpp>
-#include <slipstream/simulation.hpp>
+#include <slipstream/solver.hpp>
 #include <slipstream/vtkhdf.hpp>
 
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
+#include "grid/largest_extent.hpp"
+#include "solver/common/fullness.hpp"
 
 namespace slipstream::python {
 
@@ -64,29 +65,53 @@ class Asked {
 
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
                    Layout layout, int bytes_per_cell);
-/// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective; `field` is called without
-/// the GIL.
-nb::object gathered(const Communicator& comm, const std::function<const Field&()>& field, const Box& box);
+/// The largest grid that fits, in the shape that the options give by `size`. `needed` makes ArrayBytes of options.
+template <class Options, class Needed>
+nb::tuple largest_of(const Machine& machine, Options o, Extent Options::*size, const Needed& needed) {
+  const DecimalPoint point;
+  return triple(largest_extent(machine, o.*size, [&](const Extent& extent) {
+    o.*size = extent;
+    return fullness(machine, needed(o));
+  }));
+}
+/// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective.
+nb::object gathered(Solver& solver, const std::string& field, const Box& box);
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
-nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner);
-nb::list phases(const TimeLoop& loop);
+nb::list block_arrays(const Field& field, nb::handle owner);
 nb::dict effort_dict(const krylov::Effort& effort);
 /// Times of one application in microseconds, and asymmetries.
 nb::dict fit_dict(const krylov::Fit& fit);
 
-/// Time series of fields in one VTKHDF file. The arguments must outlive it.
+/// Fields of a solver over time in one VTKHDF file, as they stand.
 class FieldSeries {
  public:
   using Item = std::pair<std::string, std::string>;  ///< name, unit
-  FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path, const std::array<double, 3>& spacing,
-              std::function<const Field&(const std::string&)> field, std::optional<double> up_to);
+  FieldSeries(Solver& solver, const std::string& path, const std::array<double, 3>& spacing,
+              std::optional<double> up_to);
   void write(double time, const std::vector<Item>& items);
   double last_time() const { return series_.last_time(); }
   void close() { series_.close(); }
 
  private:
-  std::function<const Field&(const std::string&)> field_;
+  Solver& solver_;
   VtkhdfSeries series_;
 };
+
+/// The class of a solver in Python, with its constructor. `read` makes its options of a dictionary.
+template <class Engine, class Base, class Read>
+nb::class_<Engine, Base> solver_class(nb::module_& m, const char* name, const char* words, const Read& read) {
+  nb::class_<Engine, Base> bound(m, name, words);
+  bound.def(
+      "__init__",
+      [read](Engine* self, const Machine& machine, const nb::dict& given, Trace* trace, const Communicator* comm) {
+        auto options = read(given);
+        if (trace) options.exchange.trace = trace;
+        Released release;
+        new (self) Engine(comm ? *comm : world(), machine, std::move(options));
+      },
+      nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("comm").none() = nb::none(),
+      nb::keep_alive<1, 4>());
+  return bound;
+}
 
 }  // namespace slipstream::python

@@ -1,10 +1,8 @@
 #include <slipstream/stencil_solver.hpp>
 
-#include "api/exchange/python_report.hpp"
-#include "api/reading.hpp"
+#include "api/solver/case_table.hpp"
 #include "api/solver/python_solver.hpp"
-#include "grid/largest_extent.hpp"
-#include "solver/common/fullness.hpp"
+#include "solver/stencil/keys.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -57,13 +55,10 @@ stencil::Options stencil_options(const nb::dict& dict) {
   reader.read("steps_per_exchange", o.steps_per_exchange);
   read_cut_and_exchange(reader, o);
   reader.finish();
-  o.equation = one_of<stencil::Equation>(
-      equation, {{"heat", stencil::Equation::heat}, {"wave", stencil::Equation::wave}}, "equation");
-  using stencil::Sides;
+  o.equation = one_of(equation, stencil::equations, "equation");
   require(sides.size() == 6, "a box has the six sides x-, x+, y-, y+, z-, z+");
   for (std::size_t n = 0; n < 6; ++n)
-    o.sides.of[n / 2][n % 2] = one_of<Sides>(
-        sides[n], {{"fixed", Sides::fixed}, {"insulated", Sides::insulated}, {"free", Sides::free}}, "kind of sides");
+    o.sides.of[n / 2][n % 2] = one_of(sides[n], stencil::kinds_of_sides, "kind of sides");
   o.scheme = stencil::scheme_from_string(scheme);
   o.krylov.must_converge = !go_on;
   o.precision = dtype_from_string(precision);
@@ -101,12 +96,9 @@ nb::dict plan(const Machine& machine, const nb::dict& dict) {
 }
 
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
-  const DecimalPoint point;
-  stencil::Options o = stencil_options(dict);
-  return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
-    o.cells = cells;
-    return fullness(machine, stencil::memory_needed(stencil::plan_grid(machine, o), o));
-  }));
+  return largest_of(machine, stencil_options(dict), &stencil::Options::cells, [&](const stencil::Options& o) {
+    return stencil::memory_needed(stencil::plan_grid(machine, o), o);
+  });
 }
 
 nb::dict tune_steps(const Machine& machine, const nb::dict& dict) {
@@ -122,16 +114,9 @@ nb::dict tune_steps(const Machine& machine, const nb::dict& dict) {
   return found;
 }
 
-void set_guard(Stencil& self, std::int64_t every, double spacing) {
-  GuardOptions options;
-  options.every = every;
-  options.spacing = {spacing, spacing, spacing};
-  self.time_loop().guard(self.communicator(), std::move(options));
-}
-
 void bind_stencil(nb::module_& m) {
-  m.def("plan_stencil", &plan, nb::arg("machine"), nb::arg("options"));
-  m.def("largest_stencil_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
+  m.def(
+      "case_table", [] { return table_dict(stencil::case_table()); }, "The keys of [stencil].");
   m.def(
       "stable_time_step", [](const nb::dict& dict) { return stencil::stable_time_step(stencil_options(dict)); },
       nb::arg("options"));
@@ -139,17 +124,9 @@ void bind_stencil(nb::module_& m) {
   m.def("tune_steps", &tune_steps, nb::arg("machine"), nb::arg("options"));
 
   using Release = nb::call_guard<Released>;
-  nb::class_<Stencil, Simulation>(m, "Stencil", "Finite differences in time and space.")
-      .def(
-          "__init__",
-          [](Stencil* self, const Machine& machine, const nb::dict& options, Trace* trace, const Communicator* comm) {
-            stencil::Options o = stencil_options(options);
-            if (trace) o.exchange.trace = trace;
-            Released release;
-            new (self) Stencil(comm ? *comm : world(), machine, std::move(o));
-          },
-          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("comm").none() = nb::none(),
-          nb::keep_alive<1, 4>())
+  solver_class<Stencil, Solver>(m, "Stencil", "Finite differences in time and space.", &stencil_options)
+      .def_static("plan", &plan, nb::arg("machine"), nb::arg("options"))
+      .def_static("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"))
       .def(
           "start_from",
           [](Stencil& self, const nb::object& u, const nb::object& before) {
@@ -166,48 +143,15 @@ void bind_stencil(nb::module_& m) {
             self.start_moving(now, moving);
           },
           nb::arg("u"), nb::arg("rate"))
-      .def("advance", &Stencil::advance, nb::arg("steps"), Release())
-      .def_prop_ro("step", [](Stencil& self) { return self.state().step; })
-      .def_prop_ro("time", [](Stencil& self) { return self.state().time; })
       .def_prop_ro("time_step", [](Stencil& self) { return self.options().time_step; })
       .def("largest_change", &Stencil::largest_change, Release())
       .def("effort", [](Stencil& self) { return effort_dict(self.effort()); })
       .def("seismogram", &Stencil::seismogram, nb::arg("receiver"), nb::arg("since") = 0, Release())
       .def(
-          "gather",
-          [](Stencil& self, const std::string& name, const Extent& lo, const Extent& hi) {
-            return gathered(self.communicator(), [&]() -> const Field& { return self.field(name); }, {lo, hi});
-          },
-          nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
-      .def(
-          "arrays",
-          [](nb::object self, const std::string& name) {
-            Stencil& run = nb::cast<Stencil&>(self);
-            return block_arrays(run.grid(), run.field(name), self);
-          },
-          nb::arg("field"))
-      .def("guard", &set_guard, nb::arg("every"), nb::arg("spacing"))
-      .def(
-          "inspect", [](Stencil& self) { self.time_loop().inspect(); }, Release())
-      .def("phases", [](Stencil& self) { return phases(self.time_loop()); })
-      .def("overlapped", [](Stencil& self) { return self.time_loop().overlapped(); })
-      .def("tuning", [](Stencil& self) { return tuning_dict(self.tuning()); })
-      .def("report",
-           [](Stencil& self) {
-             std::vector<ReportRow> rows;
-             {
-               Released release;
-               rows = self.exchange().report();
-             }
-             return report_list(rows);
-           })
-      .def(
           "series",
           [](Stencil& self, const std::string& path, std::optional<double> up_to) {
             const double h = self.options().spacing;
-            return new FieldSeries(
-                self.communicator(), self.grid(), path, {h, h, h},
-                [&self](const std::string& name) -> const Field& { return self.field(name); }, up_to);
+            return new FieldSeries(self, path, {h, h, h}, up_to);
           },
           nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release());
 }

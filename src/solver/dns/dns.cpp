@@ -6,10 +6,10 @@
 
 #include <slipstream/trace.hpp>
 
-#include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "solver/dns/impl.hpp"
+#include "solver/dns/keys.hpp"
 
 namespace slipstream::dns {
 namespace {
@@ -76,33 +76,19 @@ std::vector<StageFactors> stages_of(Scheme scheme, double dt) {
 }  // namespace
 
 Scheme scheme_from_string(const std::string& name) {
-  if (name == "rk2") return Scheme::rk2;
-  require(name == "rk4", "no scheme of a pseudo-spectral flow is called '" + name + "': choose rk2 or rk4",
-          {{"option", "scheme"}, {"given", name}});
-  return Scheme::rk4;
+  return value_in(schemes, name, "no scheme of a pseudo-spectral flow is called", "scheme");
 }
 
 Dealiasing dealiasing_from_string(const std::string& name) {
-  if (name == "spherical") return Dealiasing::spherical;
-  if (name == "phase_shift") return Dealiasing::phase_shift;
-  require(
-      name == "two_thirds",
-      "no dealiasing of a pseudo-spectral flow is called '" + name + "': choose two_thirds, spherical or phase_shift",
-      {{"option", "dealiasing"}, {"given", name}});
-  return Dealiasing::two_thirds;
+  return value_in(dealiasings, name, "no dealiasing of a pseudo-spectral flow is called", "dealiasing");
 }
 
 Forcing::Kind forcing_from_string(const std::string& name) {
-  if (name == "energy") return Forcing::Kind::energy;
-  if (name == "stochastic") return Forcing::Kind::stochastic;
-  require(name == "power",
-          "no forcing of a pseudo-spectral flow is called '" + name + "': choose power, energy or stochastic",
-          {{"option", "forcing"}, {"given", name}});
-  return Forcing::Kind::power;
+  return value_in(forcings, name, "no forcing of a pseudo-spectral flow is called", "forcing");
 }
 
 Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
-    : comm(sharing(c)),
+    : SolverParts(c, machine),
       options(std::move(o)),
       fft(comm, machine, options.cells, transform_of(machine, options)),
       modes(fft.spectral(), of(fft.spectral_field("modes"), components_of(options))),
@@ -113,11 +99,12 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
       u(is_out_of_core(options) ? Field(fft.physical(), of(made_later(fft.physical_field("velocity"), true)))
                                 : adopted(comm, machine, fft, velocity_memory, apart)) {
   if (keeps_next(options)) next.emplace(fft.spectral(), of(fft.spectral_field("next")));
-  const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+  const std::vector<int> numbers_of_devices = machine.devices_of_rank(comm.rank());
   const auto place_of = [&](int device) {
-    return static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin());
+    const auto first = numbers_of_devices.begin(), last = numbers_of_devices.end();
+    return static_cast<std::size_t>(std::find(first, last, device) - first);
   };
-  for (const int d : devices) streams.emplace_back(machine.device(d).local);
+  for (const Device device : devices) streams.emplace_back(device);
   for (const std::int64_t id : fft.spectral().local()) {
     const Block& block = fft.spectral().block(id);
     ModeGrid grid = wave_numbers(options);
@@ -131,7 +118,6 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
     const Block& block = fft.physical().block(id);
     physical.push_back({id, place_of(block.device), block.box});
   }
-  for (const int d : devices) places.push_back(machine.device(d).local);
   state.fields["modes"] = &modes;
   if (is_out_of_core(options)) {
     on_all_ranks(comm, [&] {
@@ -230,7 +216,7 @@ void Dns::Impl::list_tasks() {
 }
 
 HostArrays Dns::Impl::host_arrays(const Field& field) const {
-  HostArrays found(places.size(), nullptr);
+  HostArrays found(devices.size(), nullptr);
   for (const ModeBlock& b : spectral) found[b.device] = field.data(b.id);
   return found;
 }
@@ -402,12 +388,12 @@ void Dns::Impl::scale_lowest_shells() {
   opened = false;
 }
 
-const Field& Dns::Impl::velocity() {
+Field& Dns::Impl::velocity() {
   if (out_of_core) {
     if (velocity_is_new && seen_restarts == state.restarts) return u;
     u.make_arrays();
-    HostArrays cells(places.size(), nullptr);
-    std::vector<std::int64_t> steps(places.size(), 0);
+    HostArrays cells(devices.size(), nullptr);
+    std::vector<std::int64_t> steps(devices.size(), 0);
     for (const CellBlock& b : physical) {
       cells[b.device] = u.data(b.id);
       steps[b.device] = u.shape(b.id).component_stride;
@@ -476,17 +462,12 @@ std::array<double, 3> Dns::Impl::shift(std::int64_t step, std::size_t stage, int
 }
 
 Dns::Dns(const Communicator& comm, const Machine& machine, Options options)
-    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+    : Solver(std::make_unique<Impl>(comm, machine, std::move(options))), impl_(&parts<Impl>()) {
   impl_->loop.emplace(*this, Overlap::off, impl_->options.exchange.trace);
 }
 
-Dns::~Dns() {
-  if (impl_)
-    for (Stream& stream : impl_->streams) wait_quietly(stream);
-}
-
-// Kept modes have |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt. The limit of rk4 is
-// 2.83 i / dt; Heun's scheme is unstable for all imaginary eigenvalues.
+// Of the modes that are kept |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds
+// those up to 2.83 i / dt, Heun's scheme none.
 void Dns::check_time_step() {
   Impl& d = *impl_;
   const double most = largest_courant(d.options);
@@ -507,27 +488,21 @@ void Dns::check_forcing() {
   if (forcing.acts() && forcing.kind != Forcing::Kind::stochastic) impl_->low_energy();
 }
 
-void Dns::guard(std::int64_t every) {
-  impl_->looks_every = every;
+void Dns::guard(GuardOptions options) {
+  impl_->looks_every = options.every;
   if (impl_->out_of_core) impl_->u.make_arrays();
-  GuardOptions options;
-  options.every = every;
   for (std::size_t a = 0; a < 3; ++a) {
     options.spacing[a] = impl_->options.lengths[a] / static_cast<double>(impl_->options.cells[a]);
     options.origin[a] = -options.spacing[a] / 2;  // values are those of the points i dx
   }
-  impl_->loop->guard(impl_->comm, std::move(options));
+  Solver::guard(std::move(options));
 }
 
 void Dns::inspect() {
   impl_->velocity();
-  impl_->loop->inspect();
+  Solver::inspect();
 }
 
-void Dns::step(std::int64_t steps) { impl_->loop->run(steps); }
-
-const std::vector<Device>& Dns::devices() const { return impl_->places; }
-const Tasks& Dns::tasks() const { return impl_->tasks; }
 void Dns::finish_step() {
   impl_->carried.time_step = impl_->numbers.time_step;
   impl_->state.time += impl_->numbers.time_step;
@@ -540,11 +515,11 @@ Recording Dns::recording() const {
   return {o.forcing.acts() || o.budget || changes || impl_->out_of_core ? 0 : 1, 0, 0};
 }
 std::vector<Watched> Dns::watched() { return {{"velocity", &impl_->u}}; }
-TimeLoop& Dns::time_loop() { return *impl_->loop; }
-const Communicator& Dns::communicator() const { return impl_->comm; }
 
-const Field& Dns::velocity() { return impl_->velocity(); }
-State& Dns::state() { return impl_->state; }
+Field& Dns::velocity() { return impl_->velocity(); }
+Field& Dns::field(const std::string& name) { return name == "velocity" ? velocity() : Solver::field(name); }
+const Tuning& Dns::tuning() const { return impl_->fft.tuning(); }
+const Grid& Dns::grid() const { return impl_->fft.physical(); }
 Carried Dns::carried() const { return impl_->carried; }
 void Dns::carry(const Carried& of) {
   impl_->carried = of;
@@ -563,8 +538,8 @@ std::int64_t Dns::bytes_on(Device device) const {
   for (const auto& buffer : impl_->accelerated_there)
     if (buffer.device() == device) bytes += static_cast<std::int64_t>(buffer.bytes());
   if (impl_->out_of_core) {
-    for (std::size_t d = 0; d < impl_->places.size(); ++d)
-      if (impl_->places[d] == device) bytes += impl_->out_of_core->bytes(d);
+    for (std::size_t d = 0; d < devices().size(); ++d)
+      if (devices()[d] == device) bytes += impl_->out_of_core->bytes(d);
     return bytes;
   }
   for (const Field* field : {&impl_->modes, &impl_->sum, impl_->next ? &*impl_->next : nullptr})

@@ -70,8 +70,7 @@ struct CellBlock {
   Box box;
 };
 
-struct Dns::Impl {
-  Communicator comm;
+struct Dns::Impl : SolverParts {
   Options options;
   Fft fft;
   Field modes, sum;
@@ -89,8 +88,6 @@ struct Dns::Impl {
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
-  std::vector<Device> places;
-  Tasks tasks;  // rhs = transform of u x w, then a stage of the scheme, as often as it has stages
   StageNumbers numbers{};
   std::vector<std::array<int, 3>> accelerated;  // stored modes of a stochastic forcing, at first those that are drawn
   std::size_t drawn = 0;
@@ -100,12 +97,11 @@ struct Dns::Impl {
   Carried carried;
   std::int64_t held_since = 0;  // restart
   double scale = 1;             // of the forced modes, in the last step
-  std::optional<TimeLoop> loop;
-  State state;
   bool velocity_is_new = false;
   std::int64_t seen_restarts = 0;
 
   Impl(const Communicator& comm, const Machine& machine, Options options);
+  std::span<Stream> own_streams() override { return streams; }
   /// Names all that holds three components and, but for `next`, the product and the slopes, scalars behind them. The
   /// velocity and what follows change between modes and cells; scalars do not.
   enum class Held : std::uint8_t { modes, sum, next, velocity, product, slopes };
@@ -137,7 +133,7 @@ struct Dns::Impl {
   void close_budget();
   template <class Queue>
   void each_mode_block(std::size_t device, Queue queue);
-  const Field& velocity();
+  Field& velocity();
   /// The Courant number of Options::time_step.
   double courant();
   double courant_of_cells();                                                ///< with what Held::velocity has in cells

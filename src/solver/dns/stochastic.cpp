@@ -29,8 +29,8 @@ void Dns::Impl::list_accelerated() {
   accelerated.insert(accelerated.end(), mirrored.begin(), mirrored.end());
   for (std::size_t d = 0; d < streams.size(); ++d) {
     const std::size_t numbers_of_all = 3 * accelerated.size();
-    accelerated_there.emplace_back(places[d], numbers_of_all);
-    accelerations_there.emplace_back(places[d], 2 * numbers_of_all);
+    accelerated_there.emplace_back(devices[d], numbers_of_all);
+    accelerations_there.emplace_back(devices[d], 2 * numbers_of_all);
     copy(streams[d], accelerated_there[d].data(), accelerated.data(), accelerated_there[d].bytes());
     streams[d].synchronize();
   }

@@ -105,7 +105,7 @@ struct Partial {
 /// Contributions of all ranks, ordered by block, so that the bits of their sum do not depend on the ranks.
 std::vector<Partial> by_block(const Communicator& comm, const Grid& grid, const std::vector<Partial>& mine);
 
-struct Lbm::Impl {
+struct Lbm::Impl : SolverParts {
   Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies);
 
   /// Creates the arrays and exchanges, after the storage of cells was chosen.
@@ -131,7 +131,7 @@ struct Lbm::Impl {
   /// The exchange before the next step.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
   /// What the step to come does.
-  const Tasks& tasks_at(std::int64_t step) const { return tasks[static_cast<std::size_t>(step) % exchanges.size()]; }
+  const Tasks& tasks_at(std::int64_t step) const { return phases[static_cast<std::size_t>(step) % exchanges.size()]; }
   void list_tasks();
 
   /// Converts the populations to the form of two arrays of boxes with solid cells at rest, or back.
@@ -368,7 +368,6 @@ struct Lbm::Impl {
     for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged, Reader::others);
   }
 
-  Communicator comm;
   Options options;
   Surfaces surfaces;
   bool interpolated = false;  // links of bodies, which may have been forgotten
@@ -385,8 +384,7 @@ struct Lbm::Impl {
   std::optional<Field> whole;
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
-  std::vector<Device> devices;
-  std::vector<Stream> waited;              // of each device, for work that the host waits for
+  std::vector<Stream> waited;              // of each device: for what the host waits for at once
   std::vector<ForkJoin> forks, rim_forks;  // of each device; those of rims go first
   PartSums sums;
   Tuning tuning;
@@ -394,13 +392,11 @@ struct Lbm::Impl {
   Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Tasks> tasks;  // with each exchange
-  State state;
-  std::uint64_t serial = 0;  // of what recorded steps hold
-  bool apart = false;        // the populations lie as others see them
+  std::vector<Tasks> phases;  // with each exchange
+  std::uint64_t serial = 0;   // of what recorded steps hold
+  bool apart = false;         // the populations lie as others see them
   // That velocity and density belong to: the step, and how often the state had been restored.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
-  std::optional<TimeLoop> loop;
 };
 
 }  // namespace slipstream::lbm

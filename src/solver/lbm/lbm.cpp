@@ -10,8 +10,8 @@
 
 namespace slipstream::lbm {
 
-Lbm::Impl::Impl(const Communicator& c, const Machine& machine, Options wanted, Surfaces bodies)
-    : comm(sharing(c)),
+Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies)
+    : SolverParts(comm, machine),
       options((lbm::check(wanted), std::move(wanted))),
       surfaces(checked(std::move(bodies))),
       interpolated(interpolates(surfaces)),
@@ -21,11 +21,10 @@ Lbm::Impl::Impl(const Communicator& c, const Machine& machine, Options wanted, S
       kernel(kernels(options)),
       flags(grid, flag_field(grid, options)),
       outlet(Outlet::make(grid, options)) {
-  for (const int device : machine.devices_of_rank(comm.rank())) {
-    devices.push_back(machine.device(device).local);
-    waited.emplace_back(devices.back());
-    forks.emplace_back(devices.back());
-    rim_forks.emplace_back(devices.back(), Priority::high);
+  for (const Device device : devices) {
+    waited.emplace_back(device);
+    forks.emplace_back(device);
+    rim_forks.emplace_back(device, Priority::high);
   }
   state.fields["flags"] = &flags;
   state.fixed.insert("flags");
@@ -49,12 +48,12 @@ void Lbm::Impl::list_tasks() {
   });
   const Task cells = split_kernel_task(
       "compute", [this](Stream& stream, std::size_t device, Part part) { compute(stream, device, part); });
-  tasks.clear();
-  for (const auto& exchange : exchanges) tasks.push_back({prepare, exchange_task("exchange", *exchange), cells});
+  phases.clear();
+  for (const auto& exchange : exchanges) phases.push_back({prepare, exchange_task("exchange", *exchange), cells});
 }
 
 Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies)
-    : impl_(std::make_unique<Impl>(comm, machine, std::move(options), std::move(bodies))) {
+    : Solver(std::make_unique<Impl>(comm, machine, std::move(options), std::move(bodies))), impl_(&parts<Impl>()) {
   impl_->tune_teams(*this);
   if (impl_->options.tune_rim) impl_->tune_rim(*this);
   const Options& o = impl_->options;
@@ -65,10 +64,6 @@ Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surf
   impl_->split.rim_processors = impl_->options.rim_processors;
 }
 
-Lbm::~Lbm() = default;
-
-State& Lbm::state() { return impl_->state; }
-const std::vector<Device>& Lbm::devices() const { return impl_->devices; }
 const Tasks& Lbm::tasks() const { return impl_->tasks_at(impl_->state.step); }
 const Tasks& Lbm::tasks_at(int phase) const { return impl_->tasks_at(phase); }
 std::int64_t Lbm::bytes_of_cells() const {
@@ -83,14 +78,11 @@ std::int64_t Lbm::bytes_of_cells() const {
 
 const Grid& Lbm::grid() const { return impl_->grid; }
 const Options& Lbm::options() const { return impl_->options; }
-const Communicator& Lbm::communicator() const { return impl_->comm; }
 Exchange& Lbm::exchange() { return *impl_->exchanges.front(); }
 const Tuning& Lbm::tuning() const { return impl_->tuning; }
 const Split& Lbm::split() const { return impl_->split; }
 const Teams& Lbm::teams() const { return impl_->teams; }
 const SolidBlocks& Lbm::solid_blocks() const { return impl_->solid_blocks; }
-TimeLoop& Lbm::time_loop() { return *impl_->loop; }
-void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
 
 void Lbm::begin_steps() { impl_->begin_steps(); }
 

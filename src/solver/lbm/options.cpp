@@ -5,6 +5,7 @@
 
 #include "solver/common/cell_rows.hpp"
 #include "solver/lbm/by_moments/tiles.hpp"
+#include "solver/lbm/keys.hpp"
 #include "solver/lbm/lattice/fields.hpp"
 #include "solver/lbm/lattice/lattice.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
@@ -13,31 +14,12 @@
 
 namespace slipstream::lbm {
 
-std::string to_string(Lattice lattice) {
-  constexpr const char* names[] = {"D2Q9", "D3Q19", "D3Q27"};
-  return names[static_cast<int>(lattice)];
-}
-
-std::string to_string(Streaming streaming) { return streaming == Streaming::two ? "two" : "in_place"; }
-
-std::string to_string(Solids solids) {
-  constexpr const char* names[] = {"dense", "flags", "sparse", "auto"};
-  return names[static_cast<int>(solids)];
-}
-
-std::string to_string(Collision collision) {
-  constexpr const char* names[] = {"SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"};
-  return names[static_cast<int>(collision)];
-}
-
-std::string to_string(Representation representation) {
-  return representation == Representation::moments ? "moments" : "populations";
-}
-
-std::string to_string(Side side) {
-  constexpr const char* names[] = {"x-", "x+", "y-", "y+", "z-", "z+"};
-  return names[static_cast<int>(side)];
-}
+std::string to_string(Lattice lattice) { return name_in(lattices, lattice); }
+std::string to_string(Streaming streaming) { return name_in(streamings, streaming); }
+std::string to_string(Solids solids) { return name_in(ways_of_solids, solids); }
+std::string to_string(Collision collision) { return name_in(collisions, collision); }
+std::string to_string(Representation representation) { return name_in(representations, representation); }
+std::string to_string(Side side) { return name_in(sides, side); }
 
 int population_count(Lattice lattice) {
   return with_lattice(lattice, []<class L>(L) { return L::q; });

@@ -8,7 +8,6 @@
 
 #include "machine/agree.hpp"
 #include "solver/sem/impl.hpp"
-#include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
 
@@ -19,12 +18,6 @@ std::vector<double> asked(const Function& function, std::span<const Point> place
               std::to_string(places.size()) + " places",
           {{"given", values.size()}, {"needed", places.size()}});
   return values;
-}
-
-void Sem::Impl::put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values) {
-  for (std::size_t d = 0; d < to.size(); ++d)
-    if (!values[d].empty()) copy(space.streams()[d], to[d], values[d].data(), values[d].size() * sizeof(double));
-  wait();
 }
 
 void Sem::Impl::Unknown::ask(double time, const std::function<void()>& work) {
@@ -75,16 +68,6 @@ void Sem::Impl::Unknown::look_at(double largest, double time) {
       own.name.c_str(), time, largest, most_given);
   throw krylov::NotSolved(
       text, {{"field", own.name}, {"problem", "too_large"}, {"time", time}, {"given", largest}, {"limit", most_given}});
-}
-
-std::vector<std::vector<double>> Sem::Impl::get(const std::vector<double*>& from) {
-  std::vector<std::vector<double>> values(from.size());
-  for (std::size_t d = 0; d < from.size(); ++d) {
-    values[d].resize(static_cast<std::size_t>(space.points(d)));
-    if (!values[d].empty()) copy(space.streams()[d], values[d].data(), from[d], values[d].size() * sizeof(double));
-  }
-  wait();
-  return values;
 }
 
 void Sem::Impl::Unknown::list_sides() {
@@ -163,10 +146,9 @@ void Sem::Impl::Unknown::start() {
   const Field* const history[] = {&u, &u1, &u2};
   const bool given = own.initial || own.start;
   for (int j = 0; given && j < (options.exact_start && run.steps() ? options.time_order : 1); ++j) {
-    const std::vector<double*> level = run.pointers_of(*history[j]);
+    const std::vector<double*> level = run.part_of(*history[j]);
     own.start ? put_start(level) : put(level, own.initial, -j * run.time_step_now());
-    for (std::size_t d = 0; d < level.size(); ++d)
-      multiply(space.streams()[d], level[d], space.weights()[d].data(), level[d], space.points(d));
+    run.times(space.weights(), level);
     space.assemble(level);
     run.wait();
   }
@@ -175,36 +157,21 @@ void Sem::Impl::Unknown::start() {
 double Sem::largest_change() {
   Impl& s = *impl_;
   double largest = 0;
-  const auto look = [&](double value) {
-    if (!(value <= largest)) largest = value;  // keeps a NaN
-  };
   for (const auto& unknown : s.unknowns) {
-    if (!s.steps()) {
-      look(unknown->effort.last.true_residual);
-      continue;
-    }
-    const std::vector<double*> now = s.pointers_of(unknown->u), before = s.pointers_of(unknown->u1);
-    for (std::size_t d = 0; d < now.size(); ++d) {
-      Stream& stream = s.space.streams()[d];
-      const Buffer<double> parts(stream.device(), largest_parts), here(stream.device(), largest_parts, Memory::pinned);
-      largest_difference(stream, now[d], before[d], parts.data(), s.space.points(d));
-      copy(stream, here.data(), parts.data(), here.bytes());
-      stream.synchronize();
-      for (std::size_t n = 0; n < here.size(); ++n) look(here.data()[n]);
+    const double residual = unknown->effort.last.true_residual;
+    if (s.steps()) {
+      largest = s.largest_difference(s.part_of(unknown->u), s.part_of(unknown->u1), largest);
+    } else if (!std::isnan(largest) && !(residual <= largest)) {
+      largest = residual;
     }
   }
   return s.steps() ? s.comm.max(largest) / s.length_before(1) : largest;
 }
 
-std::vector<double> Sem::at(Probe& probe, const std::string& field) {
-  const std::vector<double*> parts = impl_->pointers_of(state()[field]);
-  return probe.values({parts.begin(), parts.end()});
-}
-
 Statistics Sem::statistics(const Function& exact, std::size_t scalar) {
   Impl& s = *impl_;
   Impl::Unknown& unknown = *s.unknowns.at(scalar);
-  const auto u = s.get(s.pointers_of(unknown.u)), mass = s.get(pointers(s.space.mass_matrix()));
+  const auto u = s.get(s.part_of(unknown.u)), mass = s.get(pointers(s.space.mass_matrix()));
   std::vector<std::vector<double>> known(u.size());
   if (exact)
     unknown.ask(s.state.time, [&] {

@@ -10,19 +10,16 @@
 #include <slipstream/block_sums.hpp>
 #include <slipstream/sem_solver.hpp>
 
-#include "solver/sem/kernels.hpp"
+#include "solver/sem/element_parts.hpp"
 #include "solver/sem/lifting.hpp"
 #include "solver/sem/patches.hpp"
 
 namespace slipstream::sem {
 
-/// Values of a function; throws Error if it returns a wrong number of them.
-std::vector<double> asked(const Function& function, std::span<const Point> places, double time);
-
-/// Number of equal substeps of a time step that needs at least so many.
+/// How many equal parts a time step is made in where it needs at least so many.
 std::int64_t parts_for(double needed);
 
-struct Sem::Impl {
+struct Sem::Impl : ElementParts {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
   struct Unknown;
@@ -36,18 +33,6 @@ struct Sem::Impl {
   double mean(const std::vector<double*>& u);
   /// The greatest magnitude on all ranks. Collective.
   double largest(const std::vector<std::vector<double>>& values) const;
-  void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
-  std::vector<std::vector<double>> get(const std::vector<double*>& from);
-  /// to = constant + sum of factor times what a vector has above `less`.
-  struct Term {
-    double factor;
-    std::vector<double*> vector;
-    double less = 0;
-  };
-  void combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant = 0);
-  void wait();
-  /// The field's values, of each device of this rank.
-  std::vector<double*> pointers_of(const Field& field) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
   /// Whether there is no earlier step for an initial guess, so that the solution starts from w.
@@ -68,13 +53,7 @@ struct Sem::Impl {
   /// Makes the remaining substeps after the first one.
   void go_on();
 
-  Communicator comm;
   Options options;
-  Machine machine;
-  Space space;
-  Grid grid;
-  std::vector<Device> devices;
-  State state;
   /// The velocity, where there is one, at the points and as Space::carry makes it.
   struct Carrier {
     std::array<Vector, 3> at_points, fine;
@@ -85,18 +64,15 @@ struct Sem::Impl {
     double courant = 0;
   };
   std::optional<Carrier> carrier;
-  std::int64_t part = 0;  ///< substep of the next step
   /// For mean().
   struct Mean {
-    Mean(const Communicator& comm, const Machine& machine, Space& space);
+    explicit Mean(ElementParts& run);
     BlockSums sums;
     Vector parts, results, read;  ///< read: on the host
   };
   std::optional<Mean> of_all;
   std::vector<std::unique_ptr<Unknown>> unknowns;
   std::vector<std::unique_ptr<Together>> solves;
-  Tasks tasks;
-  std::optional<TimeLoop> loop;
 };
 
 struct Sem::Impl::Unknown {

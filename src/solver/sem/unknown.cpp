@@ -70,7 +70,7 @@ void Sem::Impl::Unknown::right_side() {
   const int levels = steps ? run.time_order_now() : 1;
   for (int j = 0; j < levels; ++j) {
     const auto n = static_cast<std::size_t>(j);
-    const std::vector<double*> level = run.pointers_of(*history[n]);
+    const std::vector<double*> level = run.part_of(*history[n]);
     if (steps) sources.push_back({differences.before[n] / run.time_step_now(), level, base});
     guess.push_back({differences.extrapolated[n], level, base});
   }
@@ -98,7 +98,7 @@ void Sem::Impl::Unknown::right_side() {
 double Sem::Impl::Unknown::constant() {
   if (constraint.any()) return lifting ? lifting->middle() : 0;
   if (options.equation == Equation::poisson || (own.reaction == 0 && !run.steps())) return 0;
-  if (run.steps()) return run.mean(run.pointers_of(u));
+  if (run.steps()) return run.mean(run.part_of(u));
   return own.source.at ? run.mean(pointers(f)) / own.reaction : 0;
 }
 
@@ -113,9 +113,9 @@ krylov::Options Sem::Impl::Unknown::options_for(std::string field) const {
 
 void Sem::Impl::Unknown::take_solution(krylov::Result result) {
   effort.add(std::move(result));
-  const std::vector<double*> now = run.pointers_of(u);
-  if (run.steps() && options.time_order > 2) run.combine(run.pointers_of(u2), {{1, run.pointers_of(u1)}});
-  if (run.steps()) run.combine(run.pointers_of(u1), {{1, now}});
+  const std::vector<double*> now = run.part_of(u);
+  if (run.steps() && options.time_order > 2) run.combine(run.part_of(u2), {{1, run.part_of(u1)}});
+  if (run.steps()) run.combine(run.part_of(u1), {{1, now}});
   if (lifting) {
     run.combine(now, {{1, pointers(x)}, {1, pointers(w)}});
   } else {

@@ -28,7 +28,7 @@ std::vector<Block> slabs(const Machine& machine, const Options& options);
 /// Whether the u before needs ghosts, too, because steps without an exchange compute with it.
 inline bool exchanges_both(const Options& o) { return o.equation == Equation::wave && o.steps_per_exchange > 1; }
 
-struct Stencil::Impl {
+struct Stencil::Impl : SolverParts {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
   struct LocalBlock {
@@ -80,7 +80,6 @@ struct Stencil::Impl {
     return options.steps_per_exchange % 2 == 0 ? options.steps_per_exchange : 2 * options.steps_per_exchange;
   }
 
-  Communicator comm;
   Options options;
   Grid grid;
   Turns turns;
@@ -91,17 +90,14 @@ struct Stencil::Impl {
   Tuning tuning;
   std::vector<std::unique_ptr<Exchange>> exchanges;  ///< of the first field and of the second, or of both; explicit
   std::unique_ptr<Implicit> implicit;
-  std::vector<Device> devices;
   std::vector<Stream> waited;
   std::vector<OnDevice> on_devices;
-  std::vector<Tasks> tasks;  ///< by phase
-  State state;
+  std::vector<Tasks> phases;
   std::int64_t base = 0, count = 0;  ///< which field was u when counting began; steps since
   std::uint64_t serial = 0;
   std::int64_t restarts = 0;
   std::int64_t drained = 0;  ///< steps whose rows were taken
   std::vector<std::vector<double>> seismograms;
-  std::optional<TimeLoop> loop;
 };
 
 }  // namespace slipstream::stencil

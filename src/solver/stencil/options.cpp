@@ -5,6 +5,7 @@
 
 #include "grid/cell_text.hpp"
 #include "solver/stencil/impl.hpp"
+#include "solver/stencil/keys.hpp"
 
 namespace slipstream::stencil {
 namespace {
@@ -65,6 +66,11 @@ bool inside(const Extent& cell, const Extent& cells) {
   return true;
 }
 
+template <std::size_t N>
+bool among(int value, const std::int64_t (&all)[N]) {
+  return std::find(std::begin(all), std::end(all), value) != std::end(all);
+}
+
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", value);
@@ -74,12 +80,7 @@ std::string number(double value) {
 }  // namespace
 
 Scheme scheme_from_string(const std::string& name) {
-  if (name == "explicit") return Scheme::forward_euler;
-  if (name == "backward_euler") return Scheme::backward_euler;
-  if (name == "crank_nicolson") return Scheme::crank_nicolson;
-  throw Error(ErrorCode::invalid_argument,
-              "no scheme in time is called '" + name + "': choose explicit, backward_euler or crank_nicolson",
-              {{"option", "scheme"}, {"given", name}});
+  return value_in(schemes, name, "no scheme in time is called", "scheme");
 }
 
 int radius(const Options& options) { return options.equation == Equation::heat ? 1 : options.order / 2; }
@@ -105,11 +106,10 @@ void check(const Options& o) {
           "a stencil in two dimensions has its cells along x and y", {{"option", "cells"}, {"axis", "y"}});
   require(o.precision == DType::f32 || o.precision == DType::f64, "a stencil computes in f32 or f64",
           {{"option", "precision"}, {"given", to_string(o.precision)}});
-  require(o.equation == Equation::wave || o.points == 7 || o.points == 27, ErrorCode::unsupported,
+  require(o.equation == Equation::wave || among(o.points, point_counts), ErrorCode::unsupported,
           "the heat equation has 7 or 27 points", {{"option", "points"}, {"given", o.points}});
-  require(o.equation == Equation::heat || o.order == 2 || o.order == 4 || o.order == 6 || o.order == 8,
-          ErrorCode::unsupported, "the wave equation has order 2, 4, 6 or 8 in space",
-          {{"option", "order"}, {"given", o.order}});
+  require(o.equation == Equation::heat || among(o.order, orders), ErrorCode::unsupported,
+          "the wave equation has order 2, 4, 6 or 8 in space", {{"option", "order"}, {"given", o.order}});
   require(o.spacing > 0 && o.diffusivity > 0 && o.speed > 0, "spacing, diffusivity and speed are above 0",
           {{"option", "spacing, diffusivity, speed"}});
   require(o.steps_per_exchange >= 1, "there is one step at least for an exchange",

@@ -27,8 +27,8 @@ std::vector<T> as(const std::vector<double>& values) {
 
 }  // namespace
 
-Stencil::Impl::Impl(const Communicator& c, const Machine& machine, Options wanted)
-    : comm(sharing(c)),
+Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted)
+    : SolverParts(comm, machine),
       options(with_time_step(std::move(wanted))),
       grid(plan_grid(machine, options, comm.rank())),
       turns(turns_of(grid, options)),
@@ -36,10 +36,7 @@ Stencil::Impl::Impl(const Communicator& c, const Machine& machine, Options wante
       halo((check_blocks(grid, options), halo_of(grid, options))),
       first(grid, field_options(grid, options, comm.size() > 1, "u")),
       second(grid, field_options(grid, options, comm.size() > 1, "before")) {
-  for (const int index : machine.devices_of_rank(comm.rank())) {
-    devices.push_back(machine.device(index).local);
-    waited.emplace_back(devices.back());
-  }
+  for (const Device device : devices) waited.emplace_back(device);
   if (options.equation == Equation::wave) fill_speeds();
   if (!is_implicit(options)) make_exchanges();
   seismograms.resize(options.receivers.size());
@@ -259,7 +256,7 @@ void Stencil::Impl::place_points(LocalBlock& block, OnDevice& on, Stream& stream
 
 void Stencil::Impl::list_tasks() {
   const bool points = !options.sources.empty() || !options.receivers.empty();
-  tasks.clear();
+  phases.clear();
   for (int phase = 0; phase < period(); ++phase) {
     const auto ago = static_cast<std::size_t>(phase % options.steps_per_exchange);
     Tasks list;
@@ -281,7 +278,7 @@ void Stencil::Impl::list_tasks() {
     if (points)
       list.push_back(kernel_task("sources and receivers",
                                  [this](Stream& stream, std::size_t device, Part) { at_points(stream, device); }));
-    tasks.push_back(std::move(list));
+    phases.push_back(std::move(list));
   }
 }
 
@@ -379,15 +376,12 @@ Overlap Stencil::Impl::usual_overlap() const {
 }
 
 Stencil::Stencil(const Communicator& comm, const Machine& machine, Options options)
-    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+    : Solver(std::make_unique<Impl>(comm, machine, std::move(options))), impl_(&parts<Impl>()) {
   impl_->loop.emplace(*this, impl_->usual_overlap(), impl_->options.exchange.trace);
 }
-Stencil::~Stencil() = default;
 
-State& Stencil::state() { return impl_->state; }
-const std::vector<Device>& Stencil::devices() const { return impl_->devices; }
 const Tasks& Stencil::tasks() const { return tasks_at(recording().phase); }
-const Tasks& Stencil::tasks_at(int phase) const { return impl_->tasks[static_cast<std::size_t>(phase)]; }
+const Tasks& Stencil::tasks_at(int phase) const { return impl_->phases[static_cast<std::size_t>(phase)]; }
 
 /// After the state was set from outside, the next step begins with an exchange. Earlier graphs are invalid, because
 /// another field may be u in them.
@@ -476,14 +470,11 @@ std::vector<double> Stencil::seismogram(std::size_t receiver, std::int64_t since
 
 const Grid& Stencil::grid() const { return impl_->grid; }
 const Options& Stencil::options() const { return impl_->options; }
-const Communicator& Stencil::communicator() const { return impl_->comm; }
 Exchange& Stencil::exchange() { return impl_->implicit ? impl_->implicit->exchange() : *impl_->exchanges.front(); }
 const Tuning& Stencil::tuning() const { return impl_->tuning; }
 const krylov::Effort& Stencil::effort() const {
   static const krylov::Effort none;
   return impl_->implicit ? impl_->implicit->effort() : none;
 }
-TimeLoop& Stencil::time_loop() { return *impl_->loop; }
-Field& Stencil::field(const std::string& name) { return impl_->state[name]; }
 
 }  // namespace slipstream::stencil

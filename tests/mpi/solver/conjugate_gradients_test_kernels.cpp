@@ -97,9 +97,10 @@ struct CountUp {
 const Box one{{0, 0, 0}, {1, 1, 1}};
 
 /// Solves a system in one step, or starts it in one and finishes in the next. Each system has another right side.
-class Solver final : public Simulation {
+class SystemSolver final : public Simulation {
  public:
-  Solver(const Communicator& comm, const Grid& grid, const ExchangeOptions& options, bool alike, int steps_a_system)
+  SystemSolver(const Communicator& comm, const Grid& grid, const ExchangeOptions& options, bool alike,
+               int steps_a_system)
       : grid_(grid), alike_(alike), steps_a_system_(steps_a_system) {
     for (const char* name : {"x", "r", "p", "q"}) {
       FieldOptions field;
@@ -259,7 +260,7 @@ class ConjugateGradients : public testing::TestWithParam<std::tuple<Backend, std
 
   /// Solution of the last of `systems` systems, on all ranks.
   std::vector<double> solve(int systems, Overlap overlap, bool alike, int steps_a_system = 1) {
-    Solver solver(comm, *grid, options, alike, steps_a_system);
+    SystemSolver solver(comm, *grid, options, alike, steps_a_system);
     TimeLoop loop(solver, overlap);
     loop.run((systems - 1) * steps_a_system);
     loop.run(steps_a_system);

@@ -31,7 +31,7 @@ def fast():
     flow.check_time_step()
 error("dns", fast)
 heat = {"cells": (8, 8, 8), "spacing": 0.25, "time_step": 7.5, "diffusivity": 0.5}
-error("stencil", lambda: part("stencil").plan_stencil(machine, heat))
+error("stencil", lambda: part("stencil").Stencil.plan(machine, heat))
 error("solver", lambda: part("stencil").Stencil(machine, heat))
 box = core().Mesh.box((0.5, 0.5, 0.5), (1.5, 1.5, 1.5))
 error("domain", lambda: box.require_inside("box", 0.25, (2, 2, 2), "m"))

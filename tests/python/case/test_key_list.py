@@ -40,6 +40,12 @@ def test_keys_of_a_table_are_listed_with_values_unit_and_default() -> None:
     assert not others and key_list.rows(grid)[0][:4] == ("cells", "3 x integer >= 1", "cells", "needed")
 
 
+def test_tuples_of_any_length_are_lists() -> None:
+    rows = {row[0]: row[1] for _, _, table in key_list.listed("dns") for row in key_list.rows(table)}
+    assert rows["schmidt"] == "list of number > 0" and rows["gradients"] == "list of 3 x number"
+    assert rows["lengths"] == "3 x number > 0"
+
+
 def test_check_lists_tables_or_the_keys_of_one(here: Cli) -> None:
     result = here("check", "--keys")
     assert result.returncode == 0 and "bodies.NAME" in result.stdout and "check --keys TABLE" in result.stdout

@@ -606,12 +606,12 @@ def test_the_way_of_the_modes_is_predicted(tmp_path: Path) -> None:
     case(tmp_path)
     options = load(tmp_path / "a.toml").options()
     two = core().Machine.discover("host", devices_per_rank=2)
-    messages = part("dns").plan_dns(two, options)["messages"]
+    messages = part("dns").Dns.plan(two, options)["messages"]
     between = [message for message in messages if message["source"] != message["target"]]
     # Along x 8 of 13 modes are in use, along y 13 of 20; a device has 8 of the 16 planes. Four stages of three forward
     # and six backward transforms, in f64.
     assert sum(message["bytes"] for message in between) == 4 * 9 * 16 * 8 * 13 * 8
-    assert part("dns").plan_dns(core().Machine.discover("host", devices_per_rank=1), options)["messages"] == []
+    assert part("dns").Dns.plan(core().Machine.discover("host", devices_per_rank=1), options)["messages"] == []
 
 
 def test_the_resolved_vortex_is_planned_for_two_gpus(here: Cli, tmp_path: Path) -> None:

@@ -65,7 +65,13 @@ def test_a_library_that_is_loaded_is_shown_by_its_file(tmp_path: Path) -> None:
     maps.write_text("7f00-7f10 r-xp 00000000 08:01 42 /lib/libc.so.6\n7f20-7f30 r-xp 0 08:01 43 /opt/libnccl.so.2.28\n")
     assert doctor_host.loaded_file("libnccl.so", maps) == "/opt/libnccl.so.2.28"
     assert doctor_host.loaded_file("libnvshmem_host.so", maps) == "libnvshmem_host.so"
-    nccl, nvshmem = doctor.libraries({"nccl": "", "nvshmem": "no library could be loaded"})
+    nccl, nvshmem = doctor.libraries(
+        [
+            {"name": "nccl", "library": "libnccl.so", "library_missing": ""},
+            {"name": "staged", "library": None, "library_missing": ""},
+            {"name": "nvshmem", "library": "libnvshmem_host.so", "library_missing": "no library could be loaded"},
+        ]
+    )
     assert (nccl.check, nccl.status) == ("NCCL", FINE)
     assert (nvshmem.found, nvshmem.status) == ("no library could be loaded", NOTE)
     assert "SLIPSTREAM_NVSHMEM_FILE" in nvshmem.remedy

@@ -16,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.cli.parser import parse
-from slipstream.lbm import solver as lbm
+from slipstream.lbm.solver import SOLVER as lbm
 from slipstream.pictures import flow_scenes, scene
 from slipstream.pictures import render as rendering
 from slipstream.results.results import Frame, Results

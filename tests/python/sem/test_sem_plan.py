@@ -45,7 +45,7 @@ def test_check_and_plan_tell_of_a_flow(here: Cli) -> None:
 
     def arrays(*words: str) -> dict[str, int]:
         read = load(path, ["sem.order=5", *words])
-        plan = part("sem").plan_flow(core().Machine.discover("host"), read.options())
+        plan = part("sem").Flow.plan(core().Machine.discover("host"), read.options())
         return {array["array"]: array["bytes"] for array in plan["arrays"]}
 
     plain, point = arrays(), 125 * 6**3 * 8

@@ -13,11 +13,10 @@ from slipstream.base.core import as_case_error, core, part
 from slipstream.case.sides import SIDES
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
-from slipstream.flow import energy, expected
+from slipstream.flow import energy
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
-from slipstream.run.plain import History, PlainRun, write_findings
-from slipstream.run.report import expected as expected_table
+from slipstream.run.plain import History, PlainRun, conclude
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem.flow import points, vortex
@@ -65,11 +64,6 @@ class FlowRun(PlainRun):
         table = self._case.sem
         checked = f"pressure, {table.method} with {table.preconditioner}: {measured(self.engine.fit())}"
         return [*tuning_lines(self.engine.tuning()), checked]
-
-    def change(self, since: int) -> float:
-        """The largest |du/dt| of the last step."""
-        found: float = self.engine.largest_change()
-        return found
 
     def drift(self, before: float) -> tuple[str, str]:
         found = [
@@ -198,14 +192,11 @@ class FlowRun(PlainRun):
             console.print(f"centrelines: {off:.3g} % of the lid speed off at most, {published.title}")
         with troubles.with_picture("summary of statistics.csv", figures["steps"]):
             findings |= self._decay(figures, console)
-        figures["expected"] = expected.against(case, findings)
-        for name in ("energy", "dissipation", "divergence", "iterations.pressure", "iterations.velocity"):
-            console.print(f"{name}: {findings[name]:.6g}")
+        shown = ("energy", "dissipation", "divergence", "iterations.pressure", "iterations.velocity")
+        said = [f"{name}: {findings[name]:.6g}" for name in shown]
         if "exact.distance" in findings:
-            console.print(f"distance from the exact velocity: {findings['exact.distance']:.4g}")
-        write_findings(case, figures, troubles)
-        if figures["expected"]:
-            console.print(expected_table(figures["expected"]))
+            said.append(f"distance from the exact velocity: {findings['exact.distance']:.4g}")
+        conclude(case, figures, findings, console, troubles, said)
 
     def _decay(self, figures: dict[str, Any], console: Console) -> dict[str, float]:
         """Compares dissipation and enstrophy of statistics.csv with published ones, if there are any."""

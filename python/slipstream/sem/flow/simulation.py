@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
+from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
 from slipstream.run import engine
-from slipstream.sem.elements_case import ElementsCase
+from slipstream.run.simulation import NEVER, MachineOptions, plain
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.flow.running import FlowRun
-from slipstream.sem.simulation import NEVER, ElementsSimulation, plain, tables_of
+from slipstream.sem.simulation import ElementsSimulation
 from slipstream.sem.statistics import Array, FlowStatistics, Means, PlaneMeans, SideForce
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class FlowSide(TypedDict, total=False):
     otherwise: "FlowSide"
 
 
-class FlowOptions(TypedDict, total=False):
-    """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md describe them."""
+class FlowOptions(MachineOptions, total=False):
+    """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md say what they do."""
 
     order: int
     lengths: Sequence[float]
@@ -61,15 +62,6 @@ class FlowOptions(TypedDict, total=False):
     degree: int
     not_converged: Literal["stop", "go on"]
 
-    backend: Literal["auto", "host", "cuda"]
-    devices_per_rank: int
-    ranks_per_node: int
-    threads: int
-
-    routes: Sequence[str]
-    tune: Literal["rules", "measure"]
-    wait_limit: float
-
 
 class Flow(ElementsSimulation[FlowCase, "Engine"]):
     """An incompressible flow on `elements` = (ex, ey, ez) hexahedra.
@@ -83,7 +75,7 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
     Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow.
     """
 
-    _case_type: ClassVar[type[ElementsCase]] = FlowCase
+    _case_type: ClassVar[type[Case]] = FlowCase
     _run_type: ClassVar[Callable[[engine.Setup], Any]] = FlowRun
 
     def __init__(
@@ -105,7 +97,7 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
             "grid": {"cells": elements, "periodic": periodic},
             "run": {"steps": NEVER},
             **{name: keys for name, keys in given.items() if keys},
-            **tables_of(own),
+            **self.tables_of(own),
         }
         self._begin(parse(plain(data), Source("Flow")))
 
@@ -122,7 +114,7 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
     def gathered(self) -> Array | None:
         """The whole velocity, [element][t][s][r][component], on rank 0; None elsewhere."""
         n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
-        found = self._sem.gather("velocity", (0, 0, 0), (n**3, elements, 1))
+        found = self._engine.gather("velocity", (0, 0, 0), (n**3, elements, 1))
         return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
 
     def means(self) -> Means:
@@ -143,7 +135,7 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
 
     def forces(self) -> dict[str, SideForce]:
         """Forces of the fluid on each side that is not periodic, "x-" to "z+", on every rank."""
-        found = self._sem.forces()
+        found = self._engine.forces()
         return {side: SideForce(np.array(pressure), np.array(viscous)) for side, (pressure, viscous) in found.items()}
 
     def planes(self, axis: Literal["x", "y", "z"]) -> PlaneMeans:
@@ -156,19 +148,19 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
             raise ArgumentError(
                 f"no axis is called {axis!r}: x, y or z", ErrorCode.NOT_FOUND, argument="axis", given=axis
             )
-        return PlaneMeans(*np.array(self._sem.planes("xyz".index(axis))).T)
+        return PlaneMeans(*np.array(self._engine.planes("xyz".index(axis))).T)
 
     def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
         """Velocity and pressure at points [point][x y z], [point][u v w p], on every rank. Raises what Simulation.at
         raises."""
         there = self._probe(points)
-        parts = [self._sem.at(there, "velocity", c) for c in range(3)] + [self._sem.at(there, "pressure", 0)]
+        parts = [self._engine.at(there, "velocity", c) for c in range(3)] + [self._engine.at(there, "pressure", 0)]
         return np.stack([np.asarray(part) for part in parts], axis=1)
 
     def statistics(self) -> FlowStatistics:
         """Statistics of this step, on every rank."""
-        found = dict(self._sem.statistics(*self.case.solution))
+        found = dict(self._engine.statistics(*self.case.solution))
         names = ["volume", "energy", "enstrophy", "dissipation", "decay", "divergence"]
         if self.case.exact:
             names += ["distance", "largest_off", "pressure_off"]
-        return FlowStatistics(**{name: found[name] for name in names}, courant=self._sem.courant())
+        return FlowStatistics(**{name: found[name] for name in names}, courant=self._engine.courant())

@@ -1,173 +1,133 @@
-"""Incompressible flow on spectral elements for the registry: implements `slipstream.case.solver.Solver`."""
+"""Incompressible flow on spectral elements as the registry has it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, part
 from slipstream.case.sides import SIDES
-from slipstream.case.solver import Run
-from slipstream.machine.told import Plan
+from slipstream.case.solver import Run, Solver, Tiles
+from slipstream.sem.flow import checks
 from slipstream.sem.flow.case import FlowCase
-from slipstream.sem.flow.checks import problems
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine, Trace
-
-__all__ = ["problems"]
-
-Tiles = list[tuple[str, str]]
-
-case_type = FlowCase
-unit_of_rate = "Mpoint/s"
-files = ("findings.json", "statistics.csv", "loads.csv", "receivers.csv", "profiles.csv", "planes.csv")
-pictures: Mapping[str, str] = {"dissipation.png": "Energy and its dissipation over time"}
-collisions: Mapping[str, Mapping[str, str]] = {}
+    from slipstream._core import Trace
 
 
-def complete(data: dict[str, Any]) -> dict[str, Any]:
-    return data
+class FlowSolver(Solver[FlowCase]):
+    """Incompressible flow on spectral elements."""
 
+    compiled = ("sem", "Flow")
+    case_type = FlowCase
+    unit_of_rate = "Mpoint/s"
+    files = ("findings.json", "statistics.csv", "loads.csv", "receivers.csv", "profiles.csv", "planes.csv")
+    pictures: Mapping[str, str] = {"dissipation.png": "Energy and its dissipation over time"}
 
-def check_before_start(case: FlowCase) -> None:
-    """Nothing to do: `problems` reports everything."""
+    def check_at_length(self, case: FlowCase) -> None:
+        """No element that is bent may be turned inside out."""
+        if case.sem.deformation or case.sem.map:
+            with as_case_error():
+                part("sem").check_flow_elements(case.options())
 
-
-def check_at_length(case: FlowCase) -> None:
-    """Checks that no bent element is turned inside out."""
-    if case.sem.deformation or case.sem.map:
-        with as_case_error():
-            part("sem").check_flow_elements(case.options())
-
-
-def warnings(case: FlowCase) -> list[str]:
-    if case.sem.time_order < 3:
-        return [
-            f"advection grows slowly with time_order = {case.sem.time_order} where viscosity does not damp it; 3 is "
-            "stable"
-        ]
-    return []
-
-
-def facts(case: FlowCase) -> list[tuple[str, str]]:
-    table = case.sem
-    bent = f", deformed by {table.deformation:g}" if table.deformation else ""
-    bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
-    found = [
-        ("method", f"incompressible flow, spectral elements of order {table.order} (Pn-Pn), f64"),
-        ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
-        ("viscosity", f"{table.viscosity:g}"),
-    ]
-    kinds: dict[str, list[str]] = {}
-    for side, parts in zip(SIDES, case.conditions, strict=True):
-        kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
-    found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
-    in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
-    found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
-    if table.divergence_damping:
-        found.append(("divergence", f"damped by explicit steps of {table.divergence_damping:g} in all"))
-    if table.filter:
-        found.append(("filter", f"{table.filter_modes} of {table.order + 1} modes damped at the rate {table.filter:g}"))
-    by = {
-        "jacobi": "Jacobi",
-        "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {case.degree}",
-        "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {case.degree}",
-    }[table.preconditioner]
-    method = "conjugate gradients" if table.method == "cg" else f"flexible GMRES({table.restart})"
-    kept = f", first guess from {table.projection} solutions" if table.projection else ""
-    found.append(("pressure", f"{method}, {by}, to {table.pressure_tolerance:g}{kept}"))
-    found.append(("velocity", f"conjugate gradients, Jacobi, to {table.velocity_tolerance:g}"))
-    found.append(("iterations", "bytes a cell below are those of one iteration of the pressure"))
-    return found
-
-
-def inputs(case: FlowCase) -> dict[str, str | int]:
-    return {"equation": case.sem.equation, "order": case.sem.order, "precision": "f64"}
-
-
-def title(case: FlowCase) -> str:
-    return f"incompressible flow, order {case.sem.order}"
-
-
-def tiles(case: FlowCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-    found = figures.get("findings") or {}
-    names = {
-        "exact.distance": "distance from the exact velocity",
-        "energy": "kinetic energy",
-        "divergence": "divergence over gradient",
-        "iterations.pressure": "iterations of the pressure",
-    }
-    return [("order", str(case.sem.order)), ("viscosity", f"{case.sem.viscosity:g}")], [
-        (said, f"{found[key]:.3g}") for key, said in names.items() if key in found
-    ]
-
-
-def answer(case: FlowCase, folder: Path) -> tuple[Sequence[Any], Sequence[str]]:
-    return (), ()
-
-
-def compared(folder: Path) -> Sequence[Any]:
-    return []
-
-
-def conversions(case: FlowCase) -> Sequence[Any]:
-    return []
-
-
-def checksums(case: FlowCase) -> dict[str, str]:
-    return {}
-
-
-def plan(case: FlowCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-    with as_case_error():
-        found: Plan = part("sem").plan_flow(machine, options)
-    return found
-
-
-def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = part("sem").largest_flow_grid(machine, options)
-    return found
-
-
-def smaller(case: FlowCase) -> Iterator[dict[str, str]]:
-    if case.factors == "stored" and not case.sem.deformation and not case.sem.map:
-        yield {"factors": "affine"}
-
-
-def start(setup: Any, trace: "Trace | None" = None) -> Run:
-    from slipstream.sem.flow import running
-
-    return running.FlowRun(setup, trace)
-
-
-def quantities(case: FlowCase) -> Mapping[str, Any]:
-    import numpy as np
-
-    from slipstream.pictures.quantity import Quantity, of_field
-
-    speed = Quantity(
-        lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1), lambda _: "speed", signed=False, usual=True
-    )
-    parts = {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}
-    return {"speed": speed, **parts, "pressure": of_field("pressure", "pressure", usual=True)}
-
-
-def curves(shown: Any, folder: Path) -> list[Path]:
-    import numpy as np
-
-    from slipstream.base import rows
-    from slipstream.pictures import spectra
-
-    header, lines = rows.read(shown.folder / "statistics.csv")
-    table, path = np.array(lines, dtype=float), folder / "iterations.png"
-    if len(table) < 3:
+    def warnings(self, case: FlowCase) -> list[str]:
+        if case.sem.time_order < 3:
+            return [
+                f"advection grows slowly with time_order = {case.sem.time_order} where viscosity does not damp it; "
+                "3 is stable"
+            ]
         return []
-    folder.mkdir(parents=True, exist_ok=True)
-    spectra.iterations(path, shown.case, dict(zip(header, table.T, strict=True)))
-    return [path]
+
+    def facts(self, case: FlowCase) -> list[tuple[str, str]]:
+        table = case.sem
+        bent = f", deformed by {table.deformation:g}" if table.deformation else ""
+        bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
+        found = [
+            ("method", f"incompressible flow, spectral elements of order {table.order} (Pn-Pn), f64"),
+            ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
+            ("viscosity", f"{table.viscosity:g}"),
+        ]
+        kinds: dict[str, list[str]] = {}
+        for side, parts in zip(SIDES, case.conditions, strict=True):
+            kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
+        found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
+        in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
+        found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
+        if table.divergence_damping:
+            found.append(("divergence", f"damped by explicit steps of {table.divergence_damping:g} in all"))
+        if table.filter:
+            found.append(
+                ("filter", f"{table.filter_modes} of {table.order + 1} modes damped at the rate {table.filter:g}")
+            )
+        by = {
+            "jacobi": "Jacobi",
+            "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {case.degree}",
+            "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {case.degree}",
+        }[table.preconditioner]
+        method = "conjugate gradients" if table.method == "cg" else f"flexible GMRES({table.restart})"
+        kept = f", first guess from {table.projection} solutions" if table.projection else ""
+        found.append(("pressure", f"{method}, {by}, to {table.pressure_tolerance:g}{kept}"))
+        found.append(("velocity", f"conjugate gradients, Jacobi, to {table.velocity_tolerance:g}"))
+        found.append(("iterations", "bytes a cell below are those of one iteration of the pressure"))
+        return found
+
+    def inputs(self, case: FlowCase) -> dict[str, str | int]:
+        return {"equation": case.sem.equation, "order": case.sem.order, "precision": "f64"}
+
+    def title(self, case: FlowCase) -> str:
+        return f"incompressible flow, order {case.sem.order}"
+
+    def tiles(self, case: FlowCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+        found = figures.get("findings") or {}
+        names = {
+            "exact.distance": "distance from the exact velocity",
+            "energy": "kinetic energy",
+            "divergence": "divergence over gradient",
+            "iterations.pressure": "iterations of the pressure",
+        }
+        return [("order", str(case.sem.order)), ("viscosity", f"{case.sem.viscosity:g}")], [
+            (said, f"{found[key]:.3g}") for key, said in names.items() if key in found
+        ]
+
+    def smaller(self, case: FlowCase) -> Iterator[dict[str, str]]:
+        if case.factors == "stored" and not case.sem.deformation and not case.sem.map:
+            yield {"factors": "affine"}
+
+    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
+        from slipstream.sem.flow import running
+
+        return running.FlowRun(setup, trace)
+
+    def quantities(self, case: FlowCase) -> Mapping[str, Any]:
+        import numpy as np
+
+        from slipstream.pictures.quantity import Quantity, of_field
+
+        speed = Quantity(
+            lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1),
+            lambda _: "speed",
+            signed=False,
+            usual=True,
+        )
+        parts = {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}
+        return {"speed": speed, **parts, "pressure": of_field("pressure", "pressure", usual=True)}
+
+    def curves(self, shown: Any, folder: Path) -> list[Path]:
+        import numpy as np
+
+        from slipstream.base import rows
+        from slipstream.pictures import spectra
+
+        header, lines = rows.read(shown.folder / "statistics.csv")
+        table, path = np.array(lines, dtype=float), folder / "iterations.png"
+        if len(table) < 3:
+            return []
+        folder.mkdir(parents=True, exist_ok=True)
+        spectra.iterations(path, shown.case, dict(zip(header, table.T, strict=True)))
+        return [path]
+
+    def problems(self, case: FlowCase) -> list[tuple[toml_text.Path, str]]:
+        return checks.problems(case)
 
 
-def artist(case: FlowCase) -> Any:
-    from slipstream.pictures.slices import SliceArtist
-
-    return SliceArtist
+SOLVER = FlowSolver()

@@ -5,9 +5,6 @@
 #include <slipstream/error.hpp>
 
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
-#include "solver/krylov/vector_kernels.hpp"
-#include "solver/sem/findings.hpp"
 #include "solver/sem/flow/impl.hpp"
 
 namespace slipstream::sem {
@@ -46,12 +43,8 @@ Flow::Impl::Component::Component(Space& space, const FlowOptions& options, std::
 }
 
 Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
-    : comm(sharing(c)),
-      options(checked_flow(c, o)),
-      machine(m),
-      space(comm, machine, box_of(component_of(options, 0)), options.order,
-            {options.factors, true, options.exchange, options.tune}),
-      grid(plan_grid(machine, component_of(options, 0), comm.rank())),
+    : ElementParts(c, m, component_of(checked_flow(c, o), 0), true),
+      options(std::move(o)),
       free(space, space.box().dirichlet(SideFlags{})),
       velocity(grid, field_of_flow("velocity", 3)),
       velocity1(grid, field_of_flow("velocity1", 3)),
@@ -59,7 +52,6 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
       pressure(grid, field_of_flow("pressure", 1)),
       pressure1(grid, field_of_flow("pressure1", 1)),
       pressure_solver(space, free, of_pressure()) {
-  for (const int d : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(d).local);
   components.reserve(3);
   for (std::size_t n = 0; n < 3; ++n) components.emplace_back(space, options, n);
   list_solvers();
@@ -140,85 +132,26 @@ void Flow::Impl::list_solvers() {
   }
 }
 
-void Flow::Impl::wait() {
-  for (Stream& stream : space.streams()) stream.synchronize();
-}
-
-std::vector<double*> Flow::Impl::part_of(const Field& field, std::size_t component) const {
-  std::vector<double*> all;
-  for (const int device : machine.devices_of_rank(comm.rank())) {
-    all.push_back(nullptr);
-    for (const std::int64_t id : grid.local()) {
-      if (grid.block(id).device != device) continue;
-      const View<double> view = field.view<double>(id);
-      all.back() = view.origin + static_cast<std::int64_t>(component) * view.component_stride;
-    }
-  }
-  return all;
-}
-
-/// Lists the tasks of a step. Collective tasks use streams of their own, after the loop's earlier work.
 void Flow::Impl::list_tasks() {
-  const auto alone = [this](const char* name, void (Impl::*work)()) {
-    Collective collective;
-    collective.run = [this, work](std::vector<Stream>& streams) {
-      for (Stream& stream : streams) stream.synchronize();
-      (this->*work)();
-      wait();
-    };
-    collective.check = [this] { space.gather_scatter().check(); };
-    tasks.push_back(collective_task(name, std::move(collective)));
-  };
-  if (options.target_courant > 0) alone("parts of the step", &Impl::choose_parts);
-  alone("explicit terms", &Impl::explicit_terms);
-  alone("pressure", &Impl::solve_pressure);
-  alone("velocity", &Impl::solve_velocity);
-  if (options.target_courant > 0) alone("further parts of the step", &Impl::go_on);
+  if (options.target_courant > 0) list_task("parts of the step", [this] { choose_parts(); });
+  list_task("explicit terms", [this] { explicit_terms(); });
+  list_task("pressure", [this] { solve_pressure(); });
+  list_task("velocity", [this] { solve_velocity(); });
+  if (options.target_courant > 0) list_task("further parts of the step", [this] { go_on(); });
 }
 
 Flow::Flow(const Communicator& comm, const Machine& machine, FlowOptions options)
-    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+    : ElementSolver(std::make_unique<Impl>(comm, machine, std::move(options))), impl_(&parts<Impl>()) {
   impl_->loop.emplace(*this, Overlap::off, impl_->options.exchange.trace);
 }
 
-Flow::~Flow() {
-  if (impl_) impl_->wait();
-}
-
-void Flow::advance(std::int64_t steps) {
-  in_terms_of_elements(impl_->space.box(), impl_->options.order, [&] { impl_->loop->run(steps); });
-}
-
-void Flow::inspect() {
-  in_terms_of_elements(impl_->space.box(), impl_->options.order, [&] { impl_->loop->inspect(); });
-}
-
-void Flow::guard(std::int64_t every) {
-  GuardOptions options;
-  options.every = every;
-  impl_->loop->guard(impl_->comm, std::move(options));
-}
-
-void Flow::finish_step() {
-  State& state = impl_->state;
-  ++state.step;
-  impl_->part = 0;
-  state.time = static_cast<double>(state.step) * impl_->options.time_step;
-}
-
 std::vector<Watched> Flow::watched() { return {{"velocity", &impl_->velocity}, {"pressure", &impl_->pressure}}; }
-State& Flow::state() { return impl_->state; }
-const std::vector<Device>& Flow::devices() const { return impl_->devices; }
-const Tasks& Flow::tasks() const { return impl_->tasks; }
-TimeLoop& Flow::time_loop() { return *impl_->loop; }
-Space& Flow::space() { return impl_->space; }
-const Grid& Flow::grid() const { return impl_->grid; }
 const FlowOptions& Flow::options() const { return impl_->options; }
 double Flow::courant() const { return impl_->courant; }
 krylov::Fit Flow::fit() { return impl_->pressure_solver.fit(1, 0); }
 const krylov::Effort& Flow::pressure_effort() const { return impl_->pressure_effort; }
 const krylov::Effort& Flow::velocity_effort() const { return impl_->velocity_effort; }
-const std::vector<std::string>& Flow::cautions() const { return impl_->cautions; }
+std::vector<std::string> Flow::cautions() const { return impl_->cautions; }
 Flow::Past Flow::past() const {
   Past past = impl_->past;
   past.earlier = impl_->pressure_solver.earlier();

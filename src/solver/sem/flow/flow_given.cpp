@@ -12,12 +12,6 @@
 
 namespace slipstream::sem {
 
-void Flow::Impl::put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values) {
-  for (std::size_t d = 0; d < to.size(); ++d)
-    if (!values[d].empty()) copy(space.streams()[d], to[d], values[d].data(), values[d].size() * sizeof(double));
-  wait();
-}
-
 void Flow::Impl::ask(double time, const char* field, const std::function<void()>& work) {
   const Problem failure = first_failure(comm, failure_of(work));
   if (!failure) return;
@@ -33,16 +27,6 @@ void Flow::Impl::put(const std::vector<double*>& to, const Function& function, d
     for (std::size_t d = 0; d < to.size(); ++d) values[d] = asked(function, space.places(d), time);
   });
   put(to, values);
-}
-
-std::vector<std::vector<double>> Flow::Impl::get(const std::vector<double*>& from) {
-  std::vector<std::vector<double>> values(from.size());
-  for (std::size_t d = 0; d < from.size(); ++d) {
-    values[d].resize(static_cast<std::size_t>(space.points(d)));
-    if (!values[d].empty()) copy(space.streams()[d], values[d].data(), from[d], values[d].size() * sizeof(double));
-  }
-  wait();
-  return values;
 }
 
 bool gives_something(const FlowSide& side) {
@@ -194,24 +178,9 @@ void Flow::Impl::start() {
 double Flow::largest_change() {
   Impl& s = *impl_;
   double largest = 0;
-  for (std::size_t c = 0; c < 3; ++c) {
-    const std::vector<double*> now = s.part_of(s.velocity, c), before = s.part_of(s.velocity1, c);
-    for (std::size_t d = 0; d < now.size(); ++d) {
-      Stream& stream = s.space.streams()[d];
-      const Buffer<double> parts(stream.device(), largest_parts), here(stream.device(), largest_parts, Memory::pinned);
-      largest_difference(stream, now[d], before[d], parts.data(), s.space.points(d));
-      copy(stream, here.data(), parts.data(), here.bytes());
-      stream.synchronize();
-      for (std::size_t n = 0; n < here.size(); ++n)
-        if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps a NaN
-    }
-  }
+  for (std::size_t c = 0; c < 3; ++c)
+    largest = s.largest_difference(s.part_of(s.velocity, c), s.part_of(s.velocity1, c), largest);
   return s.comm.max(largest) / s.past.last;
-}
-
-std::vector<double> Flow::at(Probe& probe, const std::string& field, int component) {
-  const std::vector<double*> parts = impl_->part_of(state()[field], static_cast<std::size_t>(component));
-  return probe.values({parts.begin(), parts.end()});
 }
 
 }  // namespace slipstream::sem

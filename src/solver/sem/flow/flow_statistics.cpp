@@ -13,19 +13,13 @@ namespace {
 
 constexpr int sums_at_once = 4;
 
-krylov::Range range_on(const Space& space, std::size_t device) {
-  return {space.points(device), space.elements_of_a_block() * space.points_per_element()};
-}
-
 }  // namespace
 
 std::vector<double> Flow::Impl::integrals(
     const std::vector<std::pair<std::vector<double*>, std::vector<double*>>>& pairs) {
   if (!sums) {
-    std::vector<std::vector<std::int64_t>> blocks(devices.size());
+    const std::vector<std::vector<std::int64_t>> blocks = blocks_of_sums();
     for (std::size_t d = 0; d < devices.size(); ++d) {
-      for (std::int64_t n = 0; n < range_on(space, d).blocks(); ++n)
-        blocks[d].push_back(space.first_element(d) / space.elements_of_a_block() + n);
       const Device device = space.streams()[d].device();
       sum_space.parts.emplace_back(device, sums_at_once * blocks[d].size() + 1);
       sum_space.results.emplace_back(device, sums_at_once);
@@ -38,7 +32,7 @@ std::vector<double> Flow::Impl::integrals(
   std::vector<double> found;
   for (std::size_t first = 0; first < pairs.size() + 1; first += sums_at_once) {
     for (std::size_t d = 0; d < devices.size(); ++d) {
-      const krylov::Range range = range_on(space, d);
+      const krylov::Range range = range_of(d);
       Stream& stream = space.streams()[d];
       const double* const mass = space.mass_matrix()[d].data();
       fill(stream, parts_of_sums[d], 0, sum_space.parts[d].bytes());

@@ -13,20 +13,6 @@
 
 namespace slipstream::sem {
 
-void Flow::Impl::combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant) {
-  for (std::size_t d = 0; d < to.size(); ++d) {
-    Sum sum;
-    sum.constant = constant;
-    for (const Term& term : terms) sum.add({term.factor, term.vector[d]});
-    sem::combine(space.streams()[d], sum, to[d], space.points(d));
-  }
-}
-
-void Flow::Impl::times(const Vector& factor, const std::vector<double*>& u) {
-  for (std::size_t d = 0; d < u.size(); ++d)
-    multiply(space.streams()[d], factor[d].data(), u[d], u[d], space.points(d));
-}
-
 int Flow::Impl::time_order_now() const {
   if (options.exact_start) return options.time_order;
   return static_cast<int>(std::min<std::int64_t>(past.count + 1, options.time_order));

@@ -9,7 +9,7 @@
 #include <slipstream/block_sums.hpp>
 #include <slipstream/sem_flow.hpp>
 
-#include "solver/sem/kernels.hpp"
+#include "solver/sem/element_parts.hpp"
 #include "solver/sem/lifting.hpp"
 #include "solver/sem/patches.hpp"
 
@@ -17,7 +17,7 @@ namespace slipstream::sem {
 
 using Triple = std::array<Vector, 3>;
 
-struct Flow::Impl {
+struct Flow::Impl : ElementParts {
   Impl(const Communicator& comm, const Machine& machine, FlowOptions options);
 
   /// A component of the velocity: its constraint and fixed values.
@@ -55,10 +55,9 @@ struct Flow::Impl {
   void take_surface(double time);
   /// `along`: speed times area of all that is given.
   void balance(double in, double out, double along);
+  using ElementParts::put;
   void put(const std::vector<double*>& to, const Function& function, double time, const char* field);
-  void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
   void ask(double time, const char* field, const std::function<void()>& work);
-  std::vector<std::vector<double>> get(const std::vector<double*>& from);
 
   /// Computes u*, its advection, and all terms of the right side except the pressure.
   void explicit_terms();
@@ -72,15 +71,7 @@ struct Flow::Impl {
   void go_on();
   void choose_parts();
 
-  struct Term {
-    double factor;
-    std::vector<double*> vector;
-  };
-  void combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant = 0);
-  void times(const Vector& factor, const std::vector<double*>& u);
-  std::vector<double*> part_of(const Field& field, std::size_t component) const;
   SolverOptions of_pressure();
-  void wait();
   krylov::Options how(double tolerance, const char* field) const;
 
   int time_order_now() const;
@@ -89,11 +80,7 @@ struct Flow::Impl {
   double time_now() const;
   const Field& level(int n) const { return n == 0 ? velocity : n == 1 ? velocity1 : velocity2; }
 
-  Communicator comm;
   FlowOptions options;
-  Machine machine;
-  Space space;
-  Grid grid;
   std::vector<Component> components;
   Constraint free;  ///< of the pressure
   std::vector<Together> together;
@@ -116,7 +103,6 @@ struct Flow::Impl {
   };
   std::vector<std::pair<SideForce, std::vector<Wall>>> walls;  ///< once forces() has asked for them
   void list_walls();
-  std::vector<Device> devices;
   Triple star, right, turn, g, fine;
   Vector b, x, inverse_mass;
   Vector damping;  ///< explicit steps of grad div, by point
@@ -124,7 +110,7 @@ struct Flow::Impl {
   std::vector<Through> through;
   bool taken = false;
   double volume = 0;
-  std::int64_t parts = 1, part = 0;
+  std::int64_t parts = 1;
   Past past;
   double courant = 0;
   std::optional<BlockSums> sums;  ///< four at a time
@@ -133,11 +119,8 @@ struct Flow::Impl {
   } sum_space;
   /// (u, v) in the quadrature, of as many pairs as there are. Collective.
   std::vector<double> integrals(const std::vector<std::pair<std::vector<double*>, std::vector<double*>>>& pairs);
-  State state;
-  Tasks tasks;
   krylov::Effort pressure_effort, velocity_effort;
   std::vector<std::string> cautions;
-  std::optional<TimeLoop> loop;
 };
 
 /// Whether some part of the velocity is given there.

@@ -42,7 +42,7 @@ class FlowByBatches : public OnDevices {
   /// Velocity after `steps` steps from random modes.
   static std::vector<std::byte> velocity_after(dns::Dns& d, std::int64_t steps) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-    d.step(steps);
+    d.advance(steps);
     const Extent& cells = d.options().cells;
     std::vector<std::byte> values(static_cast<std::size_t>(3 * volume(cells)) * size_of(d.options().type));
     d.velocity().read({{0, 0, 0}, cells}, values.data());
@@ -94,8 +94,8 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDevice) {
         ASSERT_EQ(a.spectrum.size(), b.spectrum.size());
         for (std::size_t k = 0; k < a.spectrum.size(); ++k) EXPECT_NEAR(a.spectrum[k], b.spectrum[k], exact);
         // Output between steps must not change the flow.
-        resident.step(2);
-        batches.step(2);
+        resident.advance(2);
+        batches.advance(2);
         EXPECT_NEAR(resident.statistics().energy, batches.statistics().energy, exact);
       }
 }
@@ -202,8 +202,8 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDeviceWithAllOptions) {
       }
       const dns::Transfer of_a = resident.transfer(), of_b = batches.transfer();
       for (std::size_t k = 0; k < of_a.transfer.size(); ++k) EXPECT_NEAR(of_a.transfer[k], of_b.transfer[k], exact);
-      resident.step(1);
-      batches.step(1);
+      resident.advance(1);
+      batches.advance(1);
       EXPECT_NEAR(resident.statistics().energy, batches.statistics().energy, exact);
     }
 }
@@ -218,9 +218,9 @@ TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   d.taylor_green();
   EXPECT_NEAR(d.statistics().energy, 1.0 / 8, 1e-14);
   EXPECT_NEAR(d.statistics().enstrophy, 3.0 / 8, 1e-13);
-  d.step(10);
+  d.advance(10);
   EXPECT_NEAR(d.statistics().dissipation / 0.000518820935, 1, 1e-5);
-  d.step(10);
+  d.advance(10);
   EXPECT_NEAR(d.statistics().dissipation / 0.00070756353, 1, 2e-3);
 }
 
@@ -230,17 +230,17 @@ TEST_P(FlowByBatches, MovesElevenFieldsEachWayAStageOfRk2) {
   o.device_memory = 1 << 22;
   dns::Dns d(alone, one(), o);
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-  d.step(1);  // the first step also sets up arrays
+  d.advance(1);  // the first step also sets up arrays
   const std::int64_t before = d.host_bytes_moved();
-  d.step(3);
+  d.advance(3);
   const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // modes along x and y that are kept
   EXPECT_EQ(d.host_bytes_moved() - before, 3 * 2 * 2 * 11 * field);
   o.scalars = {{1, {0, 0, 1}}, {2, {0, 0, 1}}};
   dns::Dns with_scalars(alone, one(), o);
   with_scalars.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-  with_scalars.step(1);
+  with_scalars.advance(1);
   const std::int64_t then = with_scalars.host_bytes_moved();
-  with_scalars.step(3);
+  with_scalars.advance(3);
   EXPECT_EQ(with_scalars.host_bytes_moved() - then, 3 * 2 * 2 * (11 + 2 * 4) * field);
 }
 
@@ -248,9 +248,11 @@ TEST_P(FlowByBatches, IsGuarded) {
   dns::Options o = options({16, 12, 12}, dns::Scheme::rk2, DType::f64);
   o.device_memory = 1 << 22;
   dns::Dns d(alone, one(), o);
-  d.guard(2);
+  GuardOptions every;
+  every.every = 2;
+  d.guard(every);
   d.random(dns::peaked_spectrum(4, 2, 1e300), 1);
-  EXPECT_THROW(d.step(4), Diverged);
+  EXPECT_THROW(d.advance(4), Diverged);
 }
 
 TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
@@ -290,7 +292,7 @@ class FlowOnSeveral : public FlowByBatches {
   /// `wanted`.
   static std::vector<std::byte> with_own(dns::Dns& d, std::int64_t steps, std::vector<std::byte> wanted) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-    d.step(steps);
+    d.advance(steps);
     d.velocity().read({{0, 0, 0}, d.options().cells}, wanted.data());
     return wanted;
   }
@@ -427,7 +429,7 @@ void begin_scalars(dns::Dns& d) {
 std::vector<double> modes_after(dns::Dns& d, std::int64_t steps, std::vector<double> values) {
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
   begin_scalars(d);
-  d.step(steps);
+  d.advance(steps);
   const Field& modes = *d.state().fields.at("modes");
   const Extent& extent = modes.grid().extent();
   values.resize(static_cast<std::size_t>(2 * (3 + static_cast<int>(d.options().scalars.size())) * volume(extent)));
@@ -485,8 +487,8 @@ TEST_P(FlowOnSeveral, HasWhatIsAskedForAsOneDeviceAndAsInTheDevices) {
       ASSERT_EQ(t.transfer.size(), t_wanted.transfer.size());
       for (std::size_t k = 0; k < t.transfer.size(); ++k) EXPECT_NEAR(t.transfer[k], t_wanted.transfer[k], 1e-12);
       // Output between steps must not change the flow.
-      one_device.step(1);
-      several.step(1);
+      one_device.advance(1);
+      several.advance(1);
       EXPECT_NEAR(several.statistics().energy, one_device.statistics().energy, 1e-13);
       modes_after(one_device, 3, {});
     }
@@ -501,7 +503,7 @@ TEST_P(FlowOnSeveral, FollowsTheTaylorGreenVortex) {
   dns::Dns d(comm, machine(), o);
   d.taylor_green();
   EXPECT_NEAR(d.statistics().energy, 1.0 / 8, 1e-14);
-  d.step(10);
+  d.advance(10);
   EXPECT_NEAR(d.statistics().dissipation / 0.000518820935, 1, 1e-5);
 }
 
@@ -513,9 +515,9 @@ TEST_P(FlowOnSeveral, MovesElevenFieldsEachWayAStageOfRk2) {
     o.device_memory = 1 << 24;
     dns::Dns d(comm, machine(), o);
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-    d.step(1);
+    d.advance(1);
     const std::int64_t before = d.host_bytes_moved();
-    d.step(3);
+    d.advance(3);
     const double moved = comm.sum_in_rank_order(static_cast<double>(d.host_bytes_moved() - before));
     const double fields = 11 + 4 * static_cast<double>(scalars);
     EXPECT_EQ(moved, 3.0 * 2 * 2 * fields * 8 * (7 + 1) * (2 * 5 + 1) * 12);

@@ -45,7 +45,7 @@ void follow_taylor_green(const Communicator& comm, const Machine& machine, std::
   EXPECT_NEAR(start.enstrophy, 3.0 / 8, 1e-13);
   EXPECT_NEAR(start.dissipation, 0.75 / 1600, 1e-16);
   for (std::size_t t = 0; t < within.size(); ++t) {
-    d.step(std::lround(1 / time_step));
+    d.advance(std::lround(1 / time_step));
     const Statistics s = d.statistics();
     EXPECT_NEAR(s.time, static_cast<double>(t + 1), 1e-12);
     EXPECT_NEAR(s.energy, energy[t], 0.001 * within[t]) << "t = " << t + 1;
@@ -71,7 +71,7 @@ TEST_P(PseudoSpectralFlow, IsTheSameOnOneDevice) {
       Dns several(comm, m, o);
       for (Dns* d : {&one, &several}) {
         d->random(dns::peaked_spectrum(4, 2, 0.5), 11);
-        d->step(3);
+        d->advance(3);
       }
       const Statistics a = one.statistics(), b = several.statistics();
       const double exact = type == DType::f64 ? 1e-13 : 1e-5;
@@ -125,7 +125,7 @@ TEST_P(PseudoSpectralFlow, BalancesItsEnergyInEveryStep) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 3);
     std::vector<Statistics> s{d.statistics()};
     for (int n = 0; n < 2; ++n) {
-      d.step(1);
+      d.advance(1);
       s.push_back(d.statistics());
       EXPECT_LT(s.back().budget_error, 1e-6) << "power " << power << ", step " << n + 1;
       EXPECT_GT(s.back().budget_error, 0);
@@ -150,7 +150,7 @@ TEST_P(PseudoSpectralFlow, HoldsTheEnergyOfItsLowestShells) {
       return s.spectrum[1] + s.spectrum[2];
     };
     const double before = low();
-    d.step(3);
+    d.advance(3);
     EXPECT_NEAR(low(), before, 1e-13 * before);
     const Statistics s = d.statistics();
     EXPECT_GT(s.power, 0);
@@ -189,7 +189,7 @@ TEST_P(PseudoSpectralFlow, ConservesEnergyToTheOrderOfItsScheme) {
     Dns d(comm, m, flow(16, 0, time_step, scheme));
     d.random(dns::peaked_spectrum(5, 3, 0.5), 5);
     const double before = d.statistics().energy;
-    d.step(std::lround(0.8 / time_step));
+    d.advance(std::lround(0.8 / time_step));
     return std::abs(d.statistics().energy - before) / before;
   };
   // Global errors of energy: third order for Heun's scheme and fifth for the classical one, whose leading error terms
@@ -242,22 +242,24 @@ TEST_P(PseudoSpectralFlow, GoesOnWithTheSameBitsFromItsState) {
   const Machine m = machine();
   Dns all(comm, m, flow(12, 0.02, 0.02)), half(comm, m, flow(12, 0.02, 0.02));
   all.random(dns::peaked_spectrum(3, 2, 0.5), 2);
-  all.step(2);
+  all.advance(2);
   for (const std::int64_t id : all.state()["modes"].grid().local())
     set_array(half.state()["modes"], id, array_of<std::byte>(all.state()["modes"], id));
   half.state().time = all.state().time;
   ++half.state().restarts;
-  all.step(2);
-  half.step(2);
+  all.advance(2);
+  half.advance(2);
   for (const std::int64_t id : all.state()["modes"].grid().local())
     EXPECT_EQ(array_of<std::byte>(all.state()["modes"], id), array_of<std::byte>(half.state()["modes"], id));
 }
 
 TEST_P(PseudoSpectralFlow, IsWatchedEverySoManySteps) {
   Dns d(comm, machine(), flow(12, 0.01, 0.01));
-  d.guard(2);
+  GuardOptions every;
+  every.every = 2;
+  d.guard(every);
   d.taylor_green();
-  EXPECT_NO_THROW(d.step(4));
+  EXPECT_NO_THROW(d.advance(4));
   std::vector<std::vector<double>> blocks;
   std::vector<const double*> velocity;
   const Grid& grid = d.fft().physical();
@@ -269,7 +271,7 @@ TEST_P(PseudoSpectralFlow, IsWatchedEverySoManySteps) {
   }
   d.begin(velocity);
   try {
-    d.step(6);
+    d.advance(6);
     FAIL() << "went on with a velocity that is no number";
   } catch (const Diverged& error) {
     EXPECT_EQ(error.finding.quantity, "velocity");
@@ -327,7 +329,7 @@ TEST(PseudoSpectralFlowRefuses, ATimeStepAboveTheLimitAndSpectraThatDoNotFit) {
   o.forcing.shells = 1;
   Dns forced(comm, machine_here(Backend::host, 1), o);
   forced.random({0, 0, 0, 1}, 0);
-  for (const auto& call : {std::function([&] { forced.check_forcing(); }), std::function([&] { forced.step(1); })})
+  for (const auto& call : {std::function([&] { forced.check_forcing(); }), std::function([&] { forced.advance(1); })})
     expect_error(call, ErrorCode::unsupported, {{"option", "shells"}, {"given", 1}});
   o.forcing.kind = dns::Forcing::Kind::energy;
   expect_error([&] { Dns(comm, machine_here(Backend::host, 1), o); }, ErrorCode::unsupported, {{"option", "power"}});

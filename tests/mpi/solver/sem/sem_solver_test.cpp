@@ -539,7 +539,9 @@ TEST(SemSolverTells, TheLargestChangeOfAStep) {
 TEST(SemSolverTells, InWhichElementAValueIsNoNumber) {
   const Communicator comm = Communicator::world();
   Sem sem(comm, machine_here(Backend::host, 1), busy_box());
-  sem.guard(1);
+  GuardOptions every;
+  every.every = 1;
+  sem.guard(every);
   sem.advance(1);
   // Element 7 is the third along x and the second along y; its point 1 is the midpoint of an edge.
   const double none = std::nan("");

@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+#include <slipstream/machine.hpp>
+#include <slipstream/simulation.hpp>
+#include <slipstream/tuner.hpp>
+
+namespace slipstream {
+
+/// Members that the runs of all solvers have. Those of one solver derive from it.
+struct SolverParts {
+  SolverParts(const Communicator& comm, const Machine& machine);
+  virtual ~SolverParts();
+  /// Streams of the solver's own. Their work ends before its memory is freed.
+  virtual std::span<Stream> own_streams() { return {}; }
+
+  Communicator comm;
+  std::vector<Device> devices;  ///< of this rank
+  State state;
+  Tasks tasks;  ///< of each step; solvers whose steps differ override tasks() and tasks_at()
+  std::optional<TimeLoop> loop;
+};
+
+/// Base of the solvers: a Simulation with its own time loop, fields by name and reports. All calls are collective,
+/// except those that say otherwise.
+class Solver : public Simulation {
+ public:
+  ~Solver() override;
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+
+  State& state() final { return parts_->state; }
+  const std::vector<Device>& devices() const final { return parts_->devices; }
+  const Tasks& tasks() const override { return parts_->tasks; }
+
+  /// Runs steps and waits for them. Throws the errors of TimeLoop::run.
+  virtual void advance(std::int64_t steps);
+  /// Inspects the watched quantities after every `options.every` steps from now on (TimeLoop::guard).
+  virtual void guard(GuardOptions options);
+  /// Inspects the result of the last step, and throws Diverged; does nothing without a guard.
+  virtual void inspect();
+  /// A field of the state by name, updated to the current step.
+  virtual Field& field(const std::string& name);
+  /// Messages of the last exchange with their times, as in Exchange::report.
+  virtual std::vector<ReportRow> report() = 0;
+  /// How routes were chosen; not collective.
+  virtual const Tuning& tuning() const = 0;
+  virtual const Grid& grid() const = 0;
+
+  const Communicator& communicator() const { return parts_->comm; }
+  TimeLoop& time_loop() { return *parts_->loop; }
+
+ protected:
+  explicit Solver(std::unique_ptr<SolverParts> parts);
+  /// As the type that was given.
+  template <class Parts>
+  Parts& parts() {
+    return static_cast<Parts&>(*parts_);
+  }
+
+ private:
+  std::unique_ptr<SolverParts> parts_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,125 @@
+"""The base of the simulations of all solvers: keywords, the case behind them, the compiled solver."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypedDict, TypeVar
+
+import numpy as np
+
+from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
+from slipstream.base.terminal import count, show_extent
+from slipstream.case import reader
+from slipstream.case.case import Case
+from slipstream.case.solver import Engine, solver_of
+from slipstream.machine import discovery
+from slipstream.run import engine
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
+
+CaseT = TypeVar("CaseT", bound=Case)
+EngineT = TypeVar("EngineT", bound=Engine)
+#: Long enough for any run whose end is not told.
+NEVER = 2**62
+
+
+class MachineOptions(TypedDict, total=False):
+    """Keys of [machine] and [exchange] that all simulations take; docs/exchange.md says what they do."""
+
+    backend: Literal["auto", "host", "cuda"]
+    devices_per_rank: int
+    ranks_per_node: int
+    threads: int
+
+    routes: Sequence[str]
+    tune: Literal["rules", "measure"]
+    wait_limit: float
+
+
+def plain(value: Any) -> Any:
+    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+class CaseSimulation(Generic[CaseT, EngineT]):
+    """A case at work. Collective: on several ranks, every rank makes the same calls."""
+
+    _case_type: ClassVar[type[Case]]
+    _counted: ClassVar[str] = "cells"  #: what the grid is made of
+
+    @classmethod
+    def tables_of(cls, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Keywords by the tables whose keys they are. The first of two keys of one name is meant."""
+        tables: dict[str, dict[str, Any]] = {cls._case_type.solver: {}, "machine": {}, "exchange": {}}
+        keys: dict[str, Any] = {name: cls._case_type.model_fields[name].annotation for name in tables}
+        for key, value in options.items():
+            tables[next(name for name in tables if key in keys[name].model_fields)][key] = value
+        return tables
+
+    @classmethod
+    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
+        """That of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
+        ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and belong
+        to a file. Its [output] is left to you: nothing is written but what you ask for.
+
+        Raises CaseError that names every fault of the file and its place, or for a case of another solver.
+        """
+        given = isinstance(case, Case)
+        if given and (overrides or variant is not None):
+            raise ArgumentError(
+                "overrides and variant belong to a case file, not to a case that was loaded",
+                ErrorCode.WRONG_STATE,
+                argument="overrides, variant",
+            )
+        loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
+        if not isinstance(loaded, cls._case_type):
+            which, own = "this case" if given else str(case), cls._case_type
+            found = loaded.registered or loaded.solver
+            raise CaseError(
+                f"{which} is of [{found}]; slipstream.{own.solver}.{cls.__name__} takes one of "
+                f"[{own.registered or own.solver}]",
+                ErrorCode.MISMATCH,
+                given=found,
+            )
+        self = cls.__new__(cls)
+        self._begin(loaded)
+        return self
+
+    def _begin(self, case: Any) -> None:
+        """Starts the solver of a case of `_case_type`."""
+        raise NotImplementedError
+
+    def _prepare(self, case: CaseT, start: Callable[[engine.Setup], EngineT]) -> None:
+        #: The same as a case file says it.
+        self.case: CaseT = case
+        self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
+        self._engine: EngineT = start(self._setup)
+
+    def __repr__(self) -> str:
+        case, backend = self.case, self.machine.devices()[0]["backend"]
+        what = f"{show_extent(case.grid.cells)} {self._counted}, {solver_of(case).title(case)} on {backend} devices"
+        return f"<slipstream.{case.solver}.{type(self).__name__}: {what}; {count(self.step, 'step')}>"
+
+    @property
+    def machine(self) -> "Machine":
+        """The machine that the grid was cut for."""
+        return self._setup.machine
+
+    @property
+    def step(self) -> int:
+        """Steps done."""
+        return self._engine.step
+
+    @property
+    def time(self) -> float:
+        """Time, in the units of the case."""
+        return self._engine.time
+
+    @property
+    def solver(self) -> EngineT:
+        """The compiled solver itself."""
+        return self._engine
