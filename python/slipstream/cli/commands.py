@@ -181,7 +181,8 @@ def info(arguments: argparse.Namespace, console: Console) -> None:
         rows = [(route["name"], _available(route)) for route in routes]
         console.print(terminal.table(f"available here, backend {backend}", ["route", "available"], rows, left=2))
         for kind in ("capability", "execution"):
-            keys = list(dict.fromkeys(key for route in routes for key in route[kind]))
+            # The documentation says how; a terminal has no room for it.
+            keys = list(dict.fromkeys(key for route in routes for key in route[kind] if key != "how"))
             rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
             console.print(terminal.table(kind, ["route", *keys], rows, left=len(keys) + 1))
         return
