@@ -60,12 +60,8 @@ void bind_on_elements(nb::class_<Engine, Simulation>& bound) {
           "elements", [](Engine& self) { return elements_of_rank(self); },
           "Of this rank: the first, and the one behind the last.")
       .def(
-          "arrays",
-          [](nb::object self, const std::string& name) {
-            Engine& run = nb::cast<Engine&>(self);
-            return block_arrays(run.grid(), run.state()[name], self);
-          },
-          nb::arg("field"), "This rank's blocks with their arrays [1][element][point][component].")
+          "copies", [](Engine& self, const std::string& name) { return block_copies(self.grid(), self.state()[name]); },
+          nb::arg("field"), "Copies of the arrays of this rank's blocks on the host: [1][element][point][component].")
       .def(
           "places", [](Engine& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
       .def(

@@ -69,6 +69,8 @@ nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, cons
 nb::object gathered(const Communicator& comm, const std::function<const Field&()>& field, const Box& box);
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
 nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner);
+/// Copies of the same arrays on the host, in the order of blocks.
+nb::list block_copies(const Grid& grid, const Field& field);
 nb::list phases(const TimeLoop& loop);
 nb::dict effort_dict(const krylov::Effort& effort);
 /// Times of one application in microseconds, and asymmetries.
