@@ -117,9 +117,8 @@ class ElementsSimulation(CaseSimulation[CaseT, EngineT]):
     def _copy(self, field: str) -> Array:
         """A copy of this rank's values, [element][t][s][r][component]."""
         n, blocks = self.case.sem.order + 1, []
-        for _, array in self._engine.arrays(field):
-            on_host = np.asarray(array if isinstance(array, np.ndarray) else array.numpy())
-            blocks.append(on_host.reshape(-1, n, n, n, on_host.shape[-1]).copy())
+        for copy in self._engine.copies(field):
+            blocks.append(copy.reshape(-1, n, n, n, copy.shape[-1]))
         return np.concatenate(blocks) if blocks else np.empty((0, n, n, n, 1))
 
     def _probe(self, points: Sequence[Sequence[float]] | Array) -> "Probe":

@@ -60,19 +60,37 @@ nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> sh
   return with_type(type, make);
 }
 
-/// A block's interior without a copy: [z][y][x][component] over the field's own memory.
-nb::object block_array(const Field& field, std::int64_t block, nb::handle owner) {
+/// A block's interior [z][y][x][component] in memory that has the layout of the field's own.
+template <class T>
+nb::object strided(T* origin, const Field& field, std::int64_t block, nb::handle owner, Device device) {
   const BlockShape& shape = field.shape(block);
   const std::size_t size[4] = {static_cast<std::size_t>(shape.extent[2]), static_cast<std::size_t>(shape.extent[1]),
                                static_cast<std::size_t>(shape.extent[0]),
                                static_cast<std::size_t>(field.options().components)};
   const std::int64_t stride[4] = {shape.stride[2], shape.stride[1], shape.stride[0], shape.component_stride};
-  const Device device = field.device(block);
+  if (device.backend == Backend::host) return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
+  return nb::cast(
+      nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
+}
+
+/// A block's interior without a copy.
+nb::object block_array(const Field& field, std::int64_t block, nb::handle owner) {
   const auto make = [&]<class T>() -> nb::object {
-    T* origin = field.view<T>(block).origin;
-    if (device.backend == Backend::host) return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
-    return nb::cast(
-        nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
+    return strided(field.view<T>(block).origin, field, block, owner, field.device(block));
+  };
+  return with_type(field.options().type, make);
+}
+
+/// The same as a copy on the host.
+nb::object block_copy(const Field& field, std::int64_t block) {
+  const BlockShape& shape = field.shape(block);
+  const auto make = [&]<class T>() -> nb::object {
+    auto* kept = new std::vector<T>(static_cast<std::size_t>(shape.elements));
+    const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    Stream stream(field.device(block));
+    copy(stream, kept->data(), field.data(block), kept->size() * sizeof(T));
+    stream.synchronize();
+    return strided(kept->data() + shape.origin, field, block, owner, {});
   };
   return with_type(field.options().type, make);
 }
@@ -98,6 +116,12 @@ nb::list block_arrays(const Field& field, nb::handle owner) {
   nb::list all;
   for (const std::int64_t id : field.grid().local())
     all.append(nb::make_tuple(block_dict(field.grid().block(id)), block_array(field, id, owner)));
+  return all;
+}
+
+nb::list block_copies(const Field& field) {
+  nb::list all;
+  for (const std::int64_t id : field.grid().local()) all.append(block_copy(field, id));
   return all;
 }
 
@@ -229,6 +253,9 @@ void bind_solver(nb::module_& m) {
             return block_arrays(nb::cast<Solver&>(self).field(name), self);
           },
           nb::arg("field"), "This rank's blocks with their arrays [z, y, x, component], without copies.")
+      .def(
+          "copies", [](Solver& self, const std::string& name) { return block_copies(self.field(name)); },
+          nb::arg("field"), "Copies of the same arrays on the host, in the order of blocks.")
       .def("phases", &phases_of)
       .def("overlapped", [](Solver& self) { return self.time_loop().overlapped(); })
       .def("tuning", [](Solver& self) { return tuning_dict(self.tuning()); })

@@ -78,6 +78,8 @@ nb::tuple largest_of(const Machine& machine, Options o, Extent Options::*size, c
 nb::object gathered(Solver& solver, const std::string& field, const Box& box);
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
 nb::list block_arrays(const Field& field, nb::handle owner);
+/// Copies of the same arrays on the host, in the order of blocks.
+nb::list block_copies(const Field& field);
 nb::dict effort_dict(const krylov::Effort& effort);
 /// Times of one application in microseconds, and asymmetries.
 nb::dict fit_dict(const krylov::Fit& fit);
