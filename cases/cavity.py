@@ -3,7 +3,7 @@
 import numpy as np
 import slipstream as slip
 
-cavity = slip.lbm.Simulation(cells=(64, 64, 64), reynolds=1000, lid_speed=0.1)  # the lid y+ moves along +x
+cavity = slip.lbm.Simulation(cells=(64, 64, 64), reynolds=1000, reference_velocity=0.1)  # the lid y+ moves along +x
 cavity.run(until=10)  # in height / lid speed
 
 # All ranks ask, rank 0 is told: NumPy [z][y][x][component], gathered; cavity.arrays() are the blocks where they lie.

@@ -129,8 +129,8 @@ class RowsBothWays {
 };
 
 /// Times transforms in device memory and rows in both directions, separately and concurrently.
-nb::dict work_beside_rows(const Machine& machine, const Extent& cells, std::int64_t row, std::int64_t rows,
-                          const std::string& copies, int repeats) {
+nb::dict work_with_rows(const Machine& machine, const Extent& cells, std::int64_t row, std::int64_t rows,
+                        const std::string& copies, int repeats) {
   require(machine.devices() == 1, ErrorCode::unsupported, "work beside rows is measured on one device");
   const Device device = machine.device(0).local;
   FftOptions options;
@@ -167,13 +167,13 @@ nb::dict work_beside_rows(const Machine& machine, const Extent& cells, std::int6
   const int few = std::max(2, repeats);
   const double transform = time(few, 0, true) / few, copy = time(0, few, false) / few;
   const auto enough = [&](double of, double each) { return 1 + static_cast<int>(3 * few * of / std::max(each, 1.0)); };
-  const double beside_rows = time(few, std::min(enough(transform, copy), 4096), true) / few;
-  const double beside_work = time(std::min(enough(copy, transform), 4096), few, false) / few;
+  const double with_rows = time(few, std::min(enough(transform, copy), 4096), true) / few;
+  const double with_work = time(std::min(enough(copy, transform), 4096), few, false) / few;
   nb::dict found;
   found["transform_us"] = transform;
-  found["transform_beside_us"] = beside_rows;
+  found["transform_with_rows_us"] = with_rows;
   found["rows_gbs"] = both.bytes() / copy / 1e3;
-  found["rows_beside_gbs"] = both.bytes() / beside_work / 1e3;
+  found["rows_with_work_gbs"] = both.bytes() / with_work / 1e3;
   return found;
 }
 
@@ -187,7 +187,7 @@ void bind_bench_out_of_core(nb::module_& m) {
   m.def("fft_by_batches", &by_batches, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("in_place"),
         nb::arg("repeats"),
         "Microseconds of a transform each way of values in host memory, and the bytes that passed. Collective.");
-  m.def("work_beside_rows", &work_beside_rows, nb::arg("machine"), nb::arg("cells"), nb::arg("row"), nb::arg("rows"),
+  m.def("work_with_rows", &work_with_rows, nb::arg("machine"), nb::arg("cells"), nb::arg("row"), nb::arg("rows"),
         nb::arg("copies"), nb::arg("repeats"),
         "On one device: microseconds of a transform that stays there, by itself and beside rows that pass both ways; "
         "bytes a nanosecond of the rows, by themselves and beside transforms.");

@@ -125,7 +125,7 @@ def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
     for row in arguments.rows:
         for copies in ("pitched", "kernel", "mixed"):
             with as_case_error():
-                found = timed().work_beside_rows(machine, (n, n, n), row, all_bytes // row, copies, REPEATS[backend])
+                found = timed().work_with_rows(machine, (n, n, n), row, all_bytes // row, copies, REPEATS[backend])
             yield {
                 "kind": "beside",
                 "dtype": "c64",
@@ -135,9 +135,9 @@ def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
                 "row_bytes": row,
                 "copies": copies,
                 "clock": "events",
-                "time_ms": record.digits(found["transform_beside_us"] / 1e3),
+                "time_ms": record.digits(found["transform_with_rows_us"] / 1e3),
                 "alone_ms": record.digits(found["transform_us"] / 1e3),
-                "rows_gbs": record.digits(found["rows_beside_gbs"]),
+                "rows_gbs": record.digits(found["rows_with_work_gbs"]),
                 "rows_alone_gbs": record.digits(found["rows_gbs"]),
             }
 

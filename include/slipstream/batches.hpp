@@ -40,10 +40,10 @@ struct HostRows {
 /// Queues the copy of rows in one direction, in or out. `measured` counts as pitched here.
 void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies);
 
-/// The rows that a batch reads (`in`) and writes (`out`). `landed` are the rows of the buffer that receives a
+/// The rows that a batch reads (`in`) and writes (`out`). `received` are the rows of the buffer that receives a
 /// BatchMove's values from other devices. Rows of one list must not overlap.
 struct HostBatch {
-  std::vector<HostRows> in, out, landed;
+  std::vector<HostRows> in, out, received;
 };
 
 struct BatchOptions {
@@ -52,7 +52,8 @@ struct BatchOptions {
   Trace* trace = nullptr;    ///< records copies and work; must outlive the batches
 };
 
-/// Moves the values of a batch between devices after the work on it, from Batches::leaving() to Batches::landing().
+/// Moves the values of a batch between devices after the work on it, from Batches::send_buffer() to
+/// Batches::receive_buffer().
 class BatchMove {
  public:
   virtual ~BatchMove() = default;
@@ -83,14 +84,14 @@ class Batches {
       std::function<void(Stream& stream, std::size_t device, std::int64_t batch, std::byte* from, std::byte* to)>;
   /// Runs after the work that `streams` hold, one a device. Work queued on them afterwards runs when all batches have
   /// left. A batch may write rows that it or an earlier one has read, and no rows that a later one reads. With a move
-  /// all ranks have equally many batches, and `landed` may be written while the next batch is read. Throws Error where
-  /// rows do not fit a buffer.
+  /// all ranks have equally many batches, and `received` may be written while the next batch is read. Throws Error
+  /// where rows do not fit a buffer.
   void run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
            BatchMove* move = nullptr);
 
   /// Buffers of a moving batch before and after its move. `parity` is batch % 2.
-  std::byte* leaving(std::size_t device, int parity) const { return at(device, 2 + parity); }
-  std::byte* landing(std::size_t device, int parity) const { return at(device, 4 + parity); }
+  std::byte* send_buffer(std::size_t device, int parity) const { return at(device, 2 + parity); }
+  std::byte* receive_buffer(std::size_t device, int parity) const { return at(device, 4 + parity); }
   /// Bytes of device memory on each device.
   std::int64_t bytes() const { return number_ * size_; }
   std::int64_t bytes_of_buffer() const { return size_; }

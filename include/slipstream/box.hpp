@@ -40,10 +40,10 @@ struct Margins {
 
 /// Splits a box into its interior and at most six slabs of the boundary region. Together they cover every cell exactly
 /// once. Margins that meet or cross leave an empty interior. Empty slabs are left out.
-struct InteriorAndRim {
+struct InteriorAndBoundary {
   Box interior;
-  std::vector<Box> rim;
+  std::vector<Box> boundary;
 };
-InteriorAndRim split_rim(const Box& box, const Margins& margins);
+InteriorAndBoundary split_boundary(const Box& box, const Margins& margins);
 
 }  // namespace slipstream

@@ -50,7 +50,7 @@ class Communicator {
   [[noreturn]] void abort(int exit_code) const;
 
  private:
-  friend class Parting;
+  friend class PrivateCommunicator;
   friend Communicator sharing(const Communicator& comm);
   friend Communicator unshared(const Communicator& comm);
 

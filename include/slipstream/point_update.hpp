@@ -142,11 +142,11 @@ class PointUpdate final : public Simulation {
     const Box all{{0, 0, 0}, grid_.block(id).box.extents()};
     const detail::UpdateCells<T, Update> cells{field_.template view<T>(id), field_.template view<T>(id, 1), update_};
     const Extent& width = field_.options().ghost;
-    const InteriorAndRim split = split_rim(all, {width, width});
+    const InteriorAndBoundary split = split_boundary(all, {width, width});
     if (part == Part::all) launch(stream, all, cells);
     if (part == Part::interior) launch(stream, split.interior, cells);
-    if (part == Part::rim)
-      for (const Box& box : split.rim) launch(stream, box, cells);
+    if (part == Part::boundary)
+      for (const Box& box : split.boundary) launch(stream, box, cells);
   }
 
   const Grid& grid_;

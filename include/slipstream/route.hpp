@@ -23,7 +23,7 @@ struct RouteTraits {
   bool stores = false;          ///< kernels of the source store each value at its destination
   bool loops = false;           ///< a graph may repeat its exchanges in a loop on the device
   bool device_memory = false;   ///< passes device memory to MPI, after a test that MPI can take it
-  /// Knobs that it uses: with `pack` also sync and mpi, with `in_place` also sealed, ring and its own teams.
+  /// Knobs that it uses: with `pack` also sync and mpi, with `in_place` also packet_limit, ring and its own teams.
   bool pack = false, grouping = false, chunk = false, in_place = false, streams = false;
 };
 RouteTraits traits_of(RouteKind kind);
@@ -71,8 +71,8 @@ struct Knobs {
   std::int64_t in_place =
       -1;  ///< `direct` stores rows of at least this many bytes into ghosts, and packs others; -1: by size
   /// Largest message of `direct`, in bytes, that travels in latency-optimised packets with the exchange's sequence
-  /// number (SealedLine). It needs a link that stores a packet atomically. -1: by size.
-  std::int64_t sealed = -1;
+  /// number (Packet). It needs a link that stores a packet atomically. -1: by size.
+  std::int64_t packet_limit = -1;
   std::int64_t chunk = 0;       ///< bytes per signal (staged: per copy and send); 0: by size
   std::int64_t ring = 1 << 28;  ///< most bytes of the receive buffers of one message
   bool operator==(const Knobs&) const = default;

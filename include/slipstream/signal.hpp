@@ -161,39 +161,37 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
 /// bytes each. Such a store is atomic in a GPU's own memory and over NVLink: the eight readers see all of it or
 /// nothing. NCCL's protocol LL128 relies on the same. PCI Express does not guarantee that, so packets are not used
 /// there. The host stores the number last.
-struct alignas(128) SealedLine {
+struct alignas(128) Packet {
   static constexpr int parts = 8;
   static constexpr int part_words = 4;                  ///< of 4 bytes
   static constexpr int words = parts * part_words - 1;  ///< the last one holds the number
   WordPair part[parts];
 };
-SLIP_FN constexpr std::int64_t lines_for(std::int64_t words) {
-  return (words + SealedLine::words - 1) / SealedLine::words;
-}
+SLIP_FN constexpr std::int64_t packets_for(std::int64_t words) { return (words + Packet::words - 1) / Packet::words; }
 
-/// Reconverges the eight threads of a line. Threads that took different branches before, such as one without a word to
-/// load, may otherwise store or load in separate instructions. The line would then not be atomic.
-SLIP_FN void join_line() {
+/// Reconverges the eight threads of a packet. Threads that took different branches before, such as one without a word
+/// to load, may otherwise store or load in separate instructions. The packet would then not be atomic.
+SLIP_FN void join_packet() {
 #if defined(__CUDA_ARCH__)
   __syncwarp(0xffu << (threadIdx.x & 24));
 #endif
 }
 
-/// Stores one part. The last value of the last part is the number. The eight threads of a line call it together.
-SLIP_FN void store_sealed(SealedLine* line, int lane, const std::uint32_t (&values)[SealedLine::part_words]) {
+/// Stores one part. The last value of the last part is the number. The eight threads of a packet call it together.
+SLIP_FN void store_part(Packet* packet, int lane, const std::uint32_t (&values)[Packet::part_words]) {
   const WordPair pair{values[0] | std::uint64_t{values[1]} << 32, values[2] | std::uint64_t{values[3]} << 32};
 #if defined(__CUDA_ARCH__)
-  join_line();
-  store_relaxed(&line->part[lane], pair);
+  join_packet();
+  store_relaxed(&packet->part[lane], pair);
 #else
-  if (lane + 1 < SealedLine::parts) return store_relaxed(&line->part[lane], pair);
-  std::atomic_ref<std::uint64_t>(line->part[lane].first).store(pair.first, std::memory_order_relaxed);
-  std::atomic_ref<std::uint64_t>(line->part[lane].second).store(pair.second, std::memory_order_release);
+  if (lane + 1 < Packet::parts) return store_relaxed(&packet->part[lane], pair);
+  std::atomic_ref<std::uint64_t>(packet->part[lane].first).store(pair.first, std::memory_order_relaxed);
+  std::atomic_ref<std::uint64_t>(packet->part[lane].second).store(pair.second, std::memory_order_release);
 #endif
 }
 
-/// A loaded part, with the number that the line had at that time (on a GPU only the last part holds it).
-struct SealedPart {
+/// A loaded part, with the number that the packet had at that time (on a GPU only the last part holds it).
+struct PacketPart {
   WordPair values;
   std::uint32_t number = 0;
   SLIP_FN std::uint32_t value(int j) const {
@@ -201,29 +199,28 @@ struct SealedPart {
   }
 };
 
-/// Loads one part. The eight threads of a line call it together.
-SLIP_FN SealedPart load_part(const SealedLine* line, int lane) {
+/// Loads one part. The eight threads of a packet call it together.
+SLIP_FN PacketPart load_part(const Packet* packet, int lane) {
 #if defined(__CUDA_ARCH__)
-  join_line();
-  return {load_relaxed(&line->part[lane]), 0};
+  join_packet();
+  return {load_relaxed(&packet->part[lane]), 0};
 #else
-  const auto number = static_cast<std::uint32_t>(load_acquire(&line->part[SealedLine::parts - 1].second) >> 32);
-  return {load_relaxed(&line->part[lane]), number};
+  const auto number = static_cast<std::uint32_t>(load_acquire(&packet->part[Packet::parts - 1].second) >> 32);
+  return {load_relaxed(&packet->part[lane]), number};
 #endif
 }
 
-/// The sequence number of the line of a loaded part. The eight threads of a line call it together.
-SLIP_FN std::uint32_t number_of(const SealedPart& part) {
+/// The sequence number of the packet of a loaded part. The eight threads of a packet call it together.
+SLIP_FN std::uint32_t number_of(const PacketPart& part) {
 #if defined(__CUDA_ARCH__)
-  return __shfl_sync(0xffu << (threadIdx.x & 24), part.value(SealedLine::part_words - 1), SealedLine::parts - 1,
-                     SealedLine::parts);
+  return __shfl_sync(0xffu << (threadIdx.x & 24), part.value(Packet::part_words - 1), Packet::parts - 1, Packet::parts);
 #else
   return part.number;
 #endif
 }
 
-/// True on all threads of a line if `mine` is true on one.
-SLIP_FN bool any_of_line(bool mine) {
+/// True on all threads of a packet if `mine` is true on one.
+SLIP_FN bool any_of_packet(bool mine) {
 #if defined(__CUDA_ARCH__)
   return __any_sync(0xffu << (threadIdx.x & 24), mine) != 0;
 #else

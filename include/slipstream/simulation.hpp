@@ -17,7 +17,7 @@ namespace slipstream {
 
 /// Whether a step overlaps its interior with the exchange. `automatic`: where messages leave a GPU.
 enum class Overlap : std::uint8_t { automatic, off, on };
-enum class Part : std::uint8_t { all, interior, rim };
+enum class Part : std::uint8_t { all, interior, boundary };
 
 /// Bytes of one kind of array on one device, for plans.
 struct ArrayBytes {
@@ -29,8 +29,8 @@ struct ArrayBytes {
 struct Task;
 using Tasks = std::vector<Task>;
 
-/// Queues work on the device-th device of this rank. Part::interior reads no ghosts; Part::rim is the boundary region;
-/// Part::all is both.
+/// Queues work on the device-th device of this rank. Part::interior reads no ghosts; Part::boundary is the boundary
+/// region; Part::all is both.
 using Kernel = std::function<void(Stream&, std::size_t device, Part)>;
 
 /// Work that all devices do together, such as a reduction whose result stays on them, or a transform.
@@ -86,7 +86,7 @@ Task sum_task(std::string name, Sums& sums, std::vector<const double*> parts, st
 }
 
 /// State of a Loop in a TimeLoop: whether another pass follows.
-class Again;
+class LoopCondition;
 
 /// Period of the queued work, for a TimeLoop that records steps and replays them as a graph.
 struct Recording {
@@ -158,7 +158,7 @@ class TimeLoop {
   /// The work between two loops, or one loop: one graph a device.
   struct Segment {
     std::vector<Graph> graphs;
-    Again* again = nullptr;  // of a loop
+    LoopCondition* condition = nullptr;  // of a loop
   };
   struct Replay {
     Recording of;
@@ -168,9 +168,9 @@ class TimeLoop {
   void step(Marks* marks);
   void run_tasks(const Task* first, const Task* behind, Marks* marks);
   void run_loop(const Task& task);
-  void beside_interior(const Task& exchange, const Task& kernel, Marks* marks);
+  void overlap_interior(const Task& exchange, const Task& kernel, Marks* marks);
   void queue_kernel(const Task& task, Part part, std::vector<Stream>& streams);
-  Again& again(const Loop& loop);
+  LoopCondition& condition_of(const Loop& loop);
   static void mark(Marks* marks, const std::string& name, Stream& stream);
   bool recordable() const;
   bool replay(std::int64_t steps);
@@ -182,11 +182,11 @@ class TimeLoop {
   bool overlap_ = false;
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
-  std::vector<Stream> rim_streams_;   // where steps overlap
-  std::optional<Replay> replays_[2];  // for one period of steps, and for many
+  std::vector<Stream> boundary_streams_;  // where steps overlap
+  std::optional<Replay> replays_[2];      // for one period of steps, and for many
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
-  std::map<const Loop*, std::unique_ptr<Again>> again_;
+  std::map<const Loop*, std::unique_ptr<LoopCondition>> conditions_;
   std::int64_t steps_ = 0;
   std::int64_t sampled_ = 0;
   std::vector<std::pair<std::string, double>> sums_;  // milliseconds

@@ -20,7 +20,7 @@ constexpr CellBlock cube = {{4, 4, 4}};
 
 /// Blocks may cover at most a quarter more cells than the box has; else blocks of fewer dimensions are used. For a
 /// boundary region of three layers, cubes would cover a third more.
-constexpr double most_beside = 1.25;
+constexpr double most_with_padding = 1.25;
 
 double cells_of_blocks(const Extent& box, const CellBlock& block) {
   return static_cast<double>(volume(blocks_of(box, block))) * block.cells();
@@ -167,7 +167,7 @@ CellBlock Wire::block_of(const Extent& box, bool listed, bool turned) const {
   if (asked == 64) return cube;
   const CellBlock& square = fewest_cells(squares, box);
   if (asked == 16) return square;
-  const double most = most_beside * static_cast<double>(volume(box));
+  const double most = most_with_padding * static_cast<double>(volume(box));
   if (cells_of_blocks(box, cube) <= most) return cube;
   return cells_of_blocks(box, square) <= most ? square : fewest_cells(pieces, box);
 }

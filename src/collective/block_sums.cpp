@@ -10,9 +10,9 @@
 #include "collective/block_sums_kernels.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "machine/agree.hpp"
-#include "machine/patience.hpp"
 #include "machine/records.hpp"
 #include "machine/same_ranks.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {

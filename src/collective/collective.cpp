@@ -6,9 +6,9 @@
 #include "exchange/apart.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
 #include "machine/same_ranks.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {

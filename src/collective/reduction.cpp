@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "route/carriage.hpp"
+#include "route/transport.hpp"
 
 namespace slipstream {
 

@@ -10,8 +10,8 @@
 #include "device/kept_memory.hpp"
 #include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
+#include "machine/timeout.hpp"
 #include "route/requests.hpp"
 
 namespace slipstream {
@@ -20,7 +20,7 @@ namespace {
 class MpiReduction final : public Reduction {
  public:
   MpiReduction(const Communicator& comm, const ReduceTeam& team)
-      : team_(team), bytes_(team.fold.values * size_of(team.fold.type)), parting_(comm, "an all-reduce") {
+      : team_(team), bytes_(team.fold.values * size_of(team.fold.type)), own_(comm, "an all-reduce") {
     on_all_ranks(comm, [&] {
       const std::size_t all = static_cast<std::size_t>(team.fold.devices) * bytes_;
       const Arena first = comm.arena(team.local(team.devices.front()));
@@ -80,8 +80,8 @@ class MpiReduction final : public Reduction {
     Letter& letter = letters_.emplace_back();
     letter.rank = other;
     letter.place = arena.take<std::byte>(message_bytes(other), Memory::pinned);
-    requests_.add_receive(letter.place.data(), letter.place.bytes(), other, tag_, parting_.mpi());
-    requests_.add_send(mine_.data(), mine_.bytes(), other, tag_, parting_.mpi());
+    requests_.add_receive(letter.place.data(), letter.place.bytes(), other, tag_, own_.mpi());
+    requests_.add_send(mine_.data(), mine_.bytes(), other, tag_, own_.mpi());
   }
 
   void start() {
@@ -140,8 +140,8 @@ class MpiReduction final : public Reduction {
   Span<std::byte> mine_;      // number of the run, then the values of this rank's devices
   std::vector<Span<std::byte>> scratch_;
   std::vector<Letter> letters_;
-  Parting parting_;
-  const int tag_ = parting_.take_tags(1);
+  PrivateCommunicator own_;
+  const int tag_ = own_.take_tags(1);
   Requests requests_;
   std::uint64_t number_ = 0;
   Problem broken_;

@@ -8,7 +8,7 @@
 #include "device/wait_quietly.hpp"
 #include "exchange/watchdog.hpp"
 #include "machine/agree.hpp"
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 #include "route/nccl.hpp"
 
 namespace slipstream {

@@ -8,9 +8,9 @@
 #include "device/upload.hpp"
 #include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
 #include "machine/records.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 class PeerReduction final : public Reduction {
  public:
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
-      : team_(team), sides_(team.devices.size()), parting_(comm, "an all-reduce") {
+      : team_(team), sides_(team.devices.size()), own_(comm, "an all-reduce") {
     on_all_ranks(comm, [&] { make_receive_buffers(comm); });
     addresses_ = by_device(comm, team_.machine, my_addresses_);
     on_all_ranks(comm, [&] { reach_all(); });
@@ -28,7 +28,7 @@ class PeerReduction final : public Reduction {
     for (const int device : team_.devices) wait_quietly(team_.local(device));
     // Unmaps imported memory before the collective teardown; exported memory is freed after it.
     imported_.clear();
-    if (parting_.part(Parting::patience(team_.wait_limit, late()))) return;
+    if (own_.leave(PrivateCommunicator::timeout(team_.wait_limit, late()))) return;
     // Other devices may still store into the receive buffers, so they are never freed.
     for (Side& side : sides_) keep_for_ever(std::move(side.receive_buffer));
   }
@@ -135,7 +135,7 @@ class PeerReduction final : public Reduction {
   ReduceTeam team_;
   std::vector<Side> sides_;
   std::vector<Address> my_addresses_, addresses_;  // of this rank's devices; of all devices
-  Parting parting_;
+  PrivateCommunicator own_;
   std::vector<std::shared_ptr<void>> imported_;
 };
 

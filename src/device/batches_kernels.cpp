@@ -186,7 +186,7 @@ void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& 
     return at(d, static_cast<int>(moves ? batch % 2 : batch % buffers));
   };
   const auto result = [&](std::size_t d, std::int64_t batch) {
-    return moves ? leaving(d, static_cast<int>(batch % 2)) : at(d, static_cast<int>(place(batch - 1)));
+    return moves ? send_buffer(d, static_cast<int>(batch % 2)) : at(d, static_cast<int>(place(batch - 1)));
   };
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     OfDevice& device = devices_[d];
@@ -223,7 +223,7 @@ void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& 
       OfDevice& device = devices_[d];
       between_[d].record(device.moved[place(batch)]);
       device.out.wait(device.moved[place(batch)]);
-      leave(d, known[d][place(batch)].landed, landing(d, static_cast<int>(batch % 2)));
+      leave(d, known[d][place(batch)].received, receive_buffer(d, static_cast<int>(batch % 2)));
       device.out.record(device.left[place(batch)]);
     }
   };

@@ -41,8 +41,8 @@ Box grown(const Box& box, const Extent& width) {
   return wide;
 }
 
-InteriorAndRim split_rim(const Box& box, const Margins& margins) {
-  InteriorAndRim split;
+InteriorAndBoundary split_boundary(const Box& box, const Margins& margins) {
+  InteriorAndBoundary split;
   Box rest = box;
   // z first: its slabs are contiguous in memory. The noncontiguous x slabs are then the smallest.
   for (int a = 2; a >= 0; --a) {
@@ -54,7 +54,7 @@ InteriorAndRim split_rim(const Box& box, const Margins& margins) {
     rest.lo[a] = low;
     rest.hi[a] = high;
     for (const Box& slab : {below, above})
-      if (!slab.empty()) split.rim.push_back(slab);
+      if (!slab.empty()) split.boundary.push_back(slab);
   }
   split.interior = rest.empty() ? Box{} : rest;
   return split;

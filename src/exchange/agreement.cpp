@@ -7,9 +7,9 @@
 
 #include <slipstream/error.hpp>
 
-#include "machine/patience.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
@@ -73,7 +73,7 @@ void require_alike(const Entry& mine, const Entry& theirs) {
 
 /// Minimum timeout in seconds for starting a library, however short the timeout of exchanges is. NCCL and NVSHMEM take
 /// 1 to 5 s on some GPUs.
-constexpr double least_patience = 15;
+constexpr double least_timeout = 15;
 
 /// Number of exchanges between two checks by the hosts. These checks do not wait for devices.
 constexpr int asked_every = 64;
@@ -83,11 +83,11 @@ constexpr int asked_every = 64;
 Agreement::Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten)
     : comm_(comm), plan_(plan), waits_(waits), unwritten_here_(std::move(unwritten)), own_(comm, "an exchange") {
   if (plan.coded || plan.looks())
-    values_ = std::make_unique<Parting>(comm, "what ranks tell each other of values that did not get through",
-                                        Parting::Purpose::questions);
+    values_ = std::make_unique<PrivateCommunicator>(
+        comm, "what ranks tell each other of values that did not get through", PrivateCommunicator::Purpose::questions);
 }
 
-double Agreement::patience() const { return std::max(plan_.options.wait_limit, least_patience); }
+double Agreement::timeout() const { return std::max(plan_.options.wait_limit, least_timeout); }
 
 void Agreement::compare_messages() {
   using Devices = std::pair<std::int64_t, std::int64_t>;
@@ -99,7 +99,7 @@ void Agreement::compare_messages() {
     const Entry entry = mine[{m.source, m.target}] = entry_of(channel);
     append_record(letters[plan_.local(m.source) ? m.target_rank : m.source_rank], entry);
   }
-  const std::map<int, std::string> received = rendezvous(own_, std::move(letters), patience());
+  const std::map<int, std::string> received = rendezvous(own_, std::move(letters), timeout());
   on_all_ranks(comm_, [&] {
     std::set<Devices> answered;
     for (const auto& [rank, text] : received)
@@ -127,8 +127,8 @@ void Agreement::prepare_routes(RouteStates& states) {
   for (const RouteKind kind : all_routes()) {
     if (!(used >> static_cast<int>(kind) & 1)) continue;
     const RouteSetup setup{
-        comm_,     plan_.grid.machine(), letters[kind], plan_.options.knobs, plan_.options.throttle, plan_.hash, &own_,
-        patience()};
+        comm_,    plan_.grid.machine(), letters[kind], plan_.options.knobs, plan_.options.throttle, plan_.hash, &own_,
+        timeout()};
     on_all_ranks(comm_, "an exchange could not be made", [&] {
       if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
     });
@@ -190,11 +190,11 @@ void Agreement::ask_now_and_then(std::uint64_t number) {
 }
 
 /// An unanswered check stays pending for ever. The ranks then release values_ without a collective end.
-bool Agreement::part(double seconds) noexcept {
-  if (!values_) return own_.part(seconds);
+bool Agreement::leave(double seconds) noexcept {
+  if (!values_) return own_.leave(seconds);
   const std::optional<int> somewhere = own_.greatest(unanswered_, seconds);
-  if (somewhere != 0) values_->part_alone();
-  return somewhere && own_.part(seconds);
+  if (somewhere != 0) values_->leave_alone();
+  return somewhere && own_.leave(seconds);
 }
 
 Overflow Agreement::too_large(std::uint64_t number, int item) const {

@@ -9,7 +9,7 @@
 #include "exchange/plan.hpp"
 #include "exchange/waits.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 namespace slipstream {
 
@@ -22,9 +22,9 @@ class Agreement {
 
   // Set-up
   /// Messages of this exchange alone. Not collective.
-  Parting& own() { return own_; }
+  PrivateCommunicator& own() { return own_; }
   /// Timeout in seconds for starting a library. Not collective.
-  double patience() const;
+  double timeout() const;
   /// Compares both ends' plans of each message: transfers, route and layout. Throws mismatch.
   void compare_messages();
   /// Prepares the routes that any rank uses, on all ranks. If one fails, `states` has the routes before it.
@@ -51,7 +51,7 @@ class Agreement {
   void ask_now_and_then(std::uint64_t number);
 
   /// Waits up to `seconds` for the other ranks to end the exchange. Returns true if all did.
-  bool part(double seconds) noexcept;
+  bool leave(double seconds) noexcept;
 
  private:
   Overflow too_large(std::uint64_t number, int item) const;
@@ -60,8 +60,8 @@ class Agreement {
   const Plan& plan_;
   Waits& waits_;
   std::function<Problem()> unwritten_here_;
-  Parting own_;
-  std::unique_ptr<Parting> values_;  // null if no values may be lost
+  PrivateCommunicator own_;
+  std::unique_ptr<PrivateCommunicator> values_;  // null if no values may be lost
   bool told_at_end_ = false;
   int too_large_of_ = 0;                // 1 + item of a value that overflowed; the same on all ranks
   std::optional<Unwritten> unwritten_;  // the same on all ranks

@@ -104,7 +104,7 @@ void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions optio
     waits->guard(states);
     arrays->publish();
   });
-  memory->directory.exchange(agreement->own(), agreement->patience());
+  memory->directory.exchange(agreement->own(), agreement->timeout());
   if (comm.size() > 1 && !comm.all(memory->maps_hosts())) plan->unshare_hosts();
   // The last step is collective too: all signals must be zero before any rank stores.
   on_all_ranks(comm, what, [&] {
@@ -156,12 +156,13 @@ void Exchange::Impl::unwind(bool failed) noexcept {
     if (plan->host_driven)
       for (const auto& each : launches) each->drop_ends();
   }
-  for (const auto& [kind, state] : states) state->part();
+  for (const auto& [kind, state] : states) state->leave();
   if (memory) {
     if (open || opened || waits->late()) memory->revoke();
     memory->directory.release();
   }
-  if (!agreement || agreement->part(Parting::patience(plan->options.wait_limit, failed || waits->late()))) return;
+  if (!agreement || agreement->leave(PrivateCommunicator::timeout(plan->options.wait_limit, failed || waits->late())))
+    return;
   // Ranks that did not part may still store into this memory.
   if (arrays) arrays->keep();
   if (memory) memory->keep();

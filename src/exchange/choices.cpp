@@ -56,13 +56,13 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
 Chosen choose_by_time(const Communicator& comm, const Choices& choices, const TuneOptions& how,
                       const std::function<double(std::size_t)>& seconds) {
   const double start = seconds_now();
-  Remembered memory(choices.kind, choices.key, how);
+  ResultCache cache(choices.kind, choices.key, how);
   Chosen chosen;
   const auto read = [&](const std::string& lines) {
     chosen.seconds = times_from_lines(lines, choices.names);
     return !chosen.seconds.empty();
   };
-  memory.find(comm, read, [&] {
+  cache.find(comm, read, [&] {
     std::vector<double> measured;
     for (std::size_t n = 0; n < choices.names.size(); ++n) measured.push_back(seconds(n));
     return times_to_lines(choices.names, measured);
@@ -72,9 +72,9 @@ Chosen choose_by_time(const Communicator& comm, const Choices& choices, const Tu
   const auto first = std::find_if(chosen.seconds.begin(), chosen.seconds.end(),
                                   [&](double each) { return each <= choices.tie * least; });
   chosen.choice = static_cast<std::size_t>(first - chosen.seconds.begin());
-  if (std::isfinite(least)) chosen.source = memory.measured() ? "measured" : "cache";
-  chosen.file = memory.file();
-  chosen.notes = std::move(memory.notes());
+  if (std::isfinite(least)) chosen.source = cache.measured() ? "measured" : "cache";
+  chosen.file = cache.file();
+  chosen.notes = std::move(cache.notes());
   chosen.spent = seconds_now() - start;
   return chosen;
 }

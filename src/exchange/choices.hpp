@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "exchange/remembered.hpp"
+#include "exchange/result_cache.hpp"
 #include "machine/agree.hpp"
 
 namespace slipstream {
@@ -41,8 +41,8 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
 
 /// Alternatives to choose from.
 struct Choices {
-  Remembered::Kind kind;
-  std::string key;                 ///< everything on which the result depends, see `Remembered`
+  ResultCache::Kind kind;
+  std::string key;                 ///< everything on which the result depends, see `ResultCache`
   std::vector<std::string> names;  ///< one line per choice, all different; preferred ones first
   double tie = 1;                  ///< choices slower than the fastest by less than this factor count as equal
 };
@@ -56,7 +56,7 @@ struct Chosen {
   std::vector<std::string> notes;  ///< problems with the cache file; on rank 0
 };
 
-/// Converts times to lines for `Remembered` and back. Choices without a time have no line. The result is empty if a
+/// Converts times to lines for `ResultCache` and back. Choices without a time have no line. The result is empty if a
 /// line
 /// names an unknown choice.
 std::string times_to_lines(const std::vector<std::string>& names, const std::vector<double>& seconds);

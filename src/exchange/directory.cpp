@@ -20,7 +20,7 @@ void Directory::publish(const Key& key, int user, Device device, void* address) 
   append_record(letters_[user], record);
 }
 
-void Directory::exchange(Parting& own, double seconds) {
+void Directory::exchange(PrivateCommunicator& own, double seconds) {
   for (const auto& [rank, text] : rendezvous(own, std::exchange(letters_, {}), seconds))
     for (const Record& record : records_of<Record>({text})) known_[record.key] = record;
 }

@@ -9,15 +9,15 @@
 
 #include <slipstream/buffer.hpp>
 
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 namespace slipstream {
 
 class Directory {
  public:
-  enum class What : std::int32_t { full, free, ready, landed, slot, field, host, broken };
-  /// Counters that `peer` sets on `device`, with the chunk in `item`: full and landed at a receiver, free and ready at
-  /// a sender. slot: the ring on `device` for messages of `peer`. host: the same in pinned host memory. field: array
+  enum class What : std::int32_t { full, free, ready, delivered, slot, field, host, broken };
+  /// Counters that `peer` sets on `device`, with the chunk in `item`: full and delivered at a receiver, free and ready
+  /// at a sender. slot: the ring on `device` for messages of `peer`. host: the same in pinned host memory. field: array
   /// `array` of block `block` of item `item` on `device` (peer = -1). broken: the failure flag of `device`; if set, it
   /// must not store any more (peer = -1).
   struct Key {
@@ -34,7 +34,7 @@ class Directory {
   /// `user`: the rank that uses the address. If it is another rank, it maps the memory.
   void publish(const Key& key, int user, Device device, void* address);
   /// Sends the published addresses to their users, with a timeout of `seconds`. Collective.
-  void exchange(Parting& own, double seconds);
+  void exchange(PrivateCommunicator& own, double seconds);
   /// Address as `user`, a device of this rank, can use it. Maps the memory if it belongs to another process.
   void* find(const Key& key, Device user);
   /// Unmaps what find() mapped.

@@ -7,8 +7,8 @@
 
 #include "exchange/impl.hpp"
 #include "exchange/same_calls.hpp"
-#include "machine/patience.hpp"
-#include "route/carriage.hpp"
+#include "machine/timeout.hpp"
+#include "route/transport.hpp"
 
 namespace slipstream {
 

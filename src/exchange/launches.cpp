@@ -14,7 +14,7 @@ namespace {
 /// Number of teams for launches between begin and end, while the caller computes. One team on every second
 /// multiprocessor leaves most of the device to the caller. A requested number is limited to one team per
 /// multiprocessor. On the host 0 selects all threads.
-int teams_beside(Device device, int asked, int users) {
+int teams_per_user(Device device, int asked, int users) {
   if (device.backend == Backend::host) return asked;
   const int processors = info(device).processors / users;
   return std::max(1, asked > 0 ? std::min(asked, processors) : processors / 2);
@@ -97,7 +97,7 @@ void Launches::add_sender(std::size_t number) {
     site.legs = channel.bundle->legs;
     site.sources = arrays_.places(channel, ItemEnd::source, on_);
     if (channel.need.in_place) site.targets = arrays_.places(channel, ItemEnd::target, on_);
-    site.landing = memory_.landing_of(channel, mine_.device);
+    site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
     site.pulse = pulse();
     site.arrays = &on_.table;
     site.trace = plan_.options.trace;
@@ -111,7 +111,7 @@ void Launches::add_receiver(std::size_t number) {
     ReceiveSite& site = receive_sites_.emplace_back(ReceiveSite{.device = mine_.device, .arena = mine_.arena});
     site.legs = channel.bundle->legs;
     site.targets = arrays_.places(channel, ItemEnd::target, on_);
-    site.landing = memory_.landing_of(channel, mine_.device);
+    site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
     site.pulse = pulse();
     site.arrays = &on_.table;
     site.trace = plan_.options.trace;
@@ -182,7 +182,7 @@ void Launches::combine() {
     for (Batch& batch : receiver.batches) {
       append(arrivals[m], batch.before);
       append(after, batch.after);
-      batch.after.clear();  // values beside decoded ones are still in the slot
+      batch.after.clear();  // values own_teams decoded ones are still in the slot
       if (!batch.movers.empty()) decoding.push_back(&batch);
     }
     if (decoding.empty()) {
@@ -337,7 +337,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   both.insert(both.end(), schedule.late.begin(), schedule.late.end());
   const int teams = plan_.options.knobs.teams, users = users_of(plan_.grid.machine(), mine_.index);
   const auto teams_of = [&](const std::vector<Scheduled>& batches) {
-    return in_blocks(batches) ? teams : teams_beside(mine_.device, teams, users);
+    return in_blocks(batches) ? teams : teams_per_user(mine_.device, teams, users);
   };
   mine_.in_room_for("the tables of the launches", [&] {
     first_ = Program(mine_.device, schedule.early, &on_.table, teams_of(schedule.early), users);

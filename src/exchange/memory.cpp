@@ -96,7 +96,7 @@ void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
       if (m.target == mine.index) counter(What::full, m.target, m.source, chunk);
       if (m.source == mine.index) counter(What::free, m.source, m.target, chunk);
     }
-    if (need.in_place && m.target == mine.index) counter(What::landed, m.target, m.source, 0);
+    if (need.in_place && m.target == mine.index) counter(What::delivered, m.target, m.source, 0);
     if (need.in_place && m.source == mine.index) counter(What::ready, m.source, m.target, 0);
     if (need.in_place && m.source == mine.index && !channel.pair.same_process) written.insert(m.target_rank);
     if (need.slot_bytes && m.target == mine.index) {
@@ -113,11 +113,11 @@ void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
     if (slot_bytes) mine.slots = mine.arena.take<std::byte>(slot_bytes, Memory::shared);
   } catch (const Error& error) {
     throw OutOfMemory("no room on device " + std::to_string(mine.index) + " of rank " + std::to_string(rank) +
-                          " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
+                          " for the receive slots of an exchange, " + std::to_string(slot_bytes) +
                           " B in all: " + by_message(plan_.channels, mine.index, device_bytes) + " (" + error.what() +
                           "); fewer ghost layers, quantities or cells of a device take less, and of large messages a "
                           "smaller ring (Knobs::ring, in Python ring=...)",
-                      joined(error.facts(), {{"purpose", "landing slots"}, {"rank", rank}, {"needed", slot_bytes}}));
+                      joined(error.facts(), {{"purpose", "receive slots"}, {"rank", rank}, {"needed", slot_bytes}}));
   }
   fill(mine.stream, mine.signals.data(), 0, mine.signals.bytes());
   // Packets of an earlier exchange in the same memory must not look like packets of this one.
@@ -149,10 +149,10 @@ void ExchangeMemory::make_host_slots(DeviceMemory& mine, bool mapped) {
     places = mine.arena.take<std::byte>(bytes, mapped ? Memory::pinned_shared : Memory::pinned);
   } catch (const Error& error) {
     if (!mapped)
-      throw OutOfMemory("no room in the host's memory for the landing places of device " + std::to_string(mine.index) +
+      throw OutOfMemory("no room in the host's memory for the receive places of device " + std::to_string(mine.index) +
                             " of rank " + std::to_string(rank) + ", " + std::to_string(bytes) +
                             " B: " + by_message(plan_.channels, mine.index, host_bytes) + " (" + error.what() + ")",
-                        joined(error.facts(), {{"purpose", "landing places"}, {"rank", rank}, {"needed", bytes}}));
+                        joined(error.facts(), {{"purpose", "receive places"}, {"rank", rank}, {"needed", bytes}}));
     return;  // nothing is published: maps_hosts() fails, and messages go through MPI
   }
   if (!mapped) std::memset(places.data(), 0, places.bytes());
@@ -184,27 +184,29 @@ void ExchangeMemory::find_words_of_writers() {
   }
 }
 
-Landing ExchangeMemory::landing_of(const Channel& channel, Device user) {
-  Landing landing;
+ReceiveBuffer ExchangeMemory::receive_buffer_of(const Channel& channel, Device user) {
+  ReceiveBuffer receive_buffer;
   const Message& m = channel.message;
   const SlotNeed& need = channel.need;
-  if (need.host_bytes) landing.host = static_cast<std::byte*>(directory.find({What::host, m.target, m.source}, user));
-  if (channel.pair.same_device && !m.through_slots()) return landing;
+  if (need.host_bytes)
+    receive_buffer.host = static_cast<std::byte*>(directory.find({What::host, m.target, m.source}, user));
+  if (channel.pair.same_device && !m.through_slots()) return receive_buffer;
   const auto counter = [&](What what, int device, int peer, int chunk) {
     Directory::Key key{what, device, peer};
     key.item = chunk;
     return static_cast<Signal*>(directory.find(key, user));
   };
   for (int chunk = 0; chunk < need.chunks; ++chunk) {
-    landing.full.push_back(counter(What::full, m.target, m.source, chunk));
-    landing.free.push_back(counter(What::free, m.source, m.target, chunk));
+    receive_buffer.full.push_back(counter(What::full, m.target, m.source, chunk));
+    receive_buffer.free.push_back(counter(What::free, m.source, m.target, chunk));
   }
-  if (need.slot_bytes) landing.slot = static_cast<std::byte*>(directory.find({What::slot, m.target, m.source}, user));
+  if (need.slot_bytes)
+    receive_buffer.slot = static_cast<std::byte*>(directory.find({What::slot, m.target, m.source}, user));
   if (need.in_place) {
-    landing.ready = counter(What::ready, m.source, m.target, 0);
-    landing.landed = counter(What::landed, m.target, m.source, 0);
+    receive_buffer.ready = counter(What::ready, m.source, m.target, 0);
+    receive_buffer.delivered = counter(What::delivered, m.target, m.source, 0);
   }
-  return landing;
+  return receive_buffer;
 }
 
 void ExchangeMemory::revoke() noexcept {

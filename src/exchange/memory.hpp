@@ -52,10 +52,10 @@ class ExchangeMemory {
   /// Finds the failure flags of devices on other ranks that store into fields of this rank. Call it after maps_hosts().
   void find_words_of_writers();
   /// Counters and slots of a message, as a device of this rank reaches them.
-  Landing landing_of(const Channel& channel, Device user);
+  ReceiveBuffer receive_buffer_of(const Channel& channel, Device user);
 
   /// Sets the failure flags of devices on other ranks. Late devices then no longer store into fields of this rank,
-  /// which the user may use again. The flags stay mapped until all ranks have parted.
+  /// which the user may use again. The flags stay mapped until all ranks have left.
   void revoke() noexcept;
   /// Never frees the memory: ranks that did not part may still store into it.
   void keep();

@@ -10,7 +10,7 @@
 #include "exchange/elements.hpp"
 #include "exchange/transfer_checks.hpp"
 #include "machine/hash.hpp"
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 #include "route/lower.hpp"
 #include "route/parts.hpp"
 
@@ -248,9 +248,9 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   }
   const Knobs& k = options.knobs;
   // All knobs except `teams`: messages do not depend on the number of teams.
-  for (const auto value :
-       {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.streams), static_cast<std::int64_t>(k.grouping),
-        static_cast<std::int64_t>(k.mpi), static_cast<std::int64_t>(k.sync), k.in_place, k.sealed, k.chunk, k.ring})
+  for (const auto value : {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.streams),
+                           static_cast<std::int64_t>(k.grouping), static_cast<std::int64_t>(k.mpi),
+                           static_cast<std::int64_t>(k.sync), k.in_place, k.packet_limit, k.chunk, k.ring})
     hash.add(static_cast<std::uint64_t>(value));
   for (const auto& [pair, kind] : options.chosen)
     for (const int value : {pair.first, pair.second, static_cast<int>(kind)})

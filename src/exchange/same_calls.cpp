@@ -26,7 +26,7 @@ SameCalls::SameCalls(const Communicator& comm, std::string what, std::vector<std
       what_(std::move(what)),
       kinds_(std::move(kinds)),
       seconds_(seconds),
-      own_(comm, ("the calls of " + what_).c_str(), Parting::Purpose::questions) {}
+      own_(comm, ("the calls of " + what_).c_str(), PrivateCommunicator::Purpose::questions) {}
 
 int SameCalls::way_of(int kind, Op op) const {
   return kind * static_cast<int>(operations.size()) + static_cast<int>(op);

@@ -9,7 +9,7 @@
 #include <slipstream/transfer.hpp>
 
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 namespace slipstream {
 
@@ -35,7 +35,7 @@ class SameCalls {
   std::string what_;
   std::vector<std::string> kinds_;
   double seconds_;
-  Parting own_;  // separate from all other messages
+  PrivateCommunicator own_;  // separate from all other messages
   int made_ = 0;
   std::set<int> compared_;
 };

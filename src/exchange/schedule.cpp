@@ -9,7 +9,7 @@ namespace {
 
 // Positions after everything that has bytes or a round. Combining is last. Before it come waits for rows that other
 // devices store in place; no neighbour depends on these.
-constexpr double last = 1e13, landing = 1e12;
+constexpr double last = 1e13, arrival = 1e12;
 
 // Traffic in bytes above which packing is limited by memory, and stores in place by the link.
 constexpr double large_traffic = 8e6;
@@ -29,7 +29,7 @@ double bytes_of(const Batch& batch) {
   return bytes;
 }
 
-bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty() && !batch.sealed; }
+bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty() && !batch.in_packets; }
 
 /// An in-place batch waits in this exchange until the ghosts are open.
 bool is_in_place(const Batch& batch) { return !batch.before.empty() && batch.before.front().lag == 0 && !batch.late; }
@@ -73,7 +73,7 @@ class Rounds final : public Order {
   }
 
   double place_received(const Batch& batch) const override {
-    return batch.movers.empty() ? landing : batch.round + depth_ - 0.5;
+    return batch.movers.empty() ? arrival : batch.round + depth_ - 0.5;
   }
 
  private:

@@ -20,10 +20,10 @@
 #include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/hash.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
 #include "machine/records.hpp"
 #include "machine/same_ranks.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
@@ -53,8 +53,8 @@ class Tuner {
   Tuner(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
         const ExchangeOptions& options, const TuneOptions& how, const Once& once)
       : comm_(unshared(comm)), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
-    if (!how.work_name.empty()) beside_ = " beside '" + how.work_name + "'";
-    std::replace(beside_.begin(), beside_.end(), '\n', ' ');
+    if (!how.work_name.empty()) overlapped_ = " overlapped with '" + how.work_name + "'";
+    std::replace(overlapped_.begin(), overlapped_.end(), '\n', ' ');
     // Tuning packs produced values too, because the caller's kernels are not there to store them.
     for (ExchangeItem& item : items_) {
       if (item.produced && item.source->options().later) bare_ = item.source->options().name;
@@ -74,7 +74,7 @@ class Tuner {
       wait_limit_ns(options_.wait_limit, "an exchange");
       words = described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
               std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
-              beside_;
+              overlapped_;
       mine = number();
     });
     require_same(comm_, mine, words, "exchanges", unplanned);
@@ -95,7 +95,7 @@ class Tuner {
          {plan_hash(grid_, planned_, options_), static_cast<std::uint64_t>(how_.warm_ups),
           static_cast<std::uint64_t>(how_.trials), std::bit_cast<std::uint64_t>(how_.drop_factor)})
       hash.add(value);
-    hash.add(beside_);
+    hash.add(overlapped_);
     return hash.value();
   }
 
@@ -218,17 +218,17 @@ class Tuner {
         if (teams && (!gpu || asked.teams != plain.teams)) continue;
         const std::string with = teams ? ", 64 teams" : "";
         if (teams) also(with, [&](Knobs& k) { k.teams = teams; });
-        if (combines() || asked.in_place != plain.in_place || asked.sealed != plain.sealed) continue;
-        const auto unsealed = [&, teams](Knobs& k) { k.sealed = 0, k.teams = teams ? teams : k.teams; };
-        also(", rows of 64 B in place" + with, [&](Knobs& k) { unsealed(k), k.in_place = 64; });
-        also(", all in slots" + with, [&](Knobs& k) { unsealed(k), k.in_place = std::int64_t{1} << 60; });
+        if (combines() || asked.in_place != plain.in_place || asked.packet_limit != plain.packet_limit) continue;
+        const auto without_packets = [&, teams](Knobs& k) { k.packet_limit = 0, k.teams = teams ? teams : k.teams; };
+        also(", rows of 64 B in place" + with, [&](Knobs& k) { without_packets(k), k.in_place = 64; });
+        also(", all in slots" + with, [&](Knobs& k) { without_packets(k), k.in_place = std::int64_t{1} << 60; });
       }
       // A small ring stays in the device's cache.
       if (constexpr std::int64_t small_ring = 8 << 20;
           !combines() && asked.ring == plain.ring && largest > 2 * small_ring)
         also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
-      if (!combines() && asked.sealed == plain.sealed)
-        also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
+      if (!combines() && asked.packet_limit == plain.packet_limit)
+        also(", all in packets", [](Knobs& k) { k.packet_limit = std::int64_t{1} << 60; });
     }
     if (!traits.stores && gpu && asked.teams == plain.teams) also(", 64 teams", [](Knobs& k) { k.teams = 64; });
     if (traits.streams && asked.streams == plain.streams)
@@ -388,7 +388,7 @@ class Tuner {
   // Deciding ------------------------------------------------------------------------------------------------------
 
   /// Whether other work overlaps with the messages. Single message times are then meaningless.
-  bool overlaps() const { return !beside_.empty(); }
+  bool overlaps() const { return !overlapped_.empty(); }
 
   double cost(const Candidate& candidate) const {
     if (overlaps()) return candidate.whole;
@@ -439,7 +439,7 @@ class Tuner {
       const RouteTraits traits = traits_of(kind);
       if (traits.in_place) {
         mixed.knobs.in_place = knobs.in_place;
-        mixed.knobs.sealed = knobs.sealed;
+        mixed.knobs.packet_limit = knobs.packet_limit;
         mixed.knobs.ring = knobs.ring;
       }
       if (traits.in_place || !(traits.stores || in_place)) mixed.knobs.teams = knobs.teams;
@@ -488,8 +488,8 @@ class Tuner {
       std::string reason = reasons_.contains(key) ? reasons_[key] : "measured";
       const auto fastest = mixed.chosen.find(key);
       if (fastest == mixed.chosen.end() || fastest->second != found.chosen[key])
-        reason += "; the exchange" + (overlaps() ? beside_ : " as a whole") + " is fastest with " + best->name + " (" +
-                  shown(best->whole) + ")";
+        reason += "; the exchange" + (overlaps() ? overlapped_ : " as a whole") + " is fastest with " + best->name +
+                  " (" + shown(best->whole) + ")";
       found.reasons[key] = reason;
     }
     return found;
@@ -499,15 +499,15 @@ class Tuner {
 
   void find() {
     // The list of transfers covers the options and lists of patterns.
-    Remembered memory({"what was measured", "slipstream tuned exchange 5"},
-                      tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + beside_,
+    ResultCache cache({"what was measured", "slipstream tuned exchange 5"},
+                      tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + overlapped_,
                       how_);
     std::optional<Found> found;
     const auto read = [&](const std::string& lines) {
       found = found_from_lines(lines);
       return found.has_value();
     };
-    memory.find(comm_, read, [&] {
+    cache.find(comm_, read, [&] {
       on_all_ranks(comm_, [&] {
         for (const int device : grid_.machine().devices_of_rank(grid_.rank())) {
           const Device local = grid_.machine().device(device).local;
@@ -519,9 +519,9 @@ class Tuner {
       return spare_sums() ? to_lines(decide()) : std::string();
     });
     if (!found) return;
-    result_.source = memory.measured() ? "measured" : "cache";
-    result_.file = memory.file();
-    result_.notes.insert(result_.notes.end(), memory.notes().begin(), memory.notes().end());
+    result_.source = cache.measured() ? "measured" : "cache";
+    result_.file = cache.file();
+    result_.notes.insert(result_.notes.end(), cache.notes().begin(), cache.notes().end());
     result_.options.knobs = found->knobs;
     result_.options.chosen = found->chosen;
     result_.options.reasons = found->reasons;
@@ -535,7 +535,7 @@ class Tuner {
   ExchangeOptions options_;
   const TuneOptions& how_;
   const Once& once_;
-  std::string beside_;  // name of the overlapped work; empty: none
+  std::string overlapped_;  // name of the overlapped work; empty: none
   std::vector<PlannedItem> planned_;
   Times pairs_;                  // bytes of each pair's message
   std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
@@ -555,15 +555,15 @@ class Tuner {
 void check_work(const Communicator& comm, const TuneOptions& how) {
   on_all_ranks(comm, [&] {
     require(!how.work || !how.work_name.empty(),
-            "an exchange is to be tuned beside work that has no name: what is measured is remembered by work_name",
+            "an exchange is to be tuned with work that has no name: what is measured is cached by work_name",
             {{"option", "work_name"}});
     require(how.work || how.work_name.empty(),
-            "an exchange is to be tuned beside '" + how.work_name + "', and no work is given", {{"option", "work"}});
+            "an exchange is to be tuned with '" + how.work_name + "', and no work is given", {{"option", "work"}});
   });
 }
 
-void run_beside(Exchange& exchange, std::vector<Stream>& streams,
-                const std::function<void(std::vector<Stream>&)>& work) {
+void run_overlapped(Exchange& exchange, std::vector<Stream>& streams,
+                    const std::function<void(std::vector<Stream>&)>& work) {
   exchange.begin(streams);
   // Other ranks wait for end(), so an error of the work is thrown after it.
   const std::exception_ptr failed = [&]() -> std::exception_ptr {
@@ -582,7 +582,7 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
             const ExchangeOptions& options, const TuneOptions& how) {
   return tune(comm, grid, items, options, how, [&](Exchange& exchange, std::vector<Stream>& streams) {
     if (how.work) {
-      run_beside(exchange, streams, how.work);
+      run_overlapped(exchange, streams, how.work);
     } else {
       exchange.run(streams);
     }

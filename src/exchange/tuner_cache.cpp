@@ -59,8 +59,8 @@ std::string to_lines(const Found& found) {
   std::ostringstream text;
   const Knobs& k = found.knobs;
   text << "knobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' ' << to_string(k.grouping) << ' '
-       << to_string(k.mpi) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.sealed << ' ' << k.chunk
-       << ' ' << k.ring << '\n';
+       << to_string(k.mpi) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.packet_limit << ' '
+       << k.chunk << ' ' << k.ring << '\n';
   for (const auto& [pair, kind] : found.chosen) {
     const auto reason = found.reasons.find(pair);
     text << "pair " << pair.first << ' ' << pair.second << ' ' << to_string(kind) << ' '
@@ -79,7 +79,8 @@ std::optional<Found> found_from_lines(const std::string& text) {
       words >> what;
       if (what == "knobs") {
         Knobs& k = found.knobs;
-        words >> name >> other >> grouping >> mpi >> k.sync >> k.teams >> k.in_place >> k.sealed >> k.chunk >> k.ring;
+        words >> name >> other >> grouping >> mpi >> k.sync >> k.teams >> k.in_place >> k.packet_limit >> k.chunk >>
+            k.ring;
         k.pack = pack_from_string(name);
         k.streams = lanes_from_string(other);
         k.grouping = grouping_from_string(grouping);

@@ -20,7 +20,7 @@ struct Found {
 /// options. Equal keys have equal results.
 std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);
 
-/// Lines of the file; see `Remembered`.
+/// Lines of the file; see `ResultCache`.
 std::string to_lines(const Found& found);
 /// Nothing if the format differs, or if the build had other routes.
 std::optional<Found> found_from_lines(const std::string& lines);

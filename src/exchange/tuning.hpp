@@ -16,8 +16,8 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
             const ExchangeOptions& options, const TuneOptions& how, const Once& once);
 
 /// Calls begin(), queues the work and calls end(), even if the work throws.
-void run_beside(Exchange& exchange, std::vector<Stream>& streams,
-                const std::function<void(std::vector<Stream>&)>& work);
+void run_overlapped(Exchange& exchange, std::vector<Stream>& streams,
+                    const std::function<void(std::vector<Stream>&)>& work);
 
 /// Throws Error on all ranks if one has work without a name or a name without work. Collective.
 void check_work(const Communicator& comm, const TuneOptions& how);

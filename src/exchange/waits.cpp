@@ -6,8 +6,8 @@
 
 #include <slipstream/error.hpp>
 
-#include "machine/patience.hpp"
-#include "route/carriage.hpp"
+#include "machine/timeout.hpp"
+#include "route/transport.hpp"
 
 namespace slipstream {
 

@@ -202,7 +202,7 @@ BatchMoves::BatchMoves(const Communicator& comm, const Machine& machine, BatchCu
         for (const int parity : {0, 1}) {
           const auto d = static_cast<std::size_t>(std::find(devices.begin(), devices.end(), grid.block(id).device) -
                                                   devices.begin());
-          arrays.push_back({lands ? batches.landing(d, parity) : batches.leaving(d, parity)});
+          arrays.push_back({lands ? batches.receive_buffer(d, parity) : batches.send_buffer(d, parity)});
         }
       return std::make_unique<Field>(Field::adopt(comm, grid, field_of(cut_), arrays));
     };

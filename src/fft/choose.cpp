@@ -15,9 +15,9 @@
 #include "machine/agree.hpp"
 #include "machine/clock.hpp"
 #include "machine/hash.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
 #include "machine/same_ranks.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream::fft {
 namespace {

@@ -308,8 +308,8 @@ std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, con
 }
 
 // Destinations of planes z of all devices: lines x of some z, for each y of the device.
-std::vector<HostRows> OutOfCore::landed_turned(std::size_t d, std::int64_t batch, std::byte* to, Range x,
-                                               std::int64_t first) const {
+std::vector<HostRows> OutOfCore::received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+                                                   std::int64_t first) const {
   const BatchCut& cut = forth_->cut();
   const std::int64_t all = cut.all_planes(batch);
   std::vector<HostRows> rows;
@@ -326,8 +326,8 @@ std::vector<HostRows> OutOfCore::landed_turned(std::size_t d, std::int64_t batch
 }
 
 // Destinations of planes y of all devices: the device's own z.
-std::vector<HostRows> OutOfCore::landed_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
-                                             std::int64_t first) const {
+std::vector<HostRows> OutOfCore::received_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+                                               std::int64_t first) const {
   const BatchCut& cut = back_->cut();
   const std::int64_t all = own_[d].z;
   std::vector<HostRows> rows;
@@ -364,7 +364,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
     const HostRows cells{(way.forward ? from : to)[d] + z.first * ny_ * cells_, {}, {z.number * ny_ * cells_, 1, 1}};
     const Part part{{0, mx_}, {0, ny_}, z};
     if (!way.forward) return HostBatch{modes(from[d], own_[d].z, part), {cells}, {}};
-    if (forth_) return HostBatch{{cells}, {}, landed_turned(d, batch, to[d], part.x, z.first)};
+    if (forth_) return HostBatch{{cells}, {}, received_permuted(d, batch, to[d], part.x, z.first)};
     return HostBatch{{cells}, modes(to[d], nz_, part), {}};
   };
   const auto work = [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {
@@ -424,7 +424,7 @@ void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arr
   const auto rows = [&](std::size_t d, std::int64_t batch) {
     const Part p = part(d, batch);
     const std::vector<HostRows> columns = modes(values[d], own_[d].z, p);
-    if (moves) return HostBatch{columns, {}, landed_turned(d, batch, to[d], p.x, p.z.first)};
+    if (moves) return HostBatch{columns, {}, received_permuted(d, batch, to[d], p.x, p.z.first)};
     return HostBatch{columns, columns, {}};
   };
   const auto work = [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {
@@ -454,7 +454,7 @@ void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Array
                          {},
                          {p.y.number * p.x.number * nz_ * value_, 1, 1}};
     if (way.forward) return HostBatch{across, {along}, {}};
-    if (moves) return HostBatch{{along}, {}, landed_back(d, batch, to[d], p.x, p.y.first)};
+    if (moves) return HostBatch{{along}, {}, received_back(d, batch, to[d], p.x, p.y.first)};
     return HostBatch{{along}, across, {}};
   };
   const auto work = [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {

@@ -76,10 +76,10 @@ class OutOfCore {
   /// the order x, y, z. The buffer may have more planes z.
   std::vector<HostRows> modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at = 0,
                               std::int64_t z_of_buffer = 0) const;
-  std::vector<HostRows> landed_turned(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+  std::vector<HostRows> received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+                                          std::int64_t first) const;
+  std::vector<HostRows> received_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                       std::int64_t first) const;
-  std::vector<HostRows> landed_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
-                                    std::int64_t first) const;
   /// The same for a batch of pieces.
   Range piece(std::int64_t n) const;
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }

@@ -6,7 +6,7 @@
 #include "fft/radix_stores.hpp"
 #include "fft/room.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 namespace slipstream {
 

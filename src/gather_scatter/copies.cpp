@@ -66,7 +66,7 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::
     for (const Holder& holder : of_device) append_record(letters[home_of(holder.id, comm.size())], holder);
     of_device = {};
   }
-  Parting own(comm, "the points of a gather-scatter");
+  PrivateCommunicator own(comm, "the points of a gather-scatter");
   std::map<int, std::string> told = rendezvous(own, std::move(letters), seconds);
   letters.clear();
   Problem problem;

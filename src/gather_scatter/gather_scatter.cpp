@@ -21,15 +21,15 @@
 #include "gather_scatter/mailboxes.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
 #include "machine/same_ranks.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
 
 /// Minimum timeout of set-up in seconds. Other ranks may have more points to sort.
-constexpr double least_patience = 60;
+constexpr double least_timeout = 60;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ struct GatherScatter::Impl {
        GatherScatterOptions wanted)
       : comm(sharing(world)), machine(machine), options(std::move(wanted)) {
     check_options();
-    const double seconds = std::max(options.exchange.wait_limit, least_patience);
+    const double seconds = std::max(options.exchange.wait_limit, least_timeout);
     copies = find_copies(comm, machine, points, options.unique, options.host_packed, seconds);
     const auto mailboxes = [&](const char* name, const Coding& coding, const auto& box_of) {
       std::vector<const Mailbox*> boxes;
@@ -65,7 +65,7 @@ struct GatherScatter::Impl {
         lists.emplace_back(device, c);
         if (c.unique) unique_lists.emplace_back(device, c.block, *c.unique);
         remote.push_back(remote_points_of(c));
-        besides.emplace_back(device);
+        concurrent.emplace_back(device);
         in_order.add(device);
       }
     });
@@ -139,13 +139,13 @@ struct GatherScatter::Impl {
           return;
         }
         for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
-        run_beside(exchange, streams, [&](std::vector<Stream>& own) {
+        run_overlapped(exchange, streams, [&](std::vector<Stream>& own) {
           for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, own[d]);
           if (options.tune->work) options.tune->work(own);
         });
       });
     }
-    for (Beside& own : besides) own.stream.synchronize();  // after an error nothing has waited for these
+    for (Concurrent& own : concurrent) own.stream.synchronize();  // after an error nothing has waited for these
   }
 
   void check_options() {
@@ -435,11 +435,11 @@ struct GatherScatter::Impl {
     std::size_t beside = 0;
     // Also joins after an error: the caller may free the arrays behind this call on its streams.
     const auto join = [&] {
-      for (std::size_t d = 0; d < beside; ++d) streams[d].wait(besides[d].after);
+      for (std::size_t d = 0; d < beside; ++d) streams[d].wait(concurrent[d].after);
     };
     try {
       for (std::size_t d = 0; d < copies.size(); ++d) {
-        Beside& own = besides[d];
+        Concurrent& own = concurrent[d];
         streams[d].record(own.before);
         own.stream.wait(own.before);
         do_own(d, own.stream);
@@ -493,12 +493,12 @@ struct GatherScatter::Impl {
   bool open = false;
   std::optional<SameCalls> same_calls;        // null on a single rank
   CallsInOrder in_order{"a gather-scatter"};  // all calls use the same mailboxes
-  struct Beside {
-    explicit Beside(Device device) : stream(device), before(device), after(device) {}
+  struct Concurrent {
+    explicit Concurrent(Device device) : stream(device), before(device), after(device) {}
     Stream stream;
     Event before, after;
   };
-  std::vector<Beside> besides;  // for run(), one per device
+  std::vector<Concurrent> concurrent;  // for run(), one per device
   /// Key of a recorded call.
   struct Call {
     const Way* way;

@@ -103,7 +103,7 @@ std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, cons
     for (const MailboxShare& mail : boxes[d]->mail)
       append_record(texts[machine.device(mail.device).rank],
                     Address{devices[d], mail.device, mail.outgoing, mail.incoming, mail.incoming_count});
-  Parting own(comm, "the mailboxes of a gather-scatter");
+  PrivateCommunicator own(comm, "the mailboxes of a gather-scatter");
   const std::map<int, std::string> received = rendezvous(own, std::move(texts), seconds);
   std::vector<MailboxPattern::Stretch> stretches;
   on_all_ranks(comm, [&] { stretches = matched(comm, machine, devices, boxes, received); });

@@ -18,7 +18,7 @@
 #include "device/decimal_point.hpp"
 #include "machine/end.hpp"
 #include "machine/host_state.hpp"
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 

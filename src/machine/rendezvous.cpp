@@ -10,8 +10,8 @@
 #include <slipstream/error.hpp>
 
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::size_t largest_piece = std::size_t{1} << 30;
 
 class Meeting {
  public:
-  Meeting(Parting& own, std::map<int, std::string> outgoing) : outgoing_(std::move(outgoing)), own_(own) {
+  Meeting(PrivateCommunicator& own, std::map<int, std::string> outgoing) : outgoing_(std::move(outgoing)), own_(own) {
     MPI_Comm_rank(own.mpi(), &rank);
     MPI_Comm_size(own.mpi(), &size);
     if (auto mine = outgoing_.extract(rank)) received.insert(std::move(mine));
@@ -80,7 +80,7 @@ class Meeting {
   }
 
   std::map<int, std::string> outgoing_;
-  Parting& own_;
+  PrivateCommunicator& own_;
   std::vector<MPI_Request> sends_;
   MPI_Request barrier_ = MPI_REQUEST_NULL;
   bool told_ = false;
@@ -97,7 +97,7 @@ void keep_for_mpi(std::unique_ptr<Meeting> meeting) {
 
 }  // namespace
 
-std::map<int, std::string> rendezvous(Parting& own, std::map<int, std::string> outgoing, double seconds) {
+std::map<int, std::string> rendezvous(PrivateCommunicator& own, std::map<int, std::string> outgoing, double seconds) {
   auto meeting = std::make_unique<Meeting>(own, std::move(outgoing));
   if (meeting->size == 1) return std::move(meeting->received);
   bool in_time = false;
@@ -108,7 +108,7 @@ std::map<int, std::string> rendezvous(Parting& own, std::map<int, std::string> o
   const std::optional<int> missed = meeting->greatest(in_time ? 0 : 1, seconds);
   if (missed == 0) return std::move(meeting->received);
   const int rank = meeting->rank;
-  own.part_alone();
+  own.leave_alone();
   keep_for_mpi(std::move(meeting));
   throw_if(failure);
   throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(rank) + " waited longer than " +

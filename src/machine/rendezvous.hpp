@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 namespace slipstream {
 
@@ -12,6 +12,6 @@ namespace slipstream {
 /// Lumsdaine, "Scalable communication protocols for dynamic sparse data exchange", PPoPP 2010). Collective on `own`,
 /// which must carry no other messages meanwhile. Throws Timeout on all ranks if one waited longer than `seconds` for
 /// the others; `own` is then unusable.
-std::map<int, std::string> rendezvous(Parting& own, std::map<int, std::string> outgoing, double seconds);
+std::map<int, std::string> rendezvous(PrivateCommunicator& own, std::map<int, std::string> outgoing, double seconds);
 
 }  // namespace slipstream

@@ -7,9 +7,9 @@
 
 #include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
-#include "machine/patience.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
+#include "machine/timeout.hpp"
 #include "route/lower.hpp"
 
 namespace slipstream {
@@ -193,7 +193,7 @@ void AllToAll::tell_offsets(const RouteSetup& setup) {
   std::map<int, std::string> told;
   for (std::size_t m = 0; m < members_.size(); ++m)
     if (counts_in_[m]) append_record(told[members_[m]], Told{blocks_[m].incoming, bytes_in_});
-  const std::map<int, std::string> received = rendezvous(*setup.own, std::move(told), setup.patience);
+  const std::map<int, std::string> received = rendezvous(*setup.own, std::move(told), setup.timeout);
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const auto found = received.find(members_[m]);
     if (found == received.end()) continue;
@@ -219,7 +219,7 @@ AllToAll::~AllToAll() {
   // All ranks must free a window together. If some cannot, the window must keep this rank's memory.
   if (abandoned_ || !all_are_clean()) {
     keep_memory();
-    farewell_.part_alone();
+    farewell_.leave_alone();
     return;
   }
   if (comm_ == MPI_COMM_NULL) return;
@@ -346,7 +346,7 @@ std::string AllToAll::remark(int source, int target) const {
 }
 
 /// A call that some ranks never enter cannot be cancelled, so its buffers are kept.
-void AllToAll::part() {
+void AllToAll::leave() {
   dirty_ = sequence_ > 0 && done_ < sequence_ && phase_ != Phase::gathering;
   if (!dirty_) return;
   keep_for_ever(std::move(out_));

@@ -20,7 +20,7 @@
 #include <slipstream/arena.hpp>
 
 #include "machine/gpu_mpi.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 #include "route/mail.hpp"
 
 namespace slipstream {
@@ -43,7 +43,7 @@ class AllToAll final : public Mail {
   void ending(std::uint64_t sequence) override { ending_ = sequence; }
   std::string waiting_for() const override;
   std::string remark(int source, int target) const override;
-  void part() override;
+  void leave() override;
   void keep_memory() override;
 
   // Called by the ends of messages.
@@ -81,7 +81,7 @@ class AllToAll final : public Mail {
   int sends_ = 0, receives_ = 0;  // messages of this rank
   Span<std::byte> out_, in_;
   MPI_Comm comm_ = MPI_COMM_NULL;  // of this object alone: calls match by their order
-  Parting farewell_;
+  PrivateCommunicator farewell_;
   MPI_Win window_ = MPI_WIN_NULL;
   MPI_Request request_ = MPI_REQUEST_NULL;
   Phase phase_ = Phase::gathering;

@@ -5,7 +5,7 @@
 #include "machine/agree.hpp"
 #include "machine/deadline.hpp"
 #include "machine/mpi_trials.hpp"
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 #include "route/all_to_all.hpp"
 
 namespace slipstream {
@@ -60,7 +60,7 @@ class Trial {
   }
   /// Keeps all memory that other ranks may still write to, and the window, which only all ranks together can free.
   void leave() {
-    mail_->part();
+    mail_->leave();
     mail_->keep_memory();
   }
 

@@ -10,7 +10,7 @@ namespace slipstream {
 CopySender::CopySender(const Message& message, const SendSite& site)
     : message_(message),
       lowering_(site.device),
-      landing_(site.landing),
+      receive_buffer_(site.receive_buffer),
       pulse_(site.pulse),
       trace_(site.trace),
       row_("to device " + std::to_string(message.target)),
@@ -21,7 +21,7 @@ CopySender::CopySender(const Message& message, const SendSite& site)
   Batch batch;
   batch.movers = lowering_.to_slot(site.legs, site.sources, {packed_.data(), {}});
   windows = lowering_.windows();
-  batch.before.push_back({site.landing.free.front(), 1, message.target});
+  batch.before.push_back({site.receive_buffer.free.front(), 1, message.target});
   batches.push_back(std::move(batch));
 }
 
@@ -35,8 +35,8 @@ void CopySender::transfer(Stream& stream, std::uint64_t) {
   faults::reach(faults::Lane::departure, lane);
   // If the wait for the slot has timed out, nothing was packed. The copy then writes the bytes that the slot holds
   // already.
-  copy(lane, landing_.slot, packed_.data(), message_.bytes);
-  post(lane, landing_.full.front(), pulse_);
+  copy(lane, receive_buffer_.slot, packed_.data(), message_.bytes);
+  post(lane, receive_buffer_.full.front(), pulse_);
   if (lane_) lane.record(sent_);
 }
 
@@ -45,11 +45,11 @@ void CopySender::join(Stream& stream) {
 }
 
 CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
-    : lowering_(site.device), slot_(site.landing.slot), slot_bytes_(message.bytes) {
-  std::byte* const values = site.landing.slot;
+    : lowering_(site.device), slot_(site.receive_buffer.slot), slot_bytes_(message.bytes) {
+  std::byte* const values = site.receive_buffer.slot;
   Batch batch;
-  batch.before.push_back({site.landing.full.front(), 0, message.source});
-  batch.after.push_back(site.landing.free.front());
+  batch.before.push_back({site.receive_buffer.full.front(), 0, message.source});
+  batch.after.push_back(site.receive_buffer.free.front());
   if (message.combines) {
     arrived = arrived_at(site.legs, values);
   } else {

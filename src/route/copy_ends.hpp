@@ -19,7 +19,7 @@ class CopySender final : public Sender {
  private:
   Message message_;
   Lowering lowering_;
-  Landing landing_;
+  ReceiveBuffer receive_buffer_;
   Pulse pulse_;
   Trace* trace_;
   std::string row_;  // name of its row in the trace

@@ -37,18 +37,18 @@ struct Batch {
   /// Batches of one number other than 0 have the same counters, which are set after the values of all of them.
   int family = 0;
   /// Values travel in latency-optimised packets, which need no counter. `peer`: the other device.
-  bool sealed = false;
+  bool in_packets = false;
   int peer = -1;
 };
 
 /// Receive buffer of a message and its counters. `full` and `free` have one counter per chunk.
-struct Landing {
-  std::byte* slot = nullptr;  ///< ring at the target
-  std::vector<Signal*> full;  ///< in the target's memory, set by the source
-  std::vector<Signal*> free;  ///< in the source's memory, set by the target
-  Signal* ready = nullptr;    ///< in the source's memory: the target's ghosts may be overwritten
-  Signal* landed = nullptr;   ///< in the target's memory: its ghosts hold the new values
-  std::byte* host = nullptr;  ///< SlotNeed::host_bytes of pinned memory that both ends reach; zeroed
+struct ReceiveBuffer {
+  std::byte* slot = nullptr;    ///< ring at the target
+  std::vector<Signal*> full;    ///< in the target's memory, set by the source
+  std::vector<Signal*> free;    ///< in the source's memory, set by the target
+  Signal* ready = nullptr;      ///< in the source's memory: the target's ghosts may be overwritten
+  Signal* delivered = nullptr;  ///< in the target's memory: its ghosts hold the new values
+  std::byte* host = nullptr;    ///< SlotNeed::host_bytes of pinned memory that both ends reach; zeroed
 };
 
 /// Record of a timed-out wait, in pinned memory.
@@ -79,7 +79,7 @@ struct SendSite {
   std::vector<Leg> legs = {};
   /// Places of the legs' blocks: here and, for routes that store into the target, there.
   std::vector<Place> sources = {}, targets = {};
-  Landing landing = {};
+  ReceiveBuffer receive_buffer = {};
   Pulse pulse = {};  ///< has no stamps
   const Arrays* arrays = nullptr;
   Trace* trace = nullptr;  ///< null if the exchange keeps no trace
@@ -90,7 +90,7 @@ struct ReceiveSite {
   Arena arena{device};
   std::vector<Leg> legs = {};
   std::vector<Place> targets = {};  // one per leg
-  Landing landing = {};
+  ReceiveBuffer receive_buffer = {};
   Pulse pulse = {};
   const Arrays* arrays = nullptr;
   Trace* trace = nullptr;
@@ -154,7 +154,7 @@ struct SlotNeed {
   std::size_t slot_bytes = 0;  ///< size of one slot; 0: no slots
   int depth = 1;               ///< slots in the ring
   int chunks = 0;              ///< number of counters full and free
-  bool in_place = false;       ///< needs the counters ready and landed, and access of the source to the target's fields
+  bool in_place = false;  ///< needs the counters ready and delivered, and access of the source to the target's fields
   std::size_t host_bytes = 0;  ///< pinned host memory of the target that the source reaches too
 };
 

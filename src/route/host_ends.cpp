@@ -48,9 +48,9 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
   if (Mail* mail = mail_of(message)) {
     places_ = mail->outgoing_place(message);
     outlet_ = mail->outlet(message);
-  } else if (site.landing.host) {
-    places_ = host_places(message, site.landing.host);
-    outlet_ = mapped_outlet(message, pieces_, site.landing.host);
+  } else if (site.receive_buffer.host) {
+    places_ = host_places(message, site.receive_buffer.host);
+    outlet_ = mapped_outlet(message, pieces_, site.receive_buffer.host);
   } else {
     if (staged) host_ = site.arena.take<std::byte>(message.bytes, Memory::pinned);
     places_.base = staged ? host_.data() : packed_.data();
@@ -170,7 +170,7 @@ bool HostSender::progress(std::uint64_t sequence) {
 std::string HostSender::waiting_for() const {
   const std::string peer = end_of(message_.target, message_.target_rank) + within(outlet_->escort());
   if (state_ == State::idle) return {};
-  if (state_ == State::waiting) return "a free landing place at " + peer;
+  if (state_ == State::waiting) return "a free receive place at " + peer;
   if (sent_ < pieces_.count()) return "its own packing and copies, bound for " + peer;
   return "the send to " + peer;
 }
@@ -184,7 +184,7 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       lowering_(site.device),
       pieces_(pieces_of(message, staged)),
       turn_{Event(site.device), Event(site.device)},
-      landed_(site.device),
+      received_(site.device),
       lane_(lane_of(message, site.device)),
       trace_(site.trace),
       row_("from device " + std::to_string(message.source)) {
@@ -193,7 +193,7 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
 }
 
 HostReceiver::~HostReceiver() {
-  if (!inlet_->settle()) keep_for_ever(std::move(landing_));
+  if (!inlet_->settle()) keep_for_ever(std::move(receive_buffer_));
 }
 
 void HostReceiver::make_places(const ReceiveSite& site) {
@@ -203,9 +203,9 @@ void HostReceiver::make_places(const ReceiveSite& site) {
     inlet_ = mail->inlet(message_);
     return;
   }
-  if (site.landing.host) {
-    places_ = host_places(message_, site.landing.host);
-    inlet_ = mapped_inlet(message_, pieces_, site.landing.host);
+  if (site.receive_buffer.host) {
+    places_ = host_places(message_, site.receive_buffer.host);
+    inlet_ = mapped_inlet(message_, pieces_, site.receive_buffer.host);
     // The source may write these places before any of them is opened, so they are poisoned now.
     for (; message_.poison && poisoned_ < static_cast<std::uint64_t>(places_.depth); ++poisoned_)
       poison_place(poisoned_ + 1);
@@ -214,8 +214,9 @@ void HostReceiver::make_places(const ReceiveSite& site) {
   // The combining kernel reads from fixed addresses, so places cannot alternate.
   places_.depth = message_.combines && !staged_ ? 1 : 2;
   places_.stride = round_up(message_.bytes, slot_alignment);
-  landing_ = site.arena.take<std::byte>(places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
-  places_.base = landing_.data();
+  receive_buffer_ =
+      site.arena.take<std::byte>(places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
+  places_.base = receive_buffer_.data();
   inlet_ = mpi_inlet(message_, pieces_, places_);
 }
 
@@ -303,7 +304,7 @@ bool HostReceiver::progress(std::uint64_t sequence) {
   waiting_ = false;
   if (lane_ && delivers()) {
     if (parts_.empty()) unpack(*lane_, sequence);
-    (unpacking_ ? *unpacking_ : *lane_).record(landed_);
+    (unpacking_ ? *unpacking_ : *lane_).record(received_);
   }
   return true;
 }
@@ -346,7 +347,7 @@ void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
 
 void HostReceiver::deliver(Stream& stream, std::uint64_t sequence) {
   if (lane_) {
-    stream.wait(landed_);
+    stream.wait(received_);
     return;
   }
   upload(stream, pieces_.count(), sequence);
@@ -360,7 +361,7 @@ std::string HostReceiver::waiting_for() const {
 
 std::int64_t HostReceiver::bytes() const {
   std::int64_t bytes =
-      bytes_of(lowering_, packed_) + (staged_ ? 0 : bytes_of(landing_)) + (moves_ ? moves_->bytes() : 0);
+      bytes_of(lowering_, packed_) + (staged_ ? 0 : bytes_of(receive_buffer_)) + (moves_ ? moves_->bytes() : 0);
   for (const PartMoves& part : parts_) bytes += part.moves->bytes();
   return bytes;
 }

@@ -4,11 +4,11 @@
 // that begin never waits for a device.
 #include <memory>
 
-#include "route/carriage.hpp"
 #include "route/ends.hpp"
 #include "route/lower.hpp"
 #include "route/moves.hpp"
 #include "route/parts.hpp"
+#include "route/transport.hpp"
 
 namespace slipstream {
 
@@ -82,14 +82,14 @@ class HostReceiver final : public Receiver {
   Device device_;
   Lowering lowering_;
   Pieces pieces_;
-  Span<std::byte> packed_, landing_;
+  Span<std::byte> packed_, receive_buffer_;
   PlaceRing places_;
   std::unique_ptr<Inlet> inlet_;
   std::unique_ptr<Moves> moves_;
   std::vector<PartMoves> parts_;
   std::size_t unpacked_parts_ = 0;
   Event turn_[2];  // of alternate exchanges: all readers of the one before are done
-  Event landed_;
+  Event received_;
   std::unique_ptr<Stream> lane_, unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
   std::uint64_t poisoned_ = 0;  // leading exchanges whose places were poisoned at set-up

@@ -489,7 +489,7 @@ std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Place
   return unpacking(legs, targets, slot, true);
 }
 
-bool sealable(const Leg& leg) {
+bool fits_packets(const Leg& leg) {
   if (leg.coded()) return false;
   if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
   const std::size_t size = size_of(leg.type);
@@ -501,10 +501,10 @@ bool sealable(const Leg& leg) {
   return rows_hold_components(leg) || (apart && target_apart && along);
 }
 
-std::size_t sealed_bytes(const Leg& leg) {
+std::size_t packet_bytes(const Leg& leg) {
   const std::size_t boxes = rows_hold_components(leg) ? 1 : leg.transfer->source.components.size();
   const auto words = static_cast<std::int64_t>(leg.transfer->source.size() * size_of(leg.type) / 4 / boxes);
-  return boxes * static_cast<std::size_t>(lines_for(words)) * sizeof(SealedLine);
+  return boxes * static_cast<std::size_t>(packets_for(words)) * sizeof(Packet);
 }
 
 namespace {
@@ -521,26 +521,26 @@ void narrow(Mover& mover) {
 }
 
 /// Assigns consecutive packets to each mover.
-std::vector<Mover> through_lines(std::vector<Mover> movers, Mover::Lines end, const Slot& slot) {
+std::vector<Mover> through_packets(std::vector<Mover> movers, Mover::Packets end, const Slot& slot) {
   std::byte* line = slot.base;
   for (Mover& mover : movers) {
     narrow(mover);
-    mover.lines = end;
-    if (end == Mover::Lines::target) mover.target = line;
-    if (end == Mover::Lines::source) mover.source = line;
-    line += lines_for(mover.words()) * static_cast<std::int64_t>(sizeof(SealedLine));
+    mover.packets = end;
+    if (end == Mover::Packets::target) mover.target = line;
+    if (end == Mover::Packets::source) mover.source = line;
+    line += packets_for(mover.words()) * static_cast<std::int64_t>(sizeof(Packet));
   }
   return movers;
 }
 
 }  // namespace
 
-std::vector<Mover> Lowering::to_lines(const std::vector<Leg>& legs, const Places& sources, const Slot& slot) {
-  return through_lines(packing(legs, sources, slot, false), Mover::Lines::target, slot);
+std::vector<Mover> Lowering::to_packets(const std::vector<Leg>& legs, const Places& sources, const Slot& slot) {
+  return through_packets(packing(legs, sources, slot, false), Mover::Packets::target, slot);
 }
 
-std::vector<Mover> Lowering::from_lines(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
-  return through_lines(unpacking(legs, targets, slot, false), Mover::Lines::source, slot);
+std::vector<Mover> Lowering::from_packets(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
+  return through_packets(unpacking(legs, targets, slot, false), Mover::Packets::source, slot);
 }
 
 }  // namespace slipstream

@@ -66,9 +66,9 @@ class Lowering {
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
   /// Movers that decode a leg's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
-  /// Movers to or from latency-optimised packets (SealedLine), one box after the other. Legs must be sealable.
-  std::vector<Mover> to_lines(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
-  std::vector<Mover> from_lines(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
+  /// Movers to or from latency-optimised packets (Packet), one box after the other. Legs must be fits_packets.
+  std::vector<Mover> to_packets(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
+  std::vector<Mover> from_packets(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
   /// Copies ids to device memory. The copy lives as long as this object.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
   /// Bytes of device memory.
@@ -102,9 +102,9 @@ void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows)
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows);
 
 /// Whether a leg can travel in latency-optimised packets: its values consist of 4-byte words and are not coded.
-bool sealable(const Leg& leg);
+bool fits_packets(const Leg& leg);
 /// Bytes of a leg in latency-optimised packets.
-std::size_t sealed_bytes(const Leg& leg);
+std::size_t packet_bytes(const Leg& leg);
 
 /// Positions of the packed values of each leg, for a message that is combined.
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);

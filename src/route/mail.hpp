@@ -2,8 +2,8 @@
 // Messages that a route transports together, in shared buffers.
 #include <memory>
 
-#include "route/carriage.hpp"
 #include "route/route.hpp"
+#include "route/transport.hpp"
 
 namespace slipstream {
 

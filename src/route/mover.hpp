@@ -57,7 +57,7 @@ struct Mover {
   CellBlock block;        ///< values coded together; the packed end then holds one block after another
   std::int32_t item = 0;  ///< item of the values, named in the error if one overflows
   /// One end may be latency-optimised packets (slipstream/signal.hpp). A word then has 4 bytes.
-  enum class Lines : std::uint8_t { none, source, target } lines = Lines::none;
+  enum class Packets : std::uint8_t { none, source, target } packets = Packets::none;
   bool free_gaps = false;  ///< padding between the target's rows, beyond the ghosts, may be overwritten
   std::int64_t words() const { return extent[0] * extent[1] * extent[2]; }
   /// Bytes written at the target per word.

@@ -2,7 +2,7 @@
 #include "route/nccl.hpp"
 
 #include "route/lower.hpp"
-#include "route/tail.hpp"
+#include "route/sequence_number.hpp"
 
 namespace slipstream {
 namespace {
@@ -12,17 +12,17 @@ NcclClique& clique_of(const Message& message) { return static_cast<NcclClique&>(
 class NcclSender final : public Sender {
  public:
   NcclSender(const Message& message, const SendSite& site)
-      : message_(message), lowering_(site.device), wire_(span_with_tail(site.arena, message.bytes)) {
+      : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}});
     windows = lowering_.windows();
-    batch.after.push_back(tail_of(wire_.data(), message.bytes));
+    batch.after.push_back(sequence_of(wire_.data(), message.bytes));
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
-    clique_of(message_).send(stream, wire_.data(), with_tail(message_.bytes), message_.source, message_.target);
+    clique_of(message_).send(stream, wire_.data(), with_sequence(message_.bytes), message_.source, message_.target);
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, wire_); }
@@ -38,9 +38,9 @@ class NcclSender final : public Sender {
 class NcclReceiver final : public Receiver {
  public:
   NcclReceiver(const Message& message, const ReceiveSite& site)
-      : message_(message), lowering_(site.device), wire_(span_with_tail(site.arena, message.bytes)) {
+      : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
     Batch batch;
-    batch.before.push_back({tail_of(wire_.data(), message.bytes), 0, message.source});
+    batch.before.push_back({sequence_of(wire_.data(), message.bytes), 0, message.source});
     if (message.combines) {
       arrived = arrived_at(site.legs, wire_.data());
     } else {
@@ -51,7 +51,7 @@ class NcclReceiver final : public Receiver {
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
-    clique_of(message_).receive(stream, wire_.data(), with_tail(message_.bytes), message_.source, message_.target);
+    clique_of(message_).receive(stream, wire_.data(), with_sequence(message_.bytes), message_.source, message_.target);
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, wire_); }

@@ -16,9 +16,9 @@
 #include "device/cuda/common.hpp"
 #include "device/faults.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
-#include "machine/patience.hpp"
+#include "machine/private_communicator.hpp"
 #include "machine/records.hpp"
+#include "machine/timeout.hpp"
 #include "route/library.hpp"
 #include "route/nccl.hpp"
 
@@ -129,7 +129,7 @@ class Clique final : public NcclClique {
       if (setup.machine.device(device).rank == setup.comm.rank())
         joining->seats.push_back({device, place_of_.at(device), setup.machine.device(device).local, nullptr});
     bool joined = false;
-    const Problem failure = failure_of([&] { joined = join_in_time(joining, setup.patience); });
+    const Problem failure = failure_of([&] { joined = join_in_time(joining, setup.timeout); });
     if (joined)
       for (const Seat& seat : joining->seats) {
         members_[seat.device].local = seat.local;
@@ -175,9 +175,9 @@ class Clique final : public NcclClique {
     Ending mine = Ending::abandoned;
     if (!over) mine = asked_until([this] { return !in_graphs(); }, 1) ? Ending::destroyed : Ending::kept;
     constexpr double longest = 30;  // largest delay in seconds between the ends on two ranks
-    const auto all = own_.greatest(static_cast<int>(mine), over ? 0 : Parting::patience(longest, false));
+    const auto all = own_.greatest(static_cast<int>(mine), over ? 0 : PrivateCommunicator::timeout(longest, false));
     const Ending found = all ? static_cast<Ending>(*all) : Ending::abandoned;
-    if (found == Ending::abandoned) own_.part_alone();
+    if (found == Ending::abandoned) own_.leave_alone();
     return found;
   }
 
@@ -301,7 +301,7 @@ class Clique final : public NcclClique {
 
   std::map<int, int> place_of_;
   std::map<int, Member> members_;
-  Parting own_;                                                  // agrees on the clique's end
+  PrivateCommunicator own_;                                      // agrees on the clique's end
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // shared by each graph that holds its work
 };
 

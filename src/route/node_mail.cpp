@@ -94,7 +94,7 @@ std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int ran
         told[setup.machine.device(device).rank] = text;
   }
   std::vector<RouteSetup::Letter> letters;
-  for (const auto& [from, text] : rendezvous(*setup.own, std::move(told), setup.patience)) read_records(text, letters);
+  for (const auto& [from, text] : rendezvous(*setup.own, std::move(told), setup.timeout)) read_records(text, letters);
   std::sort(letters.begin(), letters.end(), [](const RouteSetup::Letter& a, const RouteSetup::Letter& b) {
     return std::pair(a.source, a.target) < std::pair(b.source, b.target);
   });
@@ -160,7 +160,7 @@ void NodeMail::meet_drivers(const RouteSetup& setup) {
   for (const auto& [rank, messages] : ends)
     for (const auto& [from, to] : messages) append_record(told[rank], Driver{from, to, rank_});
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
-  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.patience))
+  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.timeout))
     for (const Driver& driver : records_of<Driver>({text}))
       for (Carried& c : messages_)
         if (c.message.from == driver.from && c.message.to == driver.to)
@@ -186,7 +186,7 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   });
   refusal_ = text_of(first_failure(setup.comm, unshared));
   if (refusal_.empty()) {
-    const std::map<int, std::string> handles = rendezvous(*setup.own, std::move(offered), setup.patience);
+    const std::map<int, std::string> handles = rendezvous(*setup.own, std::move(offered), setup.timeout);
     const Problem unmapped = failure_of([&] {
       for (const auto& [driver, text] : handles)
         mapped_[driver] = import_memory(device, records_of<MemoryHandle>({text}).at(0));
@@ -274,7 +274,7 @@ std::string NodeMail::remark(int source, int target) const {
   return "travels in " + messages_[found->second.first].message.described();
 }
 
-void NodeMail::part() {
+void NodeMail::leave() {
   bool quiet = true;
   for (const auto& dispatch : dispatches_) quiet &= dispatch->settle();
   for (const auto& arrival : arrivals_) quiet &= arrival->settle();

@@ -35,7 +35,7 @@ class NodeMail final : public Mail {
   bool progress(std::uint64_t sequence) override;
   std::string waiting_for() const override;
   std::string remark(int source, int target) const override;
-  void part() override;
+  void leave() override;
   void keep_memory() override;
 
  private:

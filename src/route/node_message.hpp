@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "route/carriage.hpp"
 #include "route/route.hpp"
+#include "route/transport.hpp"
 
 namespace slipstream {
 

@@ -11,7 +11,7 @@
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
 #include "route/lower.hpp"
-#include "route/tail.hpp"
+#include "route/sequence_number.hpp"
 
 namespace slipstream {
 
@@ -24,7 +24,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
     auto& place = layout.places[{letter.source, letter.target}];
     place.full = take(counters[letter.target], line);
     place.free = take(counters[letter.source], line);
-    place.bytes = round_up(with_tail(letter.bytes), slot_alignment);
+    place.bytes = round_up(with_sequence(letter.bytes), slot_alignment);
     place.slot = take(values[letter.target], place.bytes);
     place.outgoing = take(values[letter.source], place.bytes);
   }
@@ -62,7 +62,7 @@ SymmetricLayout agreed_layout(const RouteSetup& setup) {
                   target_here ? ToldEnd{source, target, true, place.full, place.slot}
                               : ToldEnd{source, target, false, place.free, 0});
   }
-  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(ends), setup.patience))
+  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(ends), setup.timeout))
     for (const ToldEnd& end : records_of<ToldEnd>({text})) {
       SymmetricLayout::Place& place = layout.places.at({end.source, end.target});
       (end.of_target ? place.full : place.free) = end.counter;
@@ -85,7 +85,7 @@ class NvshmemEnd {
   Signal* signal(std::size_t counter) const { return reinterpret_cast<Signal*>(block.at(counter)); }
   std::byte* slot() const { return block.at(place.slot); }
   std::byte* outgoing() const { return block.at(place.outgoing); }
-  Signal* tail(std::byte* values) const { return tail_of(values, message.bytes); }
+  Signal* sequence(std::byte* values) const { return sequence_of(values, message.bytes); }
 
   const Message message;
   NvshmemBlock& block;
@@ -96,19 +96,19 @@ class NvshmemSender final : public Sender {
  public:
   NvshmemSender(const Message& message, const SendSite& site) : end_(message), lowering_(site.device) {
     std::byte* const packed = end_.outgoing();
-    clear_tail(site.device, packed, message.bytes);
+    clear_sequence(site.device, packed, message.bytes);
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}});
     windows = lowering_.windows();
     batch.before.push_back({end_.signal(end_.place.free), 1, message.target});
-    batch.after.push_back(end_.tail(end_.outgoing()));
+    batch.after.push_back(end_.sequence(end_.outgoing()));
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
     const Message& m = end_.message;
-    end_.block.put(stream, end_.place.slot, end_.outgoing(), with_tail(m.bytes), end_.place.full, m.target_rank);
+    end_.block.put(stream, end_.place.slot, end_.outgoing(), with_sequence(m.bytes), end_.place.full, m.target_rank);
   }
 
   std::int64_t bytes() const override { return lowering_.bytes(); }
@@ -128,9 +128,9 @@ class NvshmemReceiver final : public Receiver {
         lowering_(site.device),
         free_(reinterpret_cast<Signal*>(end_.block.mapped(end_.place.free, message.source_rank))) {
     std::byte* const values = end_.slot();
-    clear_tail(site.device, values, message.bytes);
+    clear_sequence(site.device, values, message.bytes);
     Batch batch;
-    batch.before.push_back({end_.tail(values), 0, message.source});
+    batch.before.push_back({end_.sequence(values), 0, message.source});
     if (free_) {
       batch.before.push_back({end_.signal(end_.place.full), 0, message.source});
       batch.after.push_back(free_);

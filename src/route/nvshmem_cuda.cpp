@@ -189,8 +189,8 @@ class HeapBlock final : public NvshmemBlock {
       : device_(setup.machine.device(setup.machine.devices_of_rank(setup.comm.rank()).front()).local) {
     layout = agreed_layout(setup);
     const OneAtATime alone(setup.comm);
-    library_.start(setup.comm, device_, setup.patience);
-    chunk_ = take_chunk(setup.comm, device_, layout.bytes, setup.patience);
+    library_.start(setup.comm, device_, setup.timeout);
+    chunk_ = take_chunk(setup.comm, device_, layout.bytes, setup.timeout);
     base_ = base_of(chunk_);
     if (const Problem first = first_failure(setup.comm, failure_of([&] { map(setup); }))) {
       set_free(chunk_);
@@ -255,7 +255,7 @@ class HeapBlock final : public NvshmemBlock {
       unmapped_.insert({letter.source, letter.target});
       append_record(told[from], std::array{letter.source, letter.target});
     }
-    for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.patience))
+    for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.timeout))
       for (const auto& [source, target] : records_of<std::array<int, 2>>({text})) unmapped_.insert({source, target});
   }
 

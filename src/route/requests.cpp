@@ -4,7 +4,7 @@
 
 #include <slipstream/communicator.hpp>
 
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 

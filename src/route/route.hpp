@@ -18,7 +18,7 @@
 
 namespace slipstream {
 
-class Parting;
+class PrivateCommunicator;
 
 /// State that the ends of one route share in an exchange, such as a library's communicator or symmetric memory.
 class RouteState {
@@ -33,8 +33,8 @@ class RouteState {
   /// Addition to the reason for a message's route in a report; may be empty.
   virtual std::string remark(int /*source*/, int /*target*/) const { return {}; }
   /// Releases memory of other ranks, after the ends are destroyed. Owners free it once all ranks have released it.
-  virtual void part() {}
-  /// Keeps memory for ever that other ranks may still write, because not all of them parted.
+  virtual void leave() {}
+  /// Keeps memory for ever that other ranks may still write, because not all of them have left.
   virtual void keep_memory() {}
   /// Whether a graph may replay the message. Called once mappings are known; the same at both ends.
   virtual bool capturable(int /*source*/, int /*target*/) const { return true; }
@@ -60,8 +60,8 @@ struct RouteSetup {
   Knobs knobs = {};
   Throttle throttle = {};
   std::uint64_t plan = 0;
-  Parting* own = nullptr;  ///< messages of the exchange alone
-  double patience = 30;    ///< timeout in seconds for libraries that start on all ranks together, and for neighbours
+  PrivateCommunicator* own = nullptr;  ///< messages of the exchange alone
+  double timeout = 30;  ///< timeout in seconds for libraries that start on all ranks together, and for neighbours
 };
 
 /// Group of library calls that start together in close(). The destructor closes it if an exception was thrown.

@@ -45,7 +45,7 @@ class StagedRoute final : public Route {
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
     const bool hands_over =
         message.host_shared && (message.knobs.mpi == MpiCalls::sends || message.source_rank == message.target_rank);
-    return {0, 1, 0, false, hands_over ? host_landing_bytes(message) : 0};
+    return {0, 1, 0, false, hands_over ? host_buffer_bytes(message) : 0};
   }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override {
     if (auto mail = all_to_all_mail(setup, true)) return mail;

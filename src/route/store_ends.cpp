@@ -10,8 +10,8 @@ constexpr std::size_t small_message = 4 << 20;
 // Shorter rows fill their 32-byte sectors badly and reach a quarter of the link's bandwidth.
 constexpr std::size_t short_row = 128;
 // Latency-optimised packets save a fence and a counter, some microseconds, but send 1/31 more bytes.
-constexpr std::size_t most_sealed = 2 << 20;
-constexpr std::size_t ever_sealed = 1 << 30;  // words are counted in 32 bits
+constexpr std::size_t most_in_packets = 2 << 20;
+constexpr std::size_t largest_in_packets = 1 << 30;  // words are counted in 32 bits
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
@@ -26,13 +26,13 @@ std::size_t least_row_in_place(const Message& m, const Leg& leg) {
 }
 
 /// Size of a message in latency-optimised packets; 0 if it does not use them.
-std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
-  const std::size_t most = m.knobs.sealed >= 0 ? static_cast<std::size_t>(m.knobs.sealed) : most_sealed;
-  if (m.through_slots() || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed))
+std::size_t bytes_in_packets(const Message& m, const std::vector<Leg>& legs) {
+  const std::size_t most = m.knobs.packet_limit >= 0 ? static_cast<std::size_t>(m.knobs.packet_limit) : most_in_packets;
+  if (m.through_slots() || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, largest_in_packets))
     return 0;
-  if (!std::all_of(legs.begin(), legs.end(), sealable)) return 0;
+  if (!std::all_of(legs.begin(), legs.end(), fits_packets)) return 0;
   std::size_t bytes = 0;
-  for (const Leg& leg : legs) bytes += sealed_bytes(leg);
+  for (const Leg& leg : legs) bytes += packet_bytes(leg);
   return round_up(bytes, slot_alignment);
 }
 
@@ -51,8 +51,8 @@ Slot slot_of(const StorePlan& plan, std::byte* base, int chunk) {
   return {base, {bytes, plan.depth, chunks, chunk}};
 }
 
-Slot slot_of_lines(const StorePlan& plan, std::byte* base) {
-  return {base, {static_cast<std::int64_t>(plan.sealed_bytes), plan.depth, 1, 0}};
+Slot slot_of_packets(const StorePlan& plan, std::byte* base) {
+  return {base, {static_cast<std::int64_t>(plan.packet_bytes), plan.depth, 1, 0}};
 }
 
 Lowering::Places chosen(const std::vector<std::size_t>& legs, const Lowering::Places& places) {
@@ -66,9 +66,9 @@ Lowering::Places packed(const StorePlan& plan, const Lowering::Places& places) {
   return chosen(plan.packed_parent, places);
 }
 
-Batch sealed(int peer) {
+Batch of_packets(int peer) {
   Batch batch;
-  batch.sealed = true;
+  batch.in_packets = true;
   batch.peer = peer;
   return batch;
 }
@@ -86,8 +86,8 @@ Before before(int chunk, int chunks, int depth) {
 
 StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   StorePlan plan;
-  plan.sealed_bytes = bytes_in_lines(message, legs);
-  if (plan.sealed_bytes) {
+  plan.packet_bytes = bytes_in_packets(message, legs);
+  if (plan.packet_bytes) {
     plan.depth = 2;
     plan.cut = std::make_shared<const Cut>();
     return plan;
@@ -121,15 +121,16 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
 
 SlotNeed store_need(const Message& message, const std::vector<Leg>& legs) {
   const StorePlan plan = store_plan(message, legs);
-  if (plan.sealed_bytes) return {plan.sealed_bytes, plan.depth, 0, false};
+  if (plan.packet_bytes) return {plan.packet_bytes, plan.depth, 0, false};
   return {plan.cut->slot_bytes, plan.depth, static_cast<int>(plan.cut->chunks.size()), !plan.in_place.empty()};
 }
 
 StoreSender::StoreSender(const Message& message, const SendSite& site) : lowering_(site.device) {
   const StorePlan plan = store_plan(message, site.legs);
-  if (plan.sealed_bytes) {
-    batches.push_back(sealed(message.target));
-    batches.back().movers = lowering_.to_lines(site.legs, site.sources, slot_of_lines(plan, site.landing.slot));
+  if (plan.packet_bytes) {
+    batches.push_back(of_packets(message.target));
+    batches.back().movers =
+        lowering_.to_packets(site.legs, site.sources, slot_of_packets(plan, site.receive_buffer.slot));
     return;
   }
   const int chunks = static_cast<int>(plan.cut->chunks.size());
@@ -137,11 +138,11 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
     const Chunk& chunk = plan.cut->chunks[c];
     Batch batch;
     batch.movers = lowering_.to_slot(chunk.legs, places_of(chunk, packed(plan, site.sources)),
-                                     slot_of(plan, site.landing.slot, c));
+                                     slot_of(plan, site.receive_buffer.slot, c));
     const Before last = before(c, chunks, plan.depth);
-    if (plan.freed) batch.before.push_back({site.landing.free.at(last.chunk), last.lag, message.target});
+    if (plan.freed) batch.before.push_back({site.receive_buffer.free.at(last.chunk), last.lag, message.target});
     batch.late = last.lag == 0;
-    batch.after.push_back(site.landing.full.at(c));
+    batch.after.push_back(site.receive_buffer.full.at(c));
     batch.round = c;
     batches.push_back(std::move(batch));
   }
@@ -151,26 +152,27 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
   std::vector<Leg> legs;
   for (const std::size_t l : plan.in_place) legs.push_back(site.legs[l]);
   batch.movers = lowering_.box_to_box(legs, chosen(plan.in_place, site.sources), chosen(plan.in_place, site.targets));
-  batch.before.push_back({site.landing.ready, 0, message.target, true});
-  batch.after.push_back(site.landing.landed);
+  batch.before.push_back({site.receive_buffer.ready, 0, message.target, true});
+  batch.after.push_back(site.receive_buffer.delivered);
   batches.push_back(std::move(batch));
   windows = lowering_.windows();
 }
 
 StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
-    : lowering_(site.device), plan_(store_plan(message, site.legs)), slot_(site.landing.slot) {
-  if (plan_.sealed_bytes) {
-    batches.push_back(sealed(message.source));
-    batches.back().movers = lowering_.from_lines(site.legs, site.targets, slot_of_lines(plan_, site.landing.slot));
+    : lowering_(site.device), plan_(store_plan(message, site.legs)), slot_(site.receive_buffer.slot) {
+  if (plan_.packet_bytes) {
+    batches.push_back(of_packets(message.source));
+    batches.back().movers =
+        lowering_.from_packets(site.legs, site.targets, slot_of_packets(plan_, site.receive_buffer.slot));
     return;
   }
   const int chunks = static_cast<int>(plan_.cut->chunks.size());
   for (int c = 0; c < chunks; ++c) {
     const Chunk& chunk = plan_.cut->chunks[c];
-    const Slot slot = slot_of(plan_, site.landing.slot, c);
+    const Slot slot = slot_of(plan_, site.receive_buffer.slot, c);
     Batch batch;
-    batch.before.push_back({site.landing.full.at(c), 0, message.source});
-    if (plan_.freed) batch.after.push_back(site.landing.free.at(c));
+    batch.before.push_back({site.receive_buffer.full.at(c), 0, message.source});
+    if (plan_.freed) batch.after.push_back(site.receive_buffer.free.at(c));
     batch.round = c;
     if (message.combines) {
       for (const Leg& leg : chunk.legs) arrived.push_back({&leg, slot.base + leg.offset});
@@ -180,16 +182,16 @@ StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
     batches.push_back(std::move(batch));
   }
   if (plan_.in_place.empty()) return;
-  opened.push_back(site.landing.ready);
-  Batch landed;
-  landed.before.push_back({site.landing.landed, 0, message.source});
-  landed.round = chunks;
-  batches.push_back(std::move(landed));
+  opened.push_back(site.receive_buffer.ready);
+  Batch last;
+  last.before.push_back({site.receive_buffer.delivered, 0, message.source});
+  last.round = chunks;
+  batches.push_back(std::move(last));
 }
 
 /// Packets need no poison: their numbers show whether they have arrived.
 void StoreReceiver::poison(Stream& stream) {
-  if (!plan_.sealed_bytes && slot_)
+  if (!plan_.packet_bytes && slot_)
     fill(stream, slot_, poison_byte, plan_.cut->slot_bytes * static_cast<std::size_t>(plan_.depth));
 }
 

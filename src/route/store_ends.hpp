@@ -16,7 +16,7 @@ struct StorePlan {
   bool freed = true;  ///< the sender must wait for a free slot
   /// Size of each of two slots if all legs travel in latency-optimised packets, else 0. The target's message of the
   /// last exchange proves that it had emptied the slot of the exchange before.
-  std::size_t sealed_bytes = 0;
+  std::size_t packet_bytes = 0;
 };
 StorePlan store_plan(const Message& message, const std::vector<Leg>& legs);
 

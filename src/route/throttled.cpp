@@ -3,7 +3,7 @@
 #include <deque>
 #include <utility>
 
-#include "route/carriage.hpp"
+#include "route/transport.hpp"
 
 namespace slipstream {
 namespace {

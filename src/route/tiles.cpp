@@ -35,7 +35,7 @@ constexpr std::int64_t least_side = 8;
 /// Axis along which words are contiguous at the target, if it differs from the source's; else 0.
 int transposed_axis(const Mover& m) {
   if (values_of(m) > 1) return 0;
-  if (m.op != Op::copy || m.source_ids || m.target_ids || m.lines != Mover::Lines::none) return 0;
+  if (m.op != Op::copy || m.source_ids || m.target_ids || m.packets != Mover::Packets::none) return 0;
   if (!m.wire.by_value()) return 0;
   if (m.source_stride[0] != 1 || m.target_stride[0] == 1 || m.extent[0] < least_side) return 0;
   for (const int axis : {1, 2})
@@ -52,7 +52,7 @@ struct Twin {
 /// True for copied boxes of several thin rows.
 bool may_have_twin(const Mover& m) {
   if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1 || !m.wire.by_value())) return false;
-  return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
+  return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.packets == Mover::Packets::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
 
@@ -193,7 +193,8 @@ void join(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
 Form form_of(const Mover& m) {
   if (!m.wire.by_value()) return Form::blocks;
   if (is_transpose(m)) return Form::transpose;
-  if (m.lines != Mover::Lines::none) return m.lines == Mover::Lines::target ? Form::seal : Form::unseal;
+  if (m.packets != Mover::Packets::none)
+    return m.packets == Mover::Packets::target ? Form::to_packets : Form::from_packets;
   return m.source_ids || m.target_ids ? Form::list : Form::box;
 }
 
@@ -248,11 +249,11 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
     w.height = Divisor(blocks[1]);
     return {w, volume(blocks), blocks[0], std::int64_t{m.word} * m.block.cells()};
   }
-  if (m.lines == Mover::Lines::none) return piece;
+  if (m.packets == Mover::Packets::none) return piece;
   require(m.word == 4 && m.words() < 0x3f000000, ErrorCode::unsupported,
           "lines hold words of 4 bytes, and fewer than 2^30 of one box");
   w.words = static_cast<std::int32_t>(m.words());
-  return {w, lines_for(m.words()), 1, sizeof(SealedLine)};
+  return {w, packets_for(m.words()), 1, sizeof(Packet)};
 }
 
 /// Pieces of a batch's movers. Twins are joined.
@@ -298,7 +299,7 @@ std::int64_t blocks_in_tile(const Piece& piece, std::int64_t tile_bytes) {
 /// Cuts a piece into tiles. If a tile holds several rows, it holds whole rows. If it holds many, tiles of packed rows
 /// start and end at cache lines, which cross links faster.
 void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& out) {
-  if (form_is_lines(piece.work.form)) tile_bytes *= 2;  // cross the link once, and no fence follows
+  if (form_is_packets(piece.work.form)) tile_bytes *= 2;  // cross the link once, and no fence follows
   std::int64_t each = std::max<std::int64_t>(1, tile_bytes / piece.bytes);
   const std::int64_t row = piece.width * piece.work.word,
                      lines = piece.width * (line_bytes / std::gcd(row, line_bytes));

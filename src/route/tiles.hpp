@@ -53,8 +53,8 @@ enum class Form : std::uint8_t {
   transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
   list,       ///< listed elements, at one end or both
   blocks,     ///< cells of a box or list that are coded together; blocks are counted
-  seal,       ///< a box into latency-optimised packets
-  unseal,     ///< latency-optimised packets into a box
+  to_packets,    ///< a box into latency-optimised packets
+  from_packets,  ///< latency-optimised packets into a box
 };
 
 /// Threads of a team on a GPU.
@@ -94,11 +94,11 @@ struct Work {
   std::int32_t cells[3] = {0, 0, 0};  ///< cells of the box, if blocks are counted
 };
 
-SLIP_FN bool form_is_lines(Form form) { return form == Form::seal || form == Form::unseal; }
+SLIP_FN bool form_is_packets(Form form) { return form == Form::to_packets || form == Form::from_packets; }
 
 /// Words of a small work, or its packets.
 SLIP_FN std::int32_t counted(const Work& w) {
-  return form_is_lines(w.form) ? static_cast<std::int32_t>(lines_for(w.words)) : w.words;
+  return form_is_packets(w.form) ? static_cast<std::int32_t>(packets_for(w.words)) : w.words;
 }
 
 /// Properties that all tiles of a batch share.

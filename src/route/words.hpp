@@ -306,103 +306,103 @@ SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Sha
 }
 
 /// Number in a packet. It differs from that of the exchange before the last, whose packet has the same place.
-SLIP_FN std::uint32_t line_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
+SLIP_FN std::uint32_t packet_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
 
 /// Share of a thread in packets. A GPU thread takes one part of a packet, a host thread takes all.
 template <bool sequential>
-SLIP_FN Share by_lines(Share share) {
+SLIP_FN Share by_packets(Share share) {
   if constexpr (sequential) return share;
-  return {share.thread / SealedLine::parts, share.threads / SealedLine::parts};
+  return {share.thread / Packet::parts, share.threads / Packet::parts};
 }
 
 /// Calls f(lane) for the parts of a packet that this thread holds.
 template <bool sequential, class F>
 SLIP_FN void each_lane(Share share, F f) {
   if constexpr (sequential) {
-    for (int lane = 0; lane < SealedLine::parts; ++lane) f(lane);
+    for (int lane = 0; lane < Packet::parts; ++lane) f(lane);
   } else {
-    f(static_cast<int>(share.thread % SealedLine::parts));
+    f(static_cast<int>(share.thread % Packet::parts));
   }
 }
 
 /// Maps the words of a packet. Adjacent lanes hold adjacent words.
-struct LineWords {
+struct PacketWords {
   Rows rows;
   Strides place;
   std::uint32_t first, words;
 
-  SLIP_FN LineWords(const Work& w, const End& end, std::uint32_t first_line)
+  SLIP_FN PacketWords(const Work& w, const End& end, std::uint32_t first_packet)
       : rows(w, Part{0, 0, 0, 0}),
         place(end),
-        first(first_line * SealedLine::words),
+        first(first_packet * Packet::words),
         words(static_cast<std::uint32_t>(w.words)) {}
 
   /// Calls f(j, place) for each word of a lane's part.
   template <class F>
-  SLIP_FN void each(std::uint32_t line, int lane, F f) const {
-    for (int j = 0; j < SealedLine::part_words; ++j) {
-      const int in_line = SealedLine::parts * j + lane;
-      const std::uint32_t n = first + line * SealedLine::words + static_cast<std::uint32_t>(in_line);
-      if (in_line < SealedLine::words && n < words) f(j, place.at(rows.cell(n)));
+  SLIP_FN void each(std::uint32_t packet, int lane, F f) const {
+    for (int j = 0; j < Packet::part_words; ++j) {
+      const int in_packet = Packet::parts * j + lane;
+      const std::uint32_t n = first + packet * Packet::words + static_cast<std::uint32_t>(in_packet);
+      if (in_packet < Packet::words && n < words) f(j, place.at(rows.cell(n)));
     }
   }
 };
 
 /// Packets that a thread has in flight.
-constexpr std::uint32_t lines_flight = 2;
+constexpr std::uint32_t packets_in_flight = 2;
 
 template <bool sequential>
-SLIP_FN void seal_words(const Work& w, const Part& part, const Watch& watch, Share share) {
+SLIP_FN void words_to_packets(const Work& w, const Part& part, const Watch& watch, Share share) {
   const std::uint64_t now = watch.now;
   const Ends<std::uint32_t> ends(w, watch);
   const std::uint32_t* const from = ends.from;
-  auto* to = reinterpret_cast<SealedLine*>(ends.to) + part.first;
-  const LineWords held(w, w.source, static_cast<std::uint32_t>(part.first));
-  const Share mine = by_lines<sequential>(share);
-  for (std::uint32_t line = mine.thread; line < part.count; line += lines_flight * mine.threads)
+  auto* to = reinterpret_cast<Packet*>(ends.to) + part.first;
+  const PacketWords held(w, w.source, static_cast<std::uint32_t>(part.first));
+  const Share mine = by_packets<sequential>(share);
+  for (std::uint32_t packet = mine.thread; packet < part.count; packet += packets_in_flight * mine.threads)
     each_lane<sequential>(share, [&](int lane) {
-      std::uint32_t values[lines_flight][SealedLine::part_words];
-      for (std::uint32_t f = 0; f < lines_flight; ++f) {
-        for (auto& value : values[f]) value = line_number(now);
-        const std::uint32_t l = line + f * mine.threads;
+      std::uint32_t values[packets_in_flight][Packet::part_words];
+      for (std::uint32_t f = 0; f < packets_in_flight; ++f) {
+        for (auto& value : values[f]) value = packet_number(now);
+        const std::uint32_t l = packet + f * mine.threads;
         if (l < part.count) held.each(l, lane, [&](int j, std::int64_t at) { values[f][j] = from[at]; });
       }
-      for (std::uint32_t f = 0; f < lines_flight; ++f)
-        if (const std::uint32_t l = line + f * mine.threads; l < part.count) store_sealed(to + l, lane, values[f]);
+      for (std::uint32_t f = 0; f < packets_in_flight; ++f)
+        if (const std::uint32_t l = packet + f * mine.threads; l < part.count) store_part(to + l, lane, values[f]);
     });
 }
 
 /// Reloads a part until its packet has this exchange's number. Returns false at the timeout.
-SLIP_FN bool await_part(SealedPart& part, const SealedLine* line, int lane, const Watch& watch) {
-  const std::uint32_t number = line_number(watch.now);
+SLIP_FN bool await_part(PacketPart& part, const Packet* packet, int lane, const Watch& watch) {
+  const std::uint32_t number = packet_number(watch.now);
   constexpr unsigned seldom = 256;
   std::uint64_t start = 0;
   for (unsigned round = 0; number_of(part) != number; ++round) {
     if (start == 0) start = clock_ns();
-    if (round % seldom == 1 && any_of_line(clock_ns() - start > watch.pulse.limit_ns || watch.broken())) {
+    if (round % seldom == 1 && any_of_packet(clock_ns() - start > watch.pulse.limit_ns || watch.broken())) {
       watch.give_up();
       return false;
     }
     spin(round);
-    part = load_part(line, lane);
+    part = load_part(packet, lane);
   }
   return true;
 }
 
 template <bool sequential>
-SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, Share share) {
+SLIP_FN void words_from_packets(const Work& w, const Part& part, const Watch& watch, Share share) {
   const Ends<std::uint32_t> ends(w, watch);
-  const auto* from = reinterpret_cast<const SealedLine*>(ends.from) + part.first;
+  const auto* from = reinterpret_cast<const Packet*>(ends.from) + part.first;
   std::uint32_t* const to = ends.to;
-  const LineWords held(w, w.target, static_cast<std::uint32_t>(part.first));
-  const Share mine = by_lines<sequential>(share);
-  for (std::uint32_t line = mine.thread; line < part.count; line += lines_flight * mine.threads)
+  const PacketWords held(w, w.target, static_cast<std::uint32_t>(part.first));
+  const Share mine = by_packets<sequential>(share);
+  for (std::uint32_t packet = mine.thread; packet < part.count; packet += packets_in_flight * mine.threads)
     each_lane<sequential>(share, [&](int lane) {
-      SealedPart parts[lines_flight];
-      for (std::uint32_t f = 0; f < lines_flight; ++f)
-        if (const std::uint32_t l = line + f * mine.threads; l < part.count) parts[f] = load_part(from + l, lane);
-      for (std::uint32_t f = 0; f < lines_flight; ++f) {
-        const std::uint32_t l = line + f * mine.threads;
+      PacketPart parts[packets_in_flight];
+      for (std::uint32_t f = 0; f < packets_in_flight; ++f)
+        if (const std::uint32_t l = packet + f * mine.threads; l < part.count) parts[f] = load_part(from + l, lane);
+      for (std::uint32_t f = 0; f < packets_in_flight; ++f) {
+        const std::uint32_t l = packet + f * mine.threads;
         if (l >= part.count || !await_part(parts[f], from + l, lane, watch)) continue;
         held.each(l, lane, [&](int j, std::int64_t at) { to[at] = parts[f].value(j); });
       }
@@ -499,8 +499,8 @@ SLIP_FN void run_work(const Work& w, const Part& part, const Watch& watch, Share
   if constexpr (combines) {
     if (w.op != Op::copy) return combine_work(w, part, watch, share);
   }
-  if (w.form == Form::seal) return seal_words<sequential>(w, part, watch, share);
-  if (w.form == Form::unseal) return unseal_words<sequential>(w, part, watch, share);
+  if (w.form == Form::to_packets) return words_to_packets<sequential>(w, part, watch, share);
+  if (w.form == Form::from_packets) return words_from_packets<sequential>(w, part, watch, share);
   with_word(w.word, [&]<class Word>(Word*) { copy_words<sequential, Word, Word>(w, part, watch, share, AsTheyAre{}); });
 }
 

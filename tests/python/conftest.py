@@ -42,7 +42,7 @@ cells = [16, 16, 16]
 
 [physics]
 reynolds = 100
-lid_speed = 0.1
+reference_velocity = 0.1
 
 [walls]
 "y+" = { velocity = [1, 0, 0] }

@@ -27,7 +27,7 @@ KNOBS: dict[str, list[Any]] = {
     "mpi": ["sends", "sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"],
     "sync": [False, True],
     "teams": [0, 1, 3],
-    "sealed": [-1, 0, 512],
+    "packet_limit": [-1, 0, 512],
     "in_place": [-1, 0, 8],
     "chunk": [0, 64, 4096],
     "ring": [1 << 28, 256, 4096],

@@ -29,7 +29,7 @@ inline const std::vector<Change>& changes() {
       {"mpi", [](Asked& a) { a.options.knobs.mpi = MpiCalls::alltoallv; }},
       {"sync", [](Asked& a) { a.options.knobs.sync = true; }},
       {"in_place", [](Asked& a) { a.options.knobs.in_place = 0; }},
-      {"sealed", [](Asked& a) { a.options.knobs.sealed = 0; }},
+      {"packet_limit", [](Asked& a) { a.options.knobs.packet_limit = 0; }},
       {"chunk", [](Asked& a) { a.options.knobs.chunk = 256; }},
       {"ring", [](Asked& a) { a.options.knobs.ring = 1024; }},
       {"routes",

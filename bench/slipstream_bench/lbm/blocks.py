@@ -102,7 +102,7 @@ def open_case(choice: Choice, grid: Triple, side: int) -> LbmCase:
     data: dict[str, Any] = {
         "grid": {"cells": [side * count for count in grid]},
         "lbm": common.method_keys(choice),
-        "physics": {"viscosity": 0.05, "lid_speed": 0.05},
+        "physics": {"viscosity": 0.05, "reference_velocity": 0.05},
         "boundaries": sides | {name: {"kind": "slip"} for name in ("y-", "y+", "z-", "z+")},
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "threads": choice.threads},

@@ -50,7 +50,7 @@ def _figures(flow: Flow, run: Simulation) -> dict[str, Any]:
         "collision": run.case.lbm.collision,
         "precision": flow.precision,
         "reynolds": flow.reynolds,
-        "lid_speed": run.case.scales.lid_speed,
+        "lid_speed": run.case.scales.reference_velocity,
     }
     if result is None or result.reference is None or spanwise is None:
         return inputs

@@ -79,7 +79,7 @@ def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | 
     data: dict[str, Any] = {
         "grid": {"cells": record.grid_of(cells, grid), "periodic": [True] * 3},
         "lbm": common.method_keys(choice),
-        "physics": {"viscosity": 0.05, "lid_speed": 0.05},
+        "physics": {"viscosity": 0.05, "reference_velocity": 0.05},
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "threads": choice.threads},
         "exchange": {"blocks_per_device": list(blocks_of(grid)), "overlap": "on" if rim else "off"} | cut,

@@ -100,7 +100,7 @@ def case_of(choice: Choice, method: Method, side: int) -> LbmCase:
     data: dict[str, Any] = {
         "grid": {"cells": cells, "periodic": periodic},
         "lbm": {"precision": choice.precision, "lattice": method.lattice, "collision": method.collision},
-        "physics": {"viscosity": 0.05, "lid_speed": 0.05, "length": float(side)},
+        "physics": {"viscosity": 0.05, "reference_velocity": 0.05, "length": float(side)},
         "boundaries": sides,
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": 1},

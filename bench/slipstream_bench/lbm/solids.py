@@ -61,7 +61,7 @@ def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool =
                 "streaming": choice.streaming,
                 "solids": way,
             },
-            "physics": {"viscosity": 0.05, "lid_speed": 0.05, "length": float(cells[0])},
+            "physics": {"viscosity": 0.05, "reference_velocity": 0.05, "length": float(cells[0])},
             "run": {"steps": 1},
             "machine": {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": 1},
         },

@@ -112,7 +112,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
             # An alignment of one value means rows without padding.
             "alignment": setup.alignment or value,
         },
-        "physics": {"viscosity": 0.05, "lid_speed": 0.05},
+        "physics": {"viscosity": 0.05, "reference_velocity": 0.05},
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "threads": choice.threads},
         "exchange": {"overlap": choice.overlap},

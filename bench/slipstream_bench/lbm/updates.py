@@ -80,7 +80,7 @@ def _case(choice: Choice, cells: Sequence[int], precision: str, nodes: int = 1) 
             "layout": choice.layout,
             **({"collision": choice.collision} if choice.collision else {}),
         },
-        "physics": {"viscosity": 0.05, "lid_speed": 0.05},
+        "physics": {"viscosity": 0.05, "reference_velocity": 0.05},
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "devices_per_rank": choice.devices, "threads": choice.threads},
         "exchange": {"overlap": choice.overlap},

@@ -117,7 +117,7 @@ def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCa
     data: dict[str, Any] = {
         "grid": {"cells": [cells] * 3},
         "lbm": common.method_keys(choice),
-        "physics": {"viscosity": (1.0 / OMEGA - 0.5) / 3.0, "lid_speed": LID},
+        "physics": {"viscosity": (1.0 / OMEGA - 0.5) / 3.0, "reference_velocity": LID},
         "walls": {"y+": {"velocity": [1.0, 0.0, 0.0]}},
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "threads": choice.threads} | setup.keys,
@@ -178,7 +178,7 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
         lbm.advance(moment - apart - lbm.step)
         lbm.residual()
         lbm.advance(apart)
-        change = lbm.residual() * case.scales.steps_per_time / apart / case.scales.lid_speed
+        change = lbm.residual() * case.scales.steps_per_time / apart / case.scales.reference_velocity
         values, lines = getattr(lbm, case.lbm.representation)(), profiles.profiles(lbm, case)
         by = travels_by(lbm.report())
         if lines is not None:

@@ -89,8 +89,8 @@ struct Tiling {
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
   static constexpr int block_rows = 1;  ///< of threads in a block
-  /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a line are then a row
-  /// of the block, and thread i holds `first` of its values in registers: i, i + M / first, ...
+  /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a packet are then a
+  /// row of the block, and thread i holds `first` of its values in registers: i, i + M / first, ...
   template <int values>
   using Passes = Radices<values>;
   using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;

@@ -21,7 +21,7 @@ def replaced(path: Path) -> Iterator[Path]:
         raise
 
 
-def beside(path: Path, text: str) -> Path:
+def written_next_to(path: Path, text: str) -> Path:
     """Writes a text into a file beside the one that it shall replace, or leaves none there."""
     new = path.with_name(path.name + ".new")
     try:

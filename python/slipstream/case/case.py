@@ -87,10 +87,19 @@ class Case(Table):
 
     #: Overridden keys for which ranges of [expected] were dropped.
     _lapsed_by: tuple[str, ...] = PrivateAttr(())
+    #: Keys that the file or its overrides have by their old names.
+    _old_keys: tuple[str, ...] = PrivateAttr(())
 
     @property
     def lapsed_by(self) -> tuple[str, ...]:
         return self._lapsed_by
+
+    @property
+    def old_keys(self) -> tuple[str, ...]:
+        return self._old_keys
+
+    def take_old_keys(self, keys: Iterable[str]) -> None:
+        self._old_keys = tuple(keys)
 
     def expecting_no_more(self, names: Iterable[str], keys: Iterable[str]) -> Self:
         """The same case without some of its expected ranges, because these keys were changed."""

@@ -22,7 +22,7 @@ class Units:
 
 
 class FlowUnits(Units):
-    """Units of a flow: length, length / lid speed and lid speed, or SI."""
+    """Units of a flow: length, length / reference velocity and reference velocity, or SI."""
 
     def __init__(self, si: bool) -> None:
         self.si = si

@@ -2,7 +2,7 @@
 
 Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
 the keys of [physics] are in metres and seconds, and the converter of [units] maps them to the lattice. Velocities
-elsewhere are ratios to the lid speed, or in m/s with units.speeds.
+elsewhere are ratios to the reference velocity, or in m/s with units.speeds.
 """
 
 from pathlib import Path
@@ -65,16 +65,16 @@ class FlowCase(Case):
         physics, units, viscosity = self.physics, self.units, self.physics.viscosity
         if not self.si:
             length = self.given_length or float(self._lid_distance())
-            speed = physics.lid_speed or _usual_speed(length)
+            speed = physics.reference_velocity or _usual_speed(length)
         else:
-            assert units.cell is not None and physics.lid_speed is not None
+            assert units.cell is not None and physics.reference_velocity is not None
             length = whole(self.given_length / units.cell) if self.given_length else float(self._lid_distance())
             speed = units.lattice_speed or _usual_speed(length)
             if units.step:
-                speed = physics.lid_speed * units.step / units.cell
+                speed = physics.reference_velocity * units.step / units.cell
             if physics.viscosity is not None:
                 # Computed from the Reynolds number, so that the same case in cells has the same bits.
-                reynolds = whole(physics.lid_speed * (length * units.cell) / physics.viscosity)
+                reynolds = whole(physics.reference_velocity * (length * units.cell) / physics.viscosity)
                 viscosity = speed * length / reynolds
         if viscosity is None:
             assert physics.reynolds is not None
@@ -86,9 +86,9 @@ class FlowCase(Case):
         """Converter from the lattice to SI; None for a case in cells and steps."""
         if not self.si:
             return None
-        units, speed = self.units, self.physics.lid_speed
+        units, speed = self.units, self.physics.reference_velocity
         assert units.cell is not None and units.density is not None and speed is not None
-        return Converter(units.cell, units.step or self.scales.lid_speed * units.cell / speed, units.density)
+        return Converter(units.cell, units.step or self.scales.reference_velocity * units.cell / speed, units.density)
 
     @property
     def spacing(self) -> float:
@@ -133,20 +133,20 @@ class FlowCase(Case):
         """Names that expressions in the coordinates may use, with their values."""
         return {"x": x, "y": y, "z": z, **self._sides(), "L": self.scales.length * self.cell_edge}
 
-    def in_lid_speeds(self, velocity: Speed) -> Speed:
-        """Converts a velocity of [walls], [boundaries], [initial] or [exact] to units of the lid speed."""
-        lid_speed = self.physics.lid_speed if self.units.speeds else None
-        return velocity if lid_speed is None else velocity / lid_speed
+    def in_reference_velocities(self, velocity: Speed) -> Speed:
+        """Converts a velocity of [walls], [boundaries], [initial] or [exact] to units of the reference velocity."""
+        reference_velocity = self.physics.reference_velocity if self.units.speeds else None
+        return velocity if reference_velocity is None else velocity / reference_velocity
 
     def wall_velocity(self, side: str) -> tuple[float, float, float]:
-        """Velocity of a wall of the box, in units of the lid speed."""
+        """Velocity of a wall of the box, in units of the reference velocity."""
         x, y, z = self.walls.velocity(side)
-        return (self.in_lid_speeds(x), self.in_lid_speeds(y), self.in_lid_speeds(z))
+        return (self.in_reference_velocities(x), self.in_reference_velocities(y), self.in_reference_velocities(z))
 
     def side_velocity(self, side: str) -> np.ndarray | None:
         if self.grid.periodic["xyz".index(side[0])] or side in dict(self.boundaries.given()):
             return None
-        return np.asarray(self.wall_velocity(side)) * (self.physics.lid_speed if self.si else 1.0)
+        return np.asarray(self.wall_velocity(side)) * (self.physics.reference_velocity if self.si else 1.0)
 
     def side_density(self, boundary: Boundary) -> float:
         """Density at a pressure boundary, or far away from it, relative to the fluid at rest."""
@@ -155,19 +155,21 @@ class FlowCase(Case):
         return boundary.density or 1.0
 
     def time_of(self, step: int) -> float:
-        """Time of a step, in units of length / lid speed."""
+        """Time of a step, in units of length / reference velocity."""
         return step / self.scales.steps_per_time
 
     def profile(self, side: str, boundary: Boundary) -> np.ndarray:
-        """Velocities at points half a cell apart on a side, including its edges, in units of the lid speed: [slower
-        axis][faster axis][component]. Raises ValueError for an expression that has no value."""
+        """Velocities at points half a cell apart on a side, including its edges, in units of the reference velocity:
+        [slower axis][faster axis][component]. Raises ValueError for an expression that has no value."""
         normal, edge, cells = "xyz".index(side[0]), self.cell_edge, self.grid.cells
         place = [np.arange(2 * n + 1) * (edge / 2) for n in cells]
         place[normal] = np.array([0.0 if side[1] == "-" else cells[normal] * edge])
         z, y, x = np.meshgrid(place[2], place[1], place[0], indexing="ij")
         names = self.names(x, y, z)
         parts = [evaluate(p, names) if isinstance(p, str) else p for p in boundary.velocity or (0.0, 0.0, 0.0)]
-        return self.in_lid_speeds(np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1))
+        return self.in_reference_velocities(
+            np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1)
+        )
 
     def boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
         """Options of an open side for compiled solvers, in lattice units."""
@@ -177,10 +179,10 @@ class FlowCase(Case):
         if boundary.kind == "convective":
             if boundary.relaxation is not None:
                 options["relaxation"] = boundary.relaxation
-            speed = self.in_lid_speeds(boundary.speed) if boundary.speed else 1.0
-            options["speed"] = speed * self.scales.lid_speed
+            speed = self.in_reference_velocities(boundary.speed) if boundary.speed else 1.0
+            options["speed"] = speed * self.scales.reference_velocity
         if boundary.kind == "velocity":
-            options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.lid_speed)
+            options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.reference_velocity)
         return options
 
     @property
@@ -212,7 +214,7 @@ class FlowCase(Case):
 
     @property
     def time_step(self) -> float:
-        """Length of a step in units of length / lid speed, or in s for SI."""
+        """Length of a step in units of length / reference velocity, or in s for SI."""
         converter = self.converter
         return converter.time if converter else 1.0 / self.scales.steps_per_time
 
@@ -246,10 +248,10 @@ class FlowCase(Case):
 
     def resolved(self, backend: str | None = None) -> Self:
         scales, converter, units = self.scales, self.converter, {}
-        physics = {"lid_speed": scales.lid_speed, "length": scales.length}
+        physics = {"reference_velocity": scales.reference_velocity, "length": scales.length}
         if converter:
             physics = {"length": self.given_length or scales.length * converter.length}
-            units = {} if self.units.step else {"lattice_speed": scales.lid_speed}
+            units = {} if self.units.step else {"lattice_speed": scales.reference_velocity}
         return super().resolved(backend).changed(units=units, physics=physics)
 
     def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset(), folder: str | Path | None = None) -> str:
@@ -258,5 +260,5 @@ class FlowCase(Case):
 
 
 def _usual_speed(length: float) -> float:
-    """Default lid speed, in cells per step."""
+    """Default reference velocity, in cells per step."""
     return min(0.1, 6.4 / length)

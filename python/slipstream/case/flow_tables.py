@@ -20,16 +20,17 @@ class InitialTable(Table):
     """[initial]: the flow at the start; left out: at rest."""
 
     in_units: ClassVar[Mapping[str, str]] = {
-        "lid speed, or m/s": "velocity",
-        "density x lid speed^2, or Pa": "pressure",
+        "reference velocity, or m/s": "velocity",
+        "density x reference velocity^2, or Pa": "pressure",
     }
 
     velocity: tuple[Part, Part, Part] = Field(
-        (0.0, 0.0, 0.0), description=f"In units of the lid speed, or in m/s with units.speeds. {_NAMES}."
+        (0.0, 0.0, 0.0), description=f"In units of the reference velocity, or in m/s with units.speeds. {_NAMES}."
     )
     pressure: Part = Field(
         0.0,
-        description="Above that at rest, in density x lid speed^2, or in Pa with units.speeds; the density follows. A "
+        description="Above that at rest, in density x reference velocity^2, or in Pa with units.speeds; the density "
+        "follows. A "
         "number or an expression.",
     )
 
@@ -37,10 +38,11 @@ class InitialTable(Table):
 class ExactTable(Table):
     """[exact]: the velocity that is known for the end of the run; its distance goes to comparison.json."""
 
-    in_units: ClassVar[Mapping[str, str]] = {"lid speed, or m/s": "velocity"}
+    in_units: ClassVar[Mapping[str, str]] = {"reference velocity, or m/s": "velocity"}
 
     velocity: tuple[Part, Part, Part] = Field(
-        description=f"In units of the lid speed. {_NAMES}, and the time t in length / lid speed. With units.speeds in "
+        description=f"In units of the reference velocity. {_NAMES}, and the time t in length / reference velocity. "
+        f"With units.speeds in "
         "m/s and s."
     )
 
@@ -66,7 +68,8 @@ class DomainTable(Table):
 
 class UnitsTable(Table):
     """[units]: in which ones [physics], run.time and output.every_time are written, and the files of the run. Ratios
-    (time_units, residual, output.every, guard.density, and without speeds velocities in the lid speed) stay ratios."""
+    (time_units, residual, output.every, guard.density, and without speeds velocities in the reference velocity) stay
+    ratios."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "m": "cell",
@@ -80,14 +83,14 @@ class UnitsTable(Table):
     density: Positive | None = Field(None, description="SI: of the fluid at rest in kg/m^3; water 998, air 1.2.")
     lattice_speed: Positive | None = Field(
         None,
-        description="SI: the lid speed in cells per step, from which the step follows in s. "
+        description="SI: the reference velocity in cells per step, from which the step follows in s. "
         "Left out: 6.4 / length in cells, at most 0.1. Either this or step.",
     )
     step: Positive | None = Field(None, description="SI: a step in s. Either this or lattice_speed.")
     speeds: Literal["m/s"] | None = Field(
         None,
         description="SI: the velocities of [walls], [boundaries], [initial] and [exact] are in m/s, with them "
-        "initial.pressure in Pa and the time of [exact] in s. Left out: in units of the lid speed.",
+        "initial.pressure in Pa and the time of [exact] in s. Left out: in units of the reference velocity.",
     )
 
 
@@ -98,21 +101,23 @@ class PhysicsTable(Table):
         "-": "reynolds",
         "cells^2 a step; SI: m^2/s": "viscosity",
         "cells a step^2; SI: N/m^3": "force",
-        "cells a step; SI: m/s": "lid_speed",
+        "cells a step; SI: m/s": "reference_velocity",
         "density x cells^2 a step^2; SI: Pa": "pressure_drop",
         "cells; SI: m": "length",
     }
 
-    reynolds: Positive | None = Field(None, description="Lid speed x length / viscosity. Either this or viscosity.")
+    reynolds: Positive | None = Field(
+        None, description="Reference velocity x length / viscosity. Either this or viscosity."
+    )
     viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units; SI: m^2/s.")
     force: tuple[Finite, Finite, Finite] = Field(
         (0.0, 0.0, 0.0),
         description="On all of the fluid, per volume, in lattice units: at density 1 the acceleration in cells per "
         "step squared; SI: N/m^3.",
     )
-    lid_speed: Positive | None = Field(
+    reference_velocity: Positive | None = Field(
         None,
-        description="Speed of the lid in cells per step; the Mach number is sqrt(3) times it. "
+        description="The velocity of reference, in cells per step; the Mach number is sqrt(3) times it. "
         "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid. "
         "SI: m/s, to be given.",
     )
@@ -132,29 +137,36 @@ class FlowRunTable(RunTable):
     """[run]: when to stop, whichever comes first."""
 
     in_units: ClassVar[Mapping[str, str]] = {
-        "length / lid speed": "time_units",
+        "length / reference velocity": "time_units",
         "s": "time",
-        "lid speed^2 / length": "residual",
+        "reference velocity^2 / length": "residual",
     }
 
-    time_units: Positive | None = Field(None, description="At most so many times length / lid speed.")
+    time_units: Positive | None = Field(None, description="At most so many times length / reference velocity.")
     time: Positive | None = Field(None, description="SI: at most so many seconds of the flow.")
     residual: Positive | None = Field(
         None,
-        description="Steady: largest change of velocity per length / lid speed, over the lid speed, below this. Where "
+        description="Steady: largest change of velocity per length / reference velocity, over the reference velocity, "
+        "below this. Where "
         "a force, pressure or slower sides drive the flow, over its own speed (the root of the mean square) if less.",
     )
-    check_every: Count | None = Field(None, description="Steps between residuals. Left out: length / lid speed.")
+    check_every: Count | None = Field(
+        None, description="Steps between residuals. Left out: length / reference velocity."
+    )
 
 
 class FlowOutputTable(OutputTable):
     """[output]: what stays."""
 
-    in_units: ClassVar[Mapping[str, str]] = {"length / lid speed": "every", "s": "every_time", "steps": "loads_every"}
+    in_units: ClassVar[Mapping[str, str]] = {
+        "length / reference velocity": "every",
+        "s": "every_time",
+        "steps": "loads_every",
+    }
 
     fields: bool = Field(True, description="Velocity, density, pressure and flags as fields.vtkhdf, for ParaView.")
     every: Positive | None = Field(
-        None, description="Length / lid speed between fields, from the start on. Left out: the last only."
+        None, description="Length / reference velocity between fields, from the start on. Left out: the last only."
     )
     every_time: Positive | None = Field(
         None, description="SI: seconds of the flow between fields, from the start on. Or every."

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from slipstream.base import toml_text
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.faults import explain, show
-from slipstream.case import variants
+from slipstream.case import old_keys, variants
 from slipstream.case.case import Case, named_files
 from slipstream.case.solver import all_solvers, misspelt, solver_of
 from slipstream.case.tables import PATTERNS, RIM_FORMS
@@ -217,7 +217,7 @@ def parse(data: dict[str, Any], source: Source) -> Case:
     return case
 
 
-def remembered(text: str, name: str) -> tuple[Case, list[str]]:
+def stored_case(text: str, name: str) -> tuple[Case, list[str]]:
     """Reads a case as a run of this or another version recorded it. Missing keys get their defaults; unknown keys are
     left out and returned. The case is not checked again, as rules may have changed. Raises CaseError, which calls it by
     `name`."""
@@ -227,6 +227,7 @@ def remembered(text: str, name: str) -> tuple[Case, list[str]]:
     except tomllib.TOMLDecodeError as error:
         raise CaseError(f"{name}: not valid TOML: {error}", ErrorCode.BAD_FILE, file=name) from None
     case_type = solver_of(data).case_type
+    old_keys.rename(data)
     while True:
         try:
             return case_type.model_validate_json(json.dumps(data, default=str)), unknown
@@ -300,22 +301,32 @@ def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = 
     there."""
     path = Path(path)
     text, data, known = _read(path)
+    old = old_keys.rename(data)
     tables: variants.Tables = {}
     if variant is not None:
         try:
             tables = variants.choose(known, variant)
+            old += old_keys.rename(tables)
         except CaseError as error:
             raise CaseError(Fault.of(error).at(file=path)) from None
         data = variants.merged(data, variant, tables)
-    source = Source(str(path), text, overrides, variant, tables)
-    for override in overrides:
+    by_new_name = [old_keys.current(override) for override in overrides]
+    old += [
+        ".".join(toml_text.parse_override(was)[0])
+        for was, now in zip(overrides, by_new_name, strict=True)
+        if was != now
+    ]
+    source = Source(str(path), text, by_new_name, variant, tables)
+    for override in by_new_name:
         key, value = toml_text.parse_override(override)
         if key[0] == variants.KEY:
             said = f"override '{override}': overrides come after a variant; name the case's own key"
             raise CaseError(said, key=variants.KEY, override=override)
         toml_text.apply_override(data, key, value)
     _find_files(data, path.parent, source)
-    return parse(data, source)
+    case = parse(data, source)
+    case.take_old_keys(old)
+    return case
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -34,10 +34,10 @@ class SidesTable(Table, Generic[Side]):
 class Wall(Table):
     """A wall that moves in its own plane."""
 
-    in_units: ClassVar[Mapping[str, str]] = {"lid speed, or m/s": "velocity"}
+    in_units: ClassVar[Mapping[str, str]] = {"reference velocity, or m/s": "velocity"}
 
     velocity: tuple[Finite, Finite, Finite] = Field(
-        (0.0, 0.0, 0.0), description="In units of the lid speed; in m/s with units.speeds."
+        (0.0, 0.0, 0.0), description="In units of the reference velocity; in m/s with units.speeds."
     )
 
 
@@ -53,7 +53,7 @@ class Boundary(Table):
     """A side of the box that is neither a wall nor periodic."""
 
     in_units: ClassVar[Mapping[str, str]] = {
-        "lid speed, or m/s": "velocity speed",
+        "reference velocity, or m/s": "velocity speed",
         "density at rest": "density",
         "Pa": "pressure",
         "-": "relaxation",
@@ -65,7 +65,7 @@ class Boundary(Table):
     )
     velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
-        description="Of kind velocity, in units of the lid speed, or in m/s with units.speeds; parts may be "
+        description="Of kind velocity, in units of the reference velocity, or in m/s with units.speeds; parts may be "
         "expressions in x, y, z (cells, or m in SI, from the box's low corner), the box's sides Lx, Ly, Lz and "
         "physics.length L: "
         '"4*y*(Ly-y)/Ly^2".',
@@ -81,8 +81,9 @@ class Boundary(Table):
     )
     speed: Positive | None = Field(
         None,
-        description="Of kind convective: that of what leaves, in units of the lid speed, or in m/s with units.speeds. "
-        "Left out: the lid speed.",
+        description="Of kind convective: that of what leaves, in units of the reference velocity, or in m/s with "
+        "units.speeds. "
+        "Left out: the reference velocity.",
     )
     relaxation: Annotated[float, Field(ge=0, le=2)] | None = Field(
         None,

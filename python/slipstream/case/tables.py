@@ -106,9 +106,9 @@ class ExchangeTable(Table):
         '"-staged" takes one away.',
     )
     tune: Literal["rules", "measure"] = Field(
-        "rules", description="Routes by rules, or the fastest by measurement, remembered on disk."
+        "rules", description="Routes by rules, or the fastest by measurement, cached on disk."
     )
-    retune: bool = Field(False, description="Measure again, whatever is remembered.")
+    retune: bool = Field(False, description="Measure again, whatever is cached.")
     coding: CodingName = Field(
         "raw",
         description='How values travel between blocks: as they are, or with "cast" rounded, f64 to f32 and f32 to f16 '
@@ -158,13 +158,15 @@ class ExchangeTable(Table):
     )
     rim: Rim = Field(
         (0, 0, 0),
-        description="Width of the rim that waits for halos, per axis; 0: one layer, or on GPUs along rows what fills a "
-        'sector of memory; "auto": the fastest by measurement, as with overlap = "auto" whether to overlap, remembered '
+        description="Width of the boundary region that waits for halos, per axis; 0: one layer, or on GPUs along rows "
+        "what fills a "
+        'sector of memory; "auto": the fastest by measurement, as with overlap = "auto" whether to overlap, cached '
         "on disk.",
     )
     rim_processors: Annotated[int, Field(ge=0)] = Field(
         0,
-        description="Multiprocessors of a GPU that the rim's kernels may fill at once, about; 0: all, or with "
+        description="Multiprocessors of a GPU that the boundary region's kernels may fill at once, about; 0: all, or "
+        "with "
         'rim = "auto" the fastest.',
     )
     placement: Literal["trivial", "random", "theoretical", "measured"] = Field(

@@ -9,12 +9,12 @@ class Scales:
     """Dimensionless scales that decide whether a lattice Boltzmann run is stable and accurate."""
 
     length: float  #: cells
-    lid_speed: float  #: cells per step
+    reference_velocity: float  #: cells per step
     viscosity: float  #: cells squared per step
 
     @property
     def reynolds(self) -> float:
-        return self.lid_speed * self.length / self.viscosity
+        return self.reference_velocity * self.length / self.viscosity
 
     @property
     def tau(self) -> float:
@@ -23,17 +23,17 @@ class Scales:
 
     @property
     def mach(self) -> float:
-        return self.lid_speed * math.sqrt(3.0)
+        return self.reference_velocity * math.sqrt(3.0)
 
     @property
     def grid_reynolds(self) -> float:
         """Reynolds number of one cell."""
-        return self.lid_speed / self.viscosity
+        return self.reference_velocity / self.viscosity
 
     @property
     def steps_per_time(self) -> float:
-        """Steps in one length / lid speed."""
-        return self.length / self.lid_speed
+        """Steps in one length / reference velocity."""
+        return self.length / self.reference_velocity
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class DnsTable(Table):
     process_grid: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] | Literal["measured"] = Field(
         (0, 0),
         description="Devices along the two cut axes: [1, p] are slabs. Zeros: slabs where all get some; 'measured': "
-        "those whose transforms are fastest, which is remembered.",
+        "those whose transforms are fastest, which is cached.",
     )
     store: bool | None = Field(
         None,

@@ -35,7 +35,7 @@ class GatherScatter:
     coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16), "cast to bf16" or
         "blockfloat, max error 1e-6". All copies of a value stay equal, because it is rounded on every block that shares
         its point. Codings that round a value by its neighbours are refused.
-    routes, options: for the messages between devices, as Exchange has them; wait_limit, tune and tune_beside among
+    routes, options: for the messages between devices, as Exchange has them; wait_limit, tune and tune_with among
         them. The tuner measures whole gather-scatters of zeros.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.

@@ -40,11 +40,11 @@ class Exchange(Running):
         dict by field name. A finite value that is too large is an OverflowError of all
         ranks. Bits do not depend on routes.
     tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
-        every way, takes the fastest and remembers it on disk. retune=True measures again.
-        tune_beside=("interior", work): measures begin(), work(streams), end(), and the time of the whole decides.
+        every way, takes the fastest and caches it on disk. retune=True measures again.
+        tune_with=("interior", work): measures begin(), work(streams), end(), and the time of the whole decides.
         streams: a number for each of this rank's devices, on GPUs the address of the CUDA stream that work has to
         queue on, as for cupy.cuda.ExternalStream; elsewhere 0, and work computes. It may do what it may between
-        begin() and end(), on all ranks alike; the choice is remembered by its name.
+        begin() and end(), on all ranks alike; the choice is cached by its name.
     trace: record what streams and messages do, for write_trace().
     grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
     mpi: by which calls `staged` and `gpu_mpi` go from rank to rank: "sends" (and receives), or one call for all ranks,
@@ -54,9 +54,9 @@ class Exchange(Running):
     More options: wait_limit (seconds, or inf), tuner_cache (folder); throttle ("12.5 GB/s, 2 us": as slow as that
         network; messages between devices travel by staged or gpu_mpi then). The tuner would choose these: pack
         ("fused", "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams
-        ("one" or "per_direction"), sync (wait after every packing); as numbers of bytes sealed (messages of `direct`
-        up to which travel in lines that carry the exchange's number), in_place (rows from which are stored into
-        ghosts), chunk (signalled at once), ring (landing slots of one message); teams (thread blocks of a launch).
+        ("one" or "per_direction"), sync (wait after every packing); as numbers of bytes packet_limit (messages of
+        `direct` up to which travel in packets that carry the exchange's number), in_place (rows from which are stored
+        into ghosts), chunk (signalled at once), ring (receive slots of one message); teams (thread blocks of a launch).
 
     On GPUs, begin and end order themselves after and before the work of the given stream (None: the default stream).
     NumPy arrays are ready when end returns. Work between begin() and end() overlaps with the exchange.

@@ -16,7 +16,7 @@ class ExchangeOptions(TypedDict, total=False):
 
     tune: Literal["rules", "measure"]
     retune: bool
-    tune_beside: tuple[str, Callable[[list[int]], object]]
+    tune_with: tuple[str, Callable[[list[int]], object]]
     tuner_cache: str
     wait_limit: float
     throttle: str
@@ -30,7 +30,7 @@ class ExchangeOptions(TypedDict, total=False):
     sync: bool
     teams: int
     in_place: int
-    sealed: int
+    packet_limit: int
     chunk: int
     ring: int
 

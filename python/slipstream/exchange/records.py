@@ -72,7 +72,7 @@ class Knobs(Record):
     sync: bool
     teams: int
     in_place: int
-    sealed: int
+    packet_limit: int
     chunk: int
     ring: int
 

@@ -220,8 +220,8 @@ class Stencil:
             split = [_split(self._whole(block), self.radius) for block in range(len(self.grid.local))]
             written = [self._compute(block, interior) for block, (interior, _) in enumerate(split)]
             self._exchange.end()
-            for block, (_, rim) in enumerate(split):
-                for cells in rim:
+            for block, (_, boundary) in enumerate(split):
+                for cells in boundary:
                     written[block] = max(written[block], self._compute(block, cells))
             for name in self.names[: max(written, default=len(self.names))]:
                 self._copies[name].reverse()
@@ -348,9 +348,9 @@ def _split(cells: Cells, width: int) -> tuple[Cells, list[Cells]]:
     inner = [(a + width, b - width) for a, b in cells]
     if any(a >= b for a, b in inner):
         return [(0, 0)] * len(cells), [cells]
-    rim, rest = [], list(cells)
+    boundary, rest = [], list(cells)
     for axis in reversed(range(len(cells))):
         (a, b), (low, high) = cells[axis], inner[axis]
-        rim += [[*rest[:axis], (a, low), *rest[axis + 1 :]], [*rest[:axis], (high, b), *rest[axis + 1 :]]]
+        boundary += [[*rest[:axis], (a, low), *rest[axis + 1 :]], [*rest[:axis], (high, b), *rest[axis + 1 :]]]
         rest[axis] = (low, high)
-    return inner, rim
+    return inner, boundary

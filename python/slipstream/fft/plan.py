@@ -66,7 +66,7 @@ class Plan:
     dtype: of u. "float32", "float64": v has the modes 0 .. n_x / 2 along x alone, as numpy.fft.rfftn of [z, y, x].
     process_grid: devices that share y and z; (1, p) are slabs, which move once, others pencils, which move twice.
         (0, 0) chooses slabs where every device gets some; "measured" the grid whose transforms are fastest, timed when
-        the plan is made and remembered on disk (`process_grids` has the times).
+        the plan is made and cached on disk (`process_grids` has the times).
     transposed: v stays where the last transform leaves it, as arrays [y, x, z]; else [z, y, x] again, which costs as
         much as another transpose.
     highest: the largest magnitude of k_x, k_y, k_z that is used, -1: all. Other modes do not travel between devices:

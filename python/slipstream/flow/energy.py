@@ -22,7 +22,7 @@ def _units(case: FlowCase) -> tuple[list[str], float, float, float]:
     if converter:
         names = ["step", "time (s)", "kinetic energy (m^2/s^2)", "dissipation (m^2/s^3)", "decay (m^2/s^3)"]
         return names, converter.time, converter.velocity**2, converter.velocity**2 / converter.time
-    speed, time = scales.lid_speed, 1.0 / scales.steps_per_time
+    speed, time = scales.reference_velocity, 1.0 / scales.steps_per_time
     return ["step", "time", "kinetic energy", "dissipation", "decay"], time, speed**-2, speed**-2 / time
 
 
@@ -38,7 +38,7 @@ class History:
     """Rows of energy.csv, one per check of the residual. They hold means over the fluid of u^2 / 2 and of its
     dissipation 2 nu S:S, and the decay of the energy between neighbouring rows. The dissipation comes from the stress
     in the populations, including that of an LES model. Over a periodic box it is 2 nu times the enstrophy. Units are
-    the lid speed and the length, or SI."""
+    the reference velocity and the length, or SI."""
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case, self._path = engine, case, path
@@ -72,7 +72,7 @@ class History:
 
 @dataclass(frozen=True)
 class Decay:
-    """Energy and dissipation over time, in units of the lid speed and the length."""
+    """Energy and dissipation over time, in units of the reference velocity and the length."""
 
     time: Array
     kinetic: Array
@@ -99,8 +99,8 @@ def read(path: Path, case: FlowCase) -> Decay:
     table = np.array([[float(value) for value in row] for row in rows.read(path)[1]])
     _, time, energy, power = _units(case)
     scales = case.scales
-    own = (1.0, 1.0 / (time * scales.steps_per_time), scales.lid_speed**-2 / energy)
-    rate = scales.lid_speed**-2 * scales.steps_per_time / power
+    own = (1.0, 1.0 / (time * scales.steps_per_time), scales.reference_velocity**-2 / energy)
+    rate = scales.reference_velocity**-2 * scales.steps_per_time / power
     return Decay(table[:, 1] * own[1], table[:, 2] * own[2], table[:, 3] * rate, table[:, 4] * rate)
 
 

@@ -33,19 +33,22 @@ def flow(case: FlowCase, cells: Sequence[Array]) -> Array:
     Raises ValueError for an expression that has no value.
     """
     assert case.initial is not None
-    speed, converter = case.scales.lid_speed, case.converter
+    speed, converter = case.scales.reference_velocity, case.converter
     *velocity, pressure = _fields(case, [*case.initial.velocity, case.initial.pressure], cells, {})
     unit = 1.0 / converter.pressure if case.units.speeds and converter else speed**2
     # Pressure is a third of the density.
-    return np.stack([3.0 * unit * pressure, *(speed * case.in_lid_speeds(part) for part in velocity)], axis=-1)
+    return np.stack(
+        [3.0 * unit * pressure, *(speed * case.in_reference_velocities(part) for part in velocity)], axis=-1
+    )
 
 
 def exact(case: FlowCase, cells: Sequence[Array], time: float) -> Array:
-    """The velocity of case.exact in units of the lid speed, [z][y][x][3], after a time in length / lid speed."""
+    """The velocity of case.exact in units of the reference velocity, [z][y][x][3], after a time in length / reference
+    velocity."""
     assert case.exact is not None
     if case.units.speeds and case.converter:
         time *= case.scales.steps_per_time * case.converter.time  # s
-    return case.in_lid_speeds(np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1))
+    return case.in_reference_velocities(np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1))
 
 
 def sample(case: FlowCase) -> list[Array]:
@@ -80,6 +83,6 @@ def distance(engine: Any, case: FlowCase) -> float | None:
         fluid = flags[..., 0] == 0
         cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]
         wanted = exact(case, cells, case.time_of(engine.step))
-        found = velocity.astype(np.float64) / case.scales.lid_speed
+        found = velocity.astype(np.float64) / case.scales.reference_velocity
         off.add(found[fluid], wanted[fluid])
     return off.value() if core().rank() == 0 else None

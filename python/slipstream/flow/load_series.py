@@ -18,7 +18,7 @@ LEAST_ROWS, STEADY = 16, 1e-4
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Amplitudes over frequency x length / lid speed."""
+    """Amplitudes over frequency x length / reference velocity."""
 
     strouhal: Array
     amplitude: Array
@@ -33,7 +33,7 @@ class LoadSeries:
 
     name: str
     coefficients: bool
-    time: Array  #: length / lid speed
+    time: Array  #: length / reference velocity
     values: Array  #: [row][x, y, z]
 
     @property
@@ -48,8 +48,8 @@ class LoadSeries:
         return max((n for n, axis in enumerate(AXES) if axis != stream), key=lambda n: float(swing[n]))
 
     def strouhal(self, stream: str = "x") -> float | None:
-        """Frequency x length / lid speed of the late load, from its upward crossings of the mean; None if it is
-        steady."""
+        """Frequency x length / reference velocity of the late load, from its upward crossings of the mean; None if it
+        is steady."""
         late = self.values[self.late]
         across = late[:, self.swinging(stream)]
         if np.ptp(across) <= STEADY * np.abs(late).max():

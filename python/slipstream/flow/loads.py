@@ -24,8 +24,8 @@ class Load(Record):
 
     force: Vector
     moment: Vector
-    coefficient: Vector | None = None  #: force / (density lid_speed^2 area / 2)
-    moment_coefficient: Vector | None = None  #: moment / (density lid_speed^2 area length / 2)
+    coefficient: Vector | None = None  #: force / (density reference_velocity^2 area / 2)
+    moment_coefficient: Vector | None = None  #: moment / (density reference_velocity^2 area length / 2)
 
     def keys(self) -> list[str]:
         return [name for name in super().keys() if getattr(self, name) is not None]
@@ -40,8 +40,8 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
     """Force and moment by name of the wall or the body, in cells and steps, or in N and N m. Collective.
 
     Moments are about the point `about` in the box, in cells or m. The default is the point of the body, or the low
-    corner of the box. A body with an area has the coefficient force / (density lid_speed^2 area / 2). With a point it
-    also has the moment_coefficient moment / (density lid_speed^2 area length / 2).
+    corner of the box. A body with an area has the coefficient force / (density reference_velocity^2 area / 2). With a
+    point it also has the moment_coefficient moment / (density reference_velocity^2 area length / 2).
     """
     converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
@@ -63,7 +63,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
 def _with_coefficients(case: FlowCase, area: float, load: Load, about: bool) -> Load:
     """Adds the coefficients to a load; that of the moment needs a given point (`about`)."""
     unit, cell = (case.converter.force, case.converter.length) if case.converter else (1.0, 1.0)
-    push = unit * case.scales.lid_speed**2 * (area / case.cell_edge**2)
+    push = unit * case.scales.reference_velocity**2 * (area / case.cell_edge**2)
     turn = push * cell * case.scales.length
     x, y, z = (2.0 * part / push for part in load.force)
     a, b, c = (2.0 * part / turn for part in load.moment)

@@ -93,7 +93,7 @@ def middle(cells: int) -> tuple[int, int, Array]:
 
 @dataclass(frozen=True)
 class Profile:
-    """Velocity along a centreline, walls included, in units of the lid speed."""
+    """Velocity along a centreline, walls included, in units of the reference velocity."""
 
     axis: str  #: x or y
     place: Array  #: 0 to 1
@@ -111,7 +111,7 @@ def _profile(engine: Any, case: FlowCase, axis: int) -> Profile | None:
     box, flags = (engine.gather(name, tuple(low), tuple(high)) for name in ("velocity", "flags"))
     if box is None or flags is None:
         return None
-    box = np.asarray(box, dtype=np.float64) / case.scales.lid_speed
+    box = np.asarray(box, dtype=np.float64) / case.scales.reference_velocity
     solid = np.asarray(flags).reshape(box.shape[:3]) != 0
     for a in range(3):
         if a != axis:
@@ -181,7 +181,7 @@ def shown_plane(engine: Any, case: FlowCase) -> str:
 
 def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:
     """Velocity in the plane at 1/2 of an axis, or in a layer of cells as `shown_plane` names it. On rank 0 it is
-    [up][across][component] in units of the lid speed, masked where that is solid. Collective."""
+    [up][across][component] in units of the reference velocity, masked where that is solid. Collective."""
     normal, _, layer = where.partition("=")
     axis, only = "xyz".index(normal), int(layer) if layer else None
     slab, flags = (_mid_layers(engine, name, case, axis, only) for name in ("velocity", "flags"))
@@ -189,12 +189,12 @@ def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:
         return None
     weights = np.ones(1) if layer else middle(case.grid.cells[axis])[2]
     plane, wall = _half_way(slab.astype(np.float64), flags[..., 0] != 0, weights, 2 - axis)
-    return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
+    return np.ma.masked_array(plane / case.scales.reference_velocity, np.broadcast_to(wall[..., None], plane.shape))
 
 
 def spanwise(engine: Any, case: FlowCase) -> float | None:
-    """Largest |w| of the mean of the two middle planes, for the fluid only, on rank 0. It is in units of the lid speed,
-    0 by symmetry, and nan without fluid. Collective."""
+    """Largest |w| of the mean of the two middle planes, for the fluid only, on rank 0. It is in units of the reference
+    velocity, 0 by symmetry, and nan without fluid. Collective."""
     nx, ny, nz = case.grid.cells
     low, high = (nz - 1) // 2, nz // 2 + 1
     slab, flags = (engine.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
@@ -205,7 +205,7 @@ def spanwise(engine: Any, case: FlowCase) -> float | None:
     solid = np.asarray(flags).reshape(slab.shape[:3]) != 0
     mean, _ = derived.across_layers(np.asarray(slab)[..., 2], solid, np.ones(high - low), 0)
     fluid = np.abs(mean[~solid.all(axis=0)])
-    return float(fluid.max() / case.scales.lid_speed) if fluid.size else np.nan
+    return float(fluid.max() / case.scales.reference_velocity) if fluid.size else np.nan
 
 
 def reference_for(case: FlowCase) -> Reference | None:
@@ -243,7 +243,7 @@ class Point:
 
     @property
     def error_percent(self) -> float:
-        """Error in percent of the lid speed."""
+        """Error in percent of the reference velocity."""
         return 100.0 * (self.computed - self.reference)
 
 
@@ -273,7 +273,7 @@ class Comparison:
 
     @property
     def largest_percent(self) -> float | None:
-        """Largest distance of all points, in percent of the lid speed."""
+        """Largest distance of all points, in percent of the reference velocity."""
         return max((abs(point.error_percent) for point in self.points), default=None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -310,9 +310,9 @@ def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison
 
 
 def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None:
-    """Writes both profiles as CSV, relative to the box side and the lid speed, or in m and m/s for SI."""
+    """Writes both profiles as CSV, relative to the box side and the reference velocity, or in m and m/s for SI."""
     converter = case.converter
-    speed = case.physics.lid_speed if converter else 1.0
+    speed = case.physics.reference_velocity if converter else 1.0
     header = ["axis", "place", "u", "v", "w"]
     if converter:
         header = ["axis", "place_m", "u_m_per_s", "v_m_per_s", "w_m_per_s"]
@@ -325,8 +325,8 @@ def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None
 
 
 def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
-    """Reads profiles from write_profiles, vertical and horizontal, in units of the lid speed."""
-    speed = case.physics.lid_speed if case.converter else 1.0
+    """Reads profiles from write_profiles, vertical and horizontal, in units of the reference velocity."""
+    speed = case.physics.reference_velocity if case.converter else 1.0
     assert speed is not None
     found: dict[str, list[list[float]]] = {"y": [], "x": []}
     try:

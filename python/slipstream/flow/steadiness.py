@@ -9,7 +9,7 @@ from slipstream.case.flow_case import FlowCase
 
 
 def side_speeds(case: FlowCase) -> list[float]:
-    """Largest speed of each given wall and inlet, in units of the lid speed."""
+    """Largest speed of each given wall and inlet, in units of the reference velocity."""
     speeds = [math.hypot(*case.wall_velocity(side)) for side, _ in case.walls.given()]
     for side, boundary in case.boundaries.given():
         try:
@@ -26,11 +26,11 @@ def pushed(case: FlowCase) -> bool:
 
 
 def scale(engine: Any, case: FlowCase) -> float:
-    """The reference speed of changes in velocity, in cells a step: the lid speed, if walls or inlets move at it. A flow
-    that is pushed, or whose sides are all slower, may be far slower than the lid speed. Then the reference is the root
-    mean square of its velocity, at most the lid speed. A decaying flow keeps the lid speed: relative to its own speed
-    its changes would never become small. Collective."""
-    lid = case.scales.lid_speed
+    """The reference speed of changes in velocity, in cells a step: the reference velocity, if walls or inlets move at
+    it. A flow that is pushed, or whose sides are all slower, may be far slower than the reference velocity. Then the
+    reference is the root mean square of its velocity, at most the reference velocity. A decaying flow keeps the
+    reference velocity: relative to its own speed its changes would never become small. Collective."""
+    lid = case.scales.reference_velocity
     fastest = max(side_speeds(case), default=0.0) * lid
     if fastest >= lid or not (fastest > 0 or pushed(case)):
         return lid

@@ -46,7 +46,7 @@ class LbmCase(FlowCase):
             return None
         return {
             "grid.cells": [cells if cells <= 2 else n * cells for cells in self.grid.cells],
-            "physics.lid_speed": self.scales.lid_speed / n,
+            "physics.reference_velocity": self.scales.reference_velocity / n,
             "physics.force": [part / n**3 for part in self.force],
             "run.check_every": self.check_every * n * n,
         }
@@ -55,7 +55,9 @@ class LbmCase(FlowCase):
         """The flat dictionary that the compiled solver reads; walls in lattice units."""
         scales, lbm = self.scales, self.lbm
         velocities = {side: self.wall_velocity(side) for side, _ in self.walls.given()}
-        walls = {side: tuple(part * scales.lid_speed for part in velocity) for side, velocity in velocities.items()}
+        walls = {
+            side: tuple(part * scales.reference_velocity for part in velocity) for side, velocity in velocities.items()
+        }
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,

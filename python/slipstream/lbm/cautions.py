@@ -125,7 +125,7 @@ def _slow_force(case: LbmCase) -> Iterator[str]:
     scales, wanted, force = case.scales, case.run.residual, math.hypot(*case.force)
     if wanted is None or not force or max(side_speeds(case), default=0.0) >= 1.0:
         return
-    change = force * scales.length / scales.lid_speed**2
+    change = force * scales.length / scales.reference_velocity**2
     if change >= wanted:
         return
     speed, better = _laminar_speed(case), "one near the speed of the flow"
@@ -133,9 +133,12 @@ def _slow_force(case: LbmCase) -> Iterator[str]:
         unit = case.converter.velocity if case.converter else 1.0
         better = f"{unit * speed:.3g}{' m/s' if case.si else ''}, that of a laminar flow between its walls,"
     yield (
-        f"physics.force changes the velocity by {change:.2g} lid speeds in length / lid speed at most, less than "
-        f"run.residual = {wanted:g}: nothing here is as fast as the lid speed, by which times and the Reynolds number "
-        f"are measured. Whether the flow is steady is judged by its own speed instead; a physics.lid_speed of {better} "
+        f"physics.force changes the velocity by {change:.2g} reference velocities in length / reference velocity at "
+        f"most, less than "
+        f"run.residual = {wanted:g}: nothing here is as fast as the reference velocity, by which times and the "
+        f"Reynolds number "
+        f"are measured. Whether the flow is steady is judged by its own speed instead; a physics.reference_velocity "
+        f"of {better} "
         "gives times and a Reynolds number that say something"
     )
 
@@ -170,7 +173,7 @@ def drift(case: LbmCase, share: float) -> str:
         return ""
     kinds = {boundary.kind for _, boundary in case.boundaries.given()}
     if pressures:
-        slower = "units.lattice_speed or units.step" if case.si else "physics.lid_speed"
+        slower = "units.lattice_speed or units.step" if case.si else "physics.reference_velocity"
         remedy = f"the pressure of the flow compresses it; a smaller {slower} makes that less by its square"
     elif "convective" in kinds:
         remedy = (

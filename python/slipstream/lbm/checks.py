@@ -268,7 +268,7 @@ def _initial(case: LbmCase) -> Iterator[Problem]:
             (*path, "velocity"),
             Fault(
                 f"its Mach number is {math.sqrt(3.0) * speed:.3f}, above {MACH_HIGH}, where a weakly compressible "
-                "method stops being accurate; take a smaller velocity or physics.lid_speed",
+                "method stops being accurate; take a smaller velocity or physics.reference_velocity",
                 value=f"{math.sqrt(3.0) * speed:.3f}",
                 allowed=f"<= {MACH_HIGH}",
             ),
@@ -279,7 +279,7 @@ def _initial(case: LbmCase) -> Iterator[Problem]:
             (*path, "pressure"),
             Fault(
                 f"the density that follows reaches from {density.min():.3g} to {density.max():.3g}, and guard.density "
-                f"from {low:g} to {high:g}; take a smaller pressure or physics.lid_speed",
+                f"from {low:g} to {high:g}; take a smaller pressure or physics.reference_velocity",
                 value=f"{density.min():.3g} to {density.max():.3g}",
                 allowed=f"{low:g} to {high:g}",
             ),
@@ -359,11 +359,11 @@ def _units(case: LbmCase) -> Iterator[Problem]:
                 unit="kg/m^3",
             ),
         )
-    if case.physics.lid_speed is None:
+    if case.physics.reference_velocity is None:
         yield (
-            ("physics", "lid_speed"),
+            ("physics", "reference_velocity"),
             missing(
-                "missing; a case in SI needs the speed of the lid, or another that is typical, in m/s",
+                "missing; a case in SI needs a typical velocity of the flow, in m/s",
                 other="units.system",
                 unit="m/s",
             ),
@@ -371,13 +371,15 @@ def _units(case: LbmCase) -> Iterator[Problem]:
     if case.output.every and case.output.every_time:
         yield (
             ("output", "every_time"),
-            unsupported("every (length / lid speed) or every_time (s): give only one of them", other="output.every"),
+            unsupported(
+                "every (length / reference velocity) or every_time (s): give only one of them", other="output.every"
+            ),
         )
     if units.step and units.lattice_speed:
         yield (
             ("units", "step"),
             unsupported(
-                "step (s) or lattice_speed (the lid speed in cells per step): give only one of them",
+                "step (s) or lattice_speed (the reference velocity in cells per step): give only one of them",
                 other="units.lattice_speed",
             ),
         )

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Fields:
-    """A VTKHDF series. Its units are the length, length / lid speed and the lid speed. Density is relative to that at
-    rest; pressure is above that at rest, over density x lid speed^2. Cases in SI have SI units. Solid cells are hidden
-    from VTK (vtkGhostType). Between two writes the file is closed and complete."""
+    """A VTKHDF series. Its units are the length, length / reference velocity and the reference velocity. Density is
+    relative to that at rest; pressure is above that at rest, over density x reference velocity^2. Cases in SI have SI
+    units. Solid cells are hidden from VTK (vtkGhostType). Between two writes the file is closed and complete."""
 
     def __init__(self, lbm: "Lbm", case: LbmCase, path: Path, goes_on: bool = False) -> None:
         """Creates the file or, with `goes_on`, continues it. Collective."""
@@ -36,7 +36,7 @@ class Fields:
         if converter:
             units = (converter.velocity, "m/s"), (converter.density, "kg/m^3"), (converter.pressure, "Pa")
         else:
-            units = (1.0 / scales.lid_speed, ""), (1.0, ""), (scales.lid_speed**-2, "")
+            units = (1.0 / scales.reference_velocity, ""), (1.0, ""), (scales.reference_velocity**-2, "")
         self._series.write(self._time(), *units)
         self._written = step
 

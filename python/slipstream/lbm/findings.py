@@ -28,7 +28,7 @@ def figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
         "streaming": case.lbm.streaming,
         **_si_figures(case, outcome),
         "reynolds": scales.reynolds,
-        "lid_speed": scales.lid_speed,
+        "reference_velocity": scales.reference_velocity,
         "tau": scales.tau,
         "time_units": outcome.steps / scales.steps_per_time,
     }
@@ -44,7 +44,7 @@ def _si_figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
         "step_s": converter.time,
         "density_kg_per_m3": converter.density,
         "length_m": scales.length * converter.length,
-        "lid_speed_m_per_s": physics.lid_speed,
+        "reference_velocity_m_per_s": physics.reference_velocity,
         "viscosity_m2_per_s": scales.viscosity * converter.viscosity,
         "force_n_per_m3": list(physics.force),
         "time_s": outcome.steps * converter.time,
@@ -90,7 +90,9 @@ def _show_profiles(
     for part in report.comparison(result):
         console.print(part)
     if figures["spanwise"] and case.dimensions == 3:
-        console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
+        console.print(
+            f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the reference velocity"
+        )
     folder, step = case.folder, figures["steps"]
     if case.output.profiles:
         with troubles.with_data(folder / "profiles.csv", "it", step):

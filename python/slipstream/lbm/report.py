@@ -18,9 +18,13 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
     """The method and the flow, for the banner."""
     scales = case.scales
     lbm, force, converter = case.lbm, case.physics.force, case.converter
-    speed, time, unit = f"{scales.lid_speed:.4g} cells a step", f"{scales.steps_per_time:.6g} steps", "a volume"
+    speed, time, unit = (
+        f"{scales.reference_velocity:.4g} cells a step",
+        f"{scales.steps_per_time:.6g} steps",
+        "a volume",
+    )
     if converter:
-        speed = f"{case.physics.lid_speed:.4g} m/s = {speed}"
+        speed = f"{case.physics.reference_velocity:.4g} m/s = {speed}"
         time = f"{scales.steps_per_time * converter.time:.6g} s = {time}"
         unit = "N/m^3"
     sides = [f"{side} {boundary.kind}" for side, boundary in case.boundaries.given()]
@@ -33,7 +37,7 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
         *([("sides", ", ".join(sides))] if sides else []),
         *([("bodies", ", ".join(case.bodies))] if case.bodies else []),
         ("Reynolds number", f"{scales.reynolds:.6g}"),
-        ("lid speed", f"{speed}; length / lid speed = {time}"),
+        ("reference velocity", f"{speed}; length / reference velocity = {time}"),
         ("tau", f"{scales.tau:.5f}"),
         ("Mach number", f"{scales.mach:.3f}"),
         *([("force", "({:g}, {:g}, {:g}) ".format(*force) + unit)] if any(force) else []),
@@ -94,8 +98,10 @@ def comparison(result: Comparison) -> list[Group | str]:
             for p in result.points
         ]
         title = f"against {result.reference.title}, Re {result.reference.reynolds:g}"
-        parts.append(table(title, ["profile", "place", "reference", "computed", "error, % of lid speed"], rows))
-        parts.append(f"largest error of all points: {result.largest_percent:.2f} % of the lid speed")
+        parts.append(
+            table(title, ["profile", "place", "reference", "computed", "error, % of reference velocity"], rows)
+        )
+        parts.append(f"largest error of all points: {result.largest_percent:.2f} % of the reference velocity")
     published = any(entry.reference is not None for entry in result.extrema)
     columns = ["extremum", "value", "place"] + (["reference", "place", "error, %"] if published else [])
     extrema: list[list[Any]] = []
@@ -121,7 +127,7 @@ def compared(folder: Path) -> list[tuple[str, list[str], list[list[Any]]]]:
              f"{p['computed']:.5f}", f"{p['error_percent']:+.2f}"]
             for p in found["points"]
         ]  # fmt: skip
-        columns = ["profile", "place", "reference", "computed", "error, % of lid speed"]
+        columns = ["profile", "place", "reference", "computed", "error, % of reference velocity"]
         parts.append((f"Against {reference['title']}: {reference['citation']}", columns, rows))
     known = [("reference", ".5f"), ("reference_place", ".4f"), ("error_percent", "+.2f")]
     rows = [
@@ -131,5 +137,5 @@ def compared(folder: Path) -> list[tuple[str, list[str], list[list[Any]]]]:
     ]  # fmt: skip
     if rows:
         columns = ["extremum", "value", "place", "reference", "place", "error, %"]
-        parts.append(("Extrema of the cubic interpolants, in the lid speed and the length", columns, rows))
+        parts.append(("Extrema of the cubic interpolants, in the reference velocity and the length", columns, rows))
     return parts

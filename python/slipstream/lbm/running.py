@@ -74,7 +74,8 @@ class LbmRun(PlainRun):
         self.engine.residual()
 
     def change(self, since: int) -> float:
-        """Largest change of velocity per length / lid speed, relative to the reference speed (steadiness.scale)."""
+        """Largest change of velocity per length / reference velocity, relative to the reference speed
+        (steadiness.scale)."""
         change = self.engine.residual()
         time = (self.engine.step - since) / self._case.scales.steps_per_time
         rate: float = change / (time * steadiness.scale(self.engine, self._case))

@@ -27,7 +27,7 @@ MACH_HIGH = 0.3
 
 
 def top_speed(case: LbmCase) -> float:
-    """Speed of the fastest wall or inlet, in units of the lid speed; at least 1."""
+    """Speed of the fastest wall or inlet, in units of the reference velocity; at least 1."""
     return max([*side_speeds(case), 1.0])
 
 
@@ -43,10 +43,10 @@ def _mach(case: LbmCase) -> Iterator[Problem]:
     if mach <= MACH_HIGH:
         return
     limit = MACH_HIGH / (math.sqrt(3.0) * top_speed(case))
-    path: Path = ("physics", "lid_speed")
-    remedy = f"lid_speed <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)"
+    path: Path = ("physics", "reference_velocity")
+    remedy = f"reference_velocity <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)"
     if case.si:
-        path, remedy = step_remedy(case, limit / case.scales.lid_speed)
+        path, remedy = step_remedy(case, limit / case.scales.reference_velocity)
     yield (
         path,
         Fault(
@@ -61,7 +61,7 @@ def _mach(case: LbmCase) -> Iterator[Problem]:
 
 def step_remedy(case: LbmCase, factor: float) -> tuple[Path, str]:
     """The key of an SI case that sets the step, and the bound that changes the step by the factor."""
-    key, now, unit = "lattice_speed", case.scales.lid_speed, ""
+    key, now, unit = "lattice_speed", case.scales.reference_velocity, ""
     if case.units.step:
         key, now, unit = "step", case.units.step, " s"
     up = factor > 1
@@ -101,15 +101,15 @@ def _tau(case: LbmCase) -> Iterator[Problem]:
     small = scales.tau < tau_low
     viscosity = ((tau_low if small else TAU_HIGH) - 0.5) / 3
     speed = scales.reynolds * viscosity / scales.length
-    cells = scales.reynolds * viscosity / scales.lid_speed
-    reynolds = scales.lid_speed * scales.length / viscosity
+    cells = scales.reynolds * viscosity / scales.reference_velocity
+    reynolds = scales.reference_velocity * scales.length / viscosity
     remedies = [f"reynolds {'<=' if small else '>='} {rounded(reynolds, up=not small)}"]
-    # If the lid speed follows from the number of cells, refining does not change tau.
-    if cells >= 4 and case.physics.lid_speed is not None and case.physics.length is None:
+    # If the reference velocity follows from the number of cells, refining does not change tau.
+    if cells >= 4 and case.physics.reference_velocity is not None and case.physics.length is None:
         whole = math.ceil(cells) if small else math.floor(cells)
         remedies.insert(0, f"{'at least' if small else 'at most'} {whole} cells along the length")
     if speed * math.sqrt(3.0) <= MACH_HIGH:
-        remedies.insert(0, f"lid_speed {'>=' if small else '<='} {rounded(speed, up=small)}")
+        remedies.insert(0, f"reference_velocity {'>=' if small else '<='} {rounded(speed, up=small)}")
     yield (
         path,
         Fault(

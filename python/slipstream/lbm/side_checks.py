@@ -88,7 +88,8 @@ def boundaries(case: LbmCase) -> Iterator[Problem]:
 
 
 def _flow_in(case: LbmCase) -> dict[str, float]:
-    """The flow in through each side of given velocity: in lid speeds times cells, summed over cell centres."""
+    """The flow in through each side of given velocity: in reference velocities times cells, summed over cell
+    centres."""
     found, cells = {}, case.grid.cells
     for side, boundary in case.boundaries.given():
         if boundary.kind != "velocity":
@@ -118,7 +119,8 @@ def closed(case: LbmCase) -> Iterator[Problem]:
         ("boundaries", sides[0]),
         unsupported(
             f"what {way} through {' and '.join(sides)} has no way {other}: the density would {change} without an end, "
-            f'by {share} of the fluid in length / lid speed; make another side kind = "pressure", or let as much '
+            f'by {share} of the fluid in length / reference velocity; make another side kind = "pressure", or let as '
+            f"much "
             f'{other} through one of kind = "velocity"',
             sides=", ".join(sides),
             way="in" if total > 0 else "out",

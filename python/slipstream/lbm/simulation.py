@@ -65,23 +65,23 @@ class Simulation(_Base):
 
     Lengths are in cells, speeds in cells per step. The force acts on all of the fluid, in density 1 x cells per step
     squared. A `pressure_drop` belongs to periodic axes, and is a third of the density's. Times given to `run` are in
-    length / lid speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed. Sides that are
-    neither named nor periodic rest. The lid moves only if none of `walls`, `boundaries`, `bodies`, `initial`, `domain`,
-    `periodic`, `force` and `pressure_drop` is given.
+    length / reference velocity. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the reference
+    velocity. Sides that are neither named nor periodic rest. The lid moves only if none of `walls`, `boundaries`,
+    `bodies`, `initial`, `domain`, `periodic`, `force` and `pressure_drop` is given.
 
     These arguments are tables of a case file:
 
     - `boundaries`: {"x-": {"kind": "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}.
     - `bodies`: {"ball": {"shape": "sphere", "centre": (9, 8, 8), "radius": 5}}.
-    - `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; by default the fluid is at rest.
+    - `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the reference velocity; by default the fluid is at rest.
     - `guard`: {"every": 50, "density": (0.5, 2)}, the limits at which `run` gives up.
     - `checkpoint`: {"every": 5000, "folder": "kept"}, which `run` makes on its way.
     - `domain`: the box around the meshes of the bodies, in place of `cells`.
     - `units`: {"system": "SI", "cell": 0.001, "density": 998}. Arguments and results are then in m, s and kg.
 
-    In SI, `lid_speed` is in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
+    In SI, `reference_velocity` is in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
     `pressure_drop` and the `pressure` of a side in Pa. Velocities of walls, boundaries and `initial` stay ratios to the
-    lid speed, or are in m/s with "speeds": "m/s" in `units`.
+    reference velocity, or are in m/s with "speeds": "m/s" in `units`.
 
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"]. Type
@@ -97,7 +97,7 @@ class Simulation(_Base):
         self,
         cells: Sequence[int] | None = None,
         reynolds: float | None = None,
-        lid_speed: float | None = None,
+        reference_velocity: float | None = None,
         *,
         viscosity: float | None = None,
         length: float | str | None = None,
@@ -123,8 +123,12 @@ class Simulation(_Base):
         own = (walls, boundaries, bodies, initial, domain, periodic, force, pressure_drop)
         if all(given is None for given in own):
             in_si = isinstance(units, Mapping) and bool(units.get("speeds"))
-            walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
-        physics: dict[str, object] = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed}
+            walls = {"y+": (reference_velocity if in_si and reference_velocity else 1.0, 0.0, 0.0)}
+        physics: dict[str, object] = {
+            "reynolds": reynolds,
+            "viscosity": viscosity,
+            "reference_velocity": reference_velocity,
+        }
         physics |= {"length": length, "force": force, "pressure_drop": pressure_drop}
         given: dict[str, object] = {"boundaries": boundaries, "bodies": bodies, "initial": initial, "units": units}
         given |= {"domain": domain, "guard": guard, "checkpoint": checkpoint, "walls": walls}
@@ -157,13 +161,14 @@ class Simulation(_Base):
         steady: float | None = None,
         quiet: bool = False,
     ) -> Outcome:
-        """Advances to the time `until` (length / lid speed; s in SI), by `steps` more steps, or until the residual is
-        below `steady`. By default it runs to the end that the case file gives.
+        """Advances to the time `until` (length / reference velocity; s in SI), by `steps` more steps, or until the
+        residual is below `steady`. By default it runs to the end that the case file gives.
 
-        The residual is the largest change of velocity per length / lid speed, relative to the lid speed. If nothing
-        moves at the lid speed, it is relative to the flow's own speed (docs/lbm.md, "Steady"). With `steady` alone
-        there is no other end. Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for. Its
-        clock, SIGTERM, SIGUSR1 or SIGINT (Ctrl-C) end the run with one more, and the outcome tells so.
+        The residual is the largest change of velocity per length / reference velocity, relative to the reference
+        velocity. If nothing moves at the reference velocity, it is relative to the flow's own speed (docs/lbm.md,
+        "Steady"). With `steady` alone there is no other end. Shows a live line unless quiet. Makes the checkpoints that
+        `checkpoint` asks for. Its clock, SIGTERM, SIGUSR1 or SIGINT (Ctrl-C) end the run with one more, and the outcome
+        tells so.
 
         Raises ValueError without any end, and slipstream.run.march.Diverged if the flow becomes unsound. Warns if
         `steady` may never be met, and if the mass has drifted.
@@ -254,9 +259,9 @@ class Simulation(_Base):
         """Adds velocity, density, pressure and flags of this step to a VTKHDF file for ParaView, as `slipstream run`
         does. The first call creates the file, and replaces an existing one; later calls append to it.
 
-        Units are `length`, length / lid speed and the lid speed; in SI m, s, m/s, kg/m^3 and Pa. The pressure is above
-        that at rest, over density x lid speed^2. ParaView leaves solid cells out. Between two calls the file is
-        complete. Raises RuntimeError if it cannot be written.
+        Units are `length`, length / reference velocity and the reference velocity; in SI m, s, m/s, kg/m^3 and Pa. The
+        pressure is above that at rest, over density x reference velocity^2. ParaView leaves solid cells out. Between
+        two calls the file is complete. Raises RuntimeError if it cannot be written.
         """
         path = Path(path).absolute()
         if path not in self._files:
@@ -270,7 +275,7 @@ class Simulation(_Base):
 
     @property
     def time(self) -> float:
-        """Time, in length / lid speed; in SI s."""
+        """Time, in length / reference velocity; in SI s."""
         return self.step * self._time
 
     @property
@@ -329,7 +334,8 @@ class Simulation(_Base):
         running.fill(self._engine, self.case)
 
     def profiles(self) -> tuple[Profile, Profile] | None:
-        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0; nan where it is solid."""
+        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the reference velocity, on rank 0; nan where it is
+        solid."""
         return profiles.profiles(self._engine, self.case)
 
     def compare(self) -> Comparison | None:
@@ -338,8 +344,8 @@ class Simulation(_Base):
         return None if lines is None else profiles.compare(lines, profiles.reference_for(self.case))
 
     def spanwise(self) -> float | None:
-        """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the lid speed, on rank 0:
-        0 by symmetry; nan where there is no fluid."""
+        """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the reference velocity,
+        on rank 0: 0 by symmetry; nan where there is no fluid."""
         return profiles.spanwise(self._engine, self.case)
 
     def zigzag(self) -> Zigzag:
@@ -348,7 +354,7 @@ class Simulation(_Base):
         return zigzag.measure(self._engine)
 
     def energy(self) -> Energy:
-        """Of this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
+        """Of this step, in units of the reference velocity and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
         return Energy(*energy.measure(self._engine, self.case))
 
     def loads(self, about: Sequence[float] | None = None) -> dict[str, Load]:
@@ -357,8 +363,9 @@ class Simulation(_Base):
         pressure at rest is left out.
 
         Moments are about the point `about`, in cells (in SI m) from the low corner of the box. The default is the
-        body's own `about`, or that corner. A body with an `area` has a `coefficient`, force / (lid_speed^2 area / 2).
-        With a point it also has a `moment_coefficient`, moment / (lid_speed^2 area length / 2). Collective.
+        body's own `about`, or that corner. A body with an `area` has a `coefficient`, force / (reference_velocity^2
+        area / 2). With a point it also has a `moment_coefficient`, moment / (reference_velocity^2 area length / 2).
+        Collective.
         """
         return loads.measure(self._engine, self.case, about)
 

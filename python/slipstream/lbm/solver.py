@@ -77,7 +77,7 @@ class LbmSolver(Solver[LbmCase]):
             found += [(f"Strouhal number of {name}", f"{strouhal:.4f}")] if strouhal is not None else []
         largest = figures.get("findings", {}).get("reference.largest_error_percent")
         if largest is not None:
-            found.append(("largest error, % of the lid speed", f"{largest:.2f}"))
+            found.append(("largest error, % of the reference velocity", f"{largest:.2f}"))
         zigzag = figures.get("zigzag", {}).get("share")
         if zigzag is not None:
             found.append(("zigzag, % of the mean speed", f"{100 * zigzag:.2g}"))

@@ -38,7 +38,7 @@ def tables(cells: int, time: float) -> dict[str, Any]:
     return {
         "grid": {"cells": [cells] * 3, "periodic": [True, True, True]},
         "lbm": {"lattice": "D3Q27", "collision": "cumulant"},
-        "physics": {"reynolds": REYNOLDS, "length": "Lx/(2*pi)", "lid_speed": speed},
+        "physics": {"reynolds": REYNOLDS, "length": "Lx/(2*pi)", "reference_velocity": speed},
         "walls": {},
         "initial": {
             "velocity": ["sin(x/L)*cos(y/L)*cos(z/L)", "-cos(x/L)*sin(y/L)*cos(z/L)", 0],

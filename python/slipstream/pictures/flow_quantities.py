@@ -22,7 +22,7 @@ def pressure(case: FlowCase, density: Array) -> Array:
     above = (density - density_at_rest(case)) / 3.0
     if case.converter:
         return above * case.converter.velocity**2
-    return above / case.scales.lid_speed**2
+    return above / case.scales.reference_velocity**2
 
 
 def _density_above_rest(case: FlowCase, density: Array) -> Array:

@@ -14,7 +14,7 @@ from slipstream.case.solver import solver_of
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, PICTURES, Results
-from slipstream.results.taken import beside
+from slipstream.results.taken import compared
 
 FILE = "report.html"
 #: Files that are larger are named, not put into the page.
@@ -189,7 +189,7 @@ def _speed(run: Record | None, figures: dict[str, Any]) -> str:
         ]
     parts = [table(["", ""], rows, left=2)] if rows else []
     if run and run.took:
-        parts.append(table(["", "predicted", "took"], beside(run.took, run.predicted)))
+        parts.append(table(["", "predicted", "took"], compared(run.took, run.predicted)))
     if run and run.phases:
         whole = next((phase["seconds"] for phase in run.phases if phase["name"] == "all"), 0.0)
         lines = [

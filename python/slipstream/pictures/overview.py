@@ -18,7 +18,7 @@ from slipstream.pictures import palette
 from slipstream.pictures.planes import ACROSS
 from slipstream.pictures.style import BLUE, RED, headed, heading, save, styled
 
-#: Velocities below this, relative to the lid speed, are rounding errors.
+#: Velocities below this, relative to the reference velocity, are rounding errors.
 NOTHING = 1e-6
 
 

@@ -203,11 +203,11 @@ def _figure_size(width: float, height: float) -> tuple[float, float]:
     room = 6.2
     scale = room / max(width, height)
     across, up = max(width * scale, 1.6), max(height * scale, 1.4)
-    bar = 1.5 if _bar_beside(width, height) else 0.9
-    return (across + bar, up + 1.0) if _bar_beside(width, height) else (max(across, 4.0) + 0.9, up + 0.9 + bar)
+    bar = 1.5 if _bar_at_right(width, height) else 0.9
+    return (across + bar, up + 1.0) if _bar_at_right(width, height) else (max(across, 4.0) + 0.9, up + 0.9 + bar)
 
 
-def _bar_beside(width: float, height: float) -> bool:
+def _bar_at_right(width: float, height: float) -> bool:
     """Whether the colour bar stands beside the picture; for wide pictures it lies below."""
     return width <= 1.8 * height
 
@@ -247,8 +247,8 @@ def _framed(plane: Plane, what: str) -> tuple[Figure, Axes]:
 
 def _bar(figure: Figure, axes: Axes, image: Any, plane: Plane, how: Look) -> None:
     add = partial(figure.colorbar, image, ax=axes, label=how.label, extend=how.extend, pad=0.02)
-    beside = _bar_beside(*plane.edges)
-    short_ticks(add(location="right", shrink=0.9) if beside else add(location="bottom", shrink=0.6, aspect=40))
+    at_right = _bar_at_right(*plane.edges)
+    short_ticks(add(location="right", shrink=0.9) if at_right else add(location="bottom", shrink=0.6, aspect=40))
 
 
 def short_ticks(bar: Any) -> None:
@@ -298,10 +298,10 @@ def draw_lines(axes: Axes, plane: Plane) -> None:
 def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
     """Several fields side by side, each with its own colours; the caller saves and closes it."""
     width, height = planes[0][0].edges
-    beside = width <= 1.8 * height
-    shape = (1, len(planes)) if beside else (len(planes), 1)
-    up = min(4.2 * height / width, 5.0) if beside else 9.0 * height / width + 1.2
-    size = (4.2 * len(planes), up + 1.3) if beside else (9.5, len(planes) * up)
+    at_right = width <= 1.8 * height
+    shape = (1, len(planes)) if at_right else (len(planes), 1)
+    up = min(4.2 * height / width, 5.0) if at_right else 9.0 * height / width + 1.2
+    size = (4.2 * len(planes), up + 1.3) if at_right else (9.5, len(planes) * up)
     with styled():
         figure, panels = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
         for axes, (plane, field) in zip(panels.flat, planes, strict=True):

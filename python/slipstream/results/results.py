@@ -8,7 +8,7 @@ import numpy as np
 
 from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.case import Case
-from slipstream.case.reader import remembered
+from slipstream.case.reader import stored_case
 
 CASE = "case.resolved.toml"
 FIELDS = "fields.vtkhdf"
@@ -30,7 +30,7 @@ class Frame:
 
     path: Path
     step: int  #: place in the file's list of times
-    time: float  #: length / lid speed, or s
+    time: float  #: length / reference velocity, or s
 
 
 class Results:
@@ -115,7 +115,7 @@ class Results:
 
 def _case(path: Path) -> Case:
     try:
-        return remembered(path.read_text(encoding="utf-8"), str(path))[0]
+        return stored_case(path.read_text(encoding="utf-8"), str(path))[0]
     except (OSError, UnicodeDecodeError) as error:
         raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
 

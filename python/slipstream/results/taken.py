@@ -6,7 +6,7 @@ from typing import Any
 from slipstream.base.terminal import about, size
 
 
-def beside(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
+def compared(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
     """Rows of a table: quantity, prediction, measurement."""
     if took["step"] is None:
         return []
@@ -25,6 +25,6 @@ def beside(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tuple[
 
 def comparison(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> str:
     """One line for the terminal."""
-    rows = beside(took, predicted)
+    rows = compared(took, predicted)
     parts = [f"{what} {came}" + (f" (predicted {said})" if said else "") for what, said, came in rows]
     return f"took: {', '.join(parts)}" if parts else ""

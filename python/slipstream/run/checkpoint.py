@@ -12,7 +12,7 @@ from rich.console import Console
 from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ranks
 from slipstream.base.errors import CaseError, ErrorCode, Fault, RunError
 from slipstream.case.case import Case, Conversion
-from slipstream.case.reader import remembered
+from slipstream.case.reader import stored_case
 from slipstream.case.solver import Engine, solver_of
 from slipstream.machine.start import asked_by
 from slipstream.results.record import Event
@@ -85,7 +85,7 @@ def _of_the_flow(text: str) -> dict[str, Any]:
     is_free = solver_of(data).case_type.is_free
     written = dict(_flat(data))
     try:
-        case, unknown = remembered(text, "the checkpoint's case")
+        case, unknown = stored_case(text, "the checkpoint's case")
         data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
     except (CaseError, ValueError):
         unknown = []  # the text can then only be compared as it is

@@ -7,6 +7,7 @@ from rich.console import Group
 
 from slipstream.base.terminal import ROWS, count, megabytes, show_counts, table
 from slipstream.case.case import Case
+from slipstream.case.old_keys import told
 from slipstream.case.solver import solver_of
 from slipstream.exchange.report import reasons_once
 from slipstream.machine import predict
@@ -27,6 +28,7 @@ def problem(case: Case) -> list[tuple[str, str]]:
         ("grid", case.size),
         *solver_of(case).facts(case),
         ("ends", _ending(case)),
+        *([("keys", told(case.old_keys))] if case.old_keys else []),
         *([("expected", f"not compared, because of changed keys: {lapsed}")] if lapsed else []),
     ]
 

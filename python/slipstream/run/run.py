@@ -251,7 +251,7 @@ def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
     made: dict[Path, Path] = {}
     for path, text in texts.items():
         try:
-            made[path] = files.beside(path, text)
+            made[path] = files.written_next_to(path, text)
         except OSError as error:
             for new in made.values():
                 new.unlink(missing_ok=True)

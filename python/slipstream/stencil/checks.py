@@ -33,7 +33,8 @@ def _shapes(case: StencilCase) -> Iterator[Problem]:
         yield (
             ("exchange", "rim"),
             unsupported(
-                "the rim of a stencil is what a step reaches; leave rim and rim_processors out", other="stencil"
+                "the boundary region of a stencil is what a step reaches; leave rim and rim_processors out",
+                other="stencil",
             ),
         )
     for axis, n in zip("xyz", case.grid.cells, strict=True):

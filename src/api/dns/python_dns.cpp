@@ -202,7 +202,7 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict, double host
   if (host_memory == 0 && machine.discovered()) host_memory = static_cast<double>(host_memory_free());
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
-    const double most = fullness(machine, dns::memory_needed(machine, o));
+    const double most = memory_share(machine, dns::memory_needed(machine, o));
     return host_memory > 0 ? std::max(most, static_cast<double>(dns::host_memory_needed(machine, o)) / host_memory)
                            : most;
   }));

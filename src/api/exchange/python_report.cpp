@@ -75,7 +75,7 @@ nb::dict tuning_dict(const Tuning& tuning) {
   knobs["sync"] = k.sync;
   knobs["teams"] = k.teams;
   knobs["in_place"] = k.in_place;
-  knobs["sealed"] = k.sealed;
+  knobs["packet_limit"] = k.packet_limit;
   knobs["chunk"] = k.chunk;
   knobs["ring"] = k.ring;
   d["knobs"] = knobs;

@@ -21,7 +21,7 @@ std::vector<RouteKind> routes_from(const std::vector<std::string>& names);
 /// Writes FOLDER/rank<r>.json. Collective.
 void write_trace(const Communicator& comm, Trace& trace, const std::string& folder);
 
-/// Reads `pack`, `streams`, `grouping`, `mpi`, `sync`, `teams`, `in_place`, `sealed`, `chunk` and `ring`.
+/// Reads `pack`, `streams`, `grouping`, `mpi`, `sync`, `teams`, `in_place`, `packet_limit`, `chunk` and `ring`.
 template <class Reader>
 void read_knobs(Reader& reader, Knobs& knobs) {
   std::string pack = to_string(knobs.pack), streams = to_string(knobs.streams), grouping = to_string(knobs.grouping);
@@ -33,7 +33,7 @@ void read_knobs(Reader& reader, Knobs& knobs) {
   reader.read("sync", knobs.sync);
   reader.read("teams", knobs.teams);
   reader.read("in_place", knobs.in_place);
-  reader.read("sealed", knobs.sealed);
+  reader.read("packet_limit", knobs.packet_limit);
   reader.read("chunk", knobs.chunk);
   reader.read("ring", knobs.ring);
   knobs.pack = pack_from_string(pack);
@@ -49,7 +49,7 @@ struct Watched {
   bool trace = false;
 };
 
-/// Reads `tune` ("rules" or "measure"), `retune`, `tune_beside` (name and work), `tuner_cache` and `trace`.
+/// Reads `tune` ("rules" or "measure"), `retune`, `tune_with` (name and work), `tuner_cache` and `trace`.
 template <class Reader>
 Watched read_watched(Reader& reader) {
   Watched watched;
@@ -57,18 +57,18 @@ Watched read_watched(Reader& reader) {
   TuneOptions how;
   reader.read("tune", tune);
   reader.read("retune", how.retune);
-  std::pair<std::string, std::function<void(const std::vector<std::uintptr_t>&)>> beside;
-  reader.read("tune_beside", beside);
+  std::pair<std::string, std::function<void(const std::vector<std::uintptr_t>&)>> work;
+  reader.read("tune_with", work);
   reader.read("tuner_cache", watched.tuner_cache);
   how.cache_folder = watched.tuner_cache;
   reader.read("trace", watched.trace);
   require(tune == "rules" || tune == "measure", "tune is '" + tune + "': choose rules or measure",
           {{"option", "tune"}, {"given", tune}});
-  if (beside.second) {
+  if (work.second) {
     require(tune == "measure" || how.retune, ErrorCode::unsupported,
-            "tune_beside is what to measure beside: it needs tune = 'measure'", {{"option", "tune_beside"}});
-    how.work_name = beside.first;
-    how.work = [call = std::move(beside.second)](std::vector<Stream>& streams) {
+            "tune_with is work to measure with: it needs tune = 'measure'", {{"option", "tune_with"}});
+    how.work_name = work.first;
+    how.work = [call = std::move(work.second)](std::vector<Stream>& streams) {
       std::vector<std::uintptr_t> natives;
       for (const Stream& stream : streams) natives.push_back(reinterpret_cast<std::uintptr_t>(stream.native()));
       call(natives);

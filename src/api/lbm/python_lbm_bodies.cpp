@@ -98,7 +98,7 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
   const std::int64_t cell = moments ? lbm::boundary_cell_bytes(dtype_from_string(precision), interpolated) : 0;
   std::vector<std::int64_t> bytes;
   for (const Beside& here : found) {
-    const lbm::BesideBodies beside{std::llround(here.links), std::llround(here.cells)};
+    const lbm::NearBodies beside{std::llround(here.links), std::llround(here.cells)};
     bytes.push_back(lbm::body_link_bytes(beside,
                                          moments ? lbm::Representation::moments : lbm::Representation::populations,
                                          interpolated) +

@@ -11,7 +11,7 @@
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "grid/largest_extent.hpp"
-#include "solver/common/fullness.hpp"
+#include "solver/common/memory_share.hpp"
 
 namespace slipstream::python {
 
@@ -71,7 +71,7 @@ nb::tuple largest_of(const Machine& machine, Options o, Extent Options::*size, c
   const DecimalPoint point;
   return triple(largest_extent(machine, o.*size, [&](const Extent& extent) {
     o.*size = extent;
-    return fullness(machine, needed(o));
+    return memory_share(machine, needed(o));
   }));
 }
 /// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective.

@@ -1,7 +1,7 @@
 #include <slipstream/solver.hpp>
 
 #include "device/wait_quietly.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 namespace slipstream {
 

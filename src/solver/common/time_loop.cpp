@@ -7,7 +7,7 @@
 #include <slipstream/trace.hpp>
 
 #include "device/record_graphs.hpp"
-#include "solver/common/again.hpp"
+#include "solver/common/loop_condition.hpp"
 
 namespace slipstream {
 namespace {
@@ -104,7 +104,7 @@ TimeLoop::TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace)
       trace_(trace) {
   for (const Device device : simulation.devices()) {
     streams_.emplace_back(device);
-    if (overlap_) rim_streams_.emplace_back(device, Priority::high);
+    if (overlap_) boundary_streams_.emplace_back(device, Priority::high);
   }
 }
 
@@ -117,32 +117,32 @@ void TimeLoop::mark(Marks* marks, const std::string& name, Stream& stream) {
 }
 
 void TimeLoop::queue_kernel(const Task& task, Part part, std::vector<Stream>& streams) {
-  const std::string name = part == Part::all ? task.name : part == Part::interior ? "interior" : "rim";
+  const std::string name = part == Part::all ? task.name : part == Part::interior ? "interior" : "boundary";
   for (std::size_t d = 0; d < streams.size(); ++d) {
-    const DeviceSpan span(trace_, streams[d], part == Part::rim ? "rim" : "solver", name, "compute");
+    const DeviceSpan span(trace_, streams[d], part == Part::boundary ? "boundary" : "solver", name, "compute");
     task.kernel(streams[d], d, part);
   }
 }
 
-/// Runs the exchange, and the rim after it, on streams of their own.
-void TimeLoop::beside_interior(const Task& exchange, const Task& kernel, Marks* marks) {
+/// Runs the exchange, and the boundary region after it, on streams of their own.
+void TimeLoop::overlap_interior(const Task& exchange, const Task& kernel, Marks* marks) {
   exchange.exchange->begin(streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
     const Event ready(streams_[d].device());
     streams_[d].record(ready);
-    rim_streams_[d].wait(ready);
+    boundary_streams_[d].wait(ready);
   }
   queue_kernel(kernel, Part::interior, streams_);
   mark(marks, kernel.name + ", interior", streams_.front());
-  exchange.exchange->end(rim_streams_);
-  mark(marks, exchange.name + ", not hidden", rim_streams_.front());
-  queue_kernel(kernel, Part::rim, rim_streams_);
+  exchange.exchange->end(boundary_streams_);
+  mark(marks, exchange.name + ", not hidden", boundary_streams_.front());
+  queue_kernel(kernel, Part::boundary, boundary_streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
     const Event done(streams_[d].device());
-    rim_streams_[d].record(done);
+    boundary_streams_[d].record(done);
     streams_[d].wait(done);
   }
-  mark(marks, kernel.name + ", rim", streams_.front());
+  mark(marks, kernel.name + ", boundary", streams_.front());
 }
 
 void TimeLoop::run_tasks(const Task* first, const Task* behind, Marks* marks) {
@@ -150,7 +150,7 @@ void TimeLoop::run_tasks(const Task* first, const Task* behind, Marks* marks) {
     if (task->exchange) {
       used_.insert(task->exchange);
       if (const Task* next = task + 1; overlap_ && next != behind && next->kernel && next->splits) {
-        beside_interior(*task++, *next, marks);
+        overlap_interior(*task++, *next, marks);
         continue;
       }
       task->exchange->run(streams_);
@@ -165,16 +165,16 @@ void TimeLoop::run_tasks(const Task* first, const Task* behind, Marks* marks) {
   }
 }
 
-Again& TimeLoop::again(const Loop& loop) {
-  std::unique_ptr<Again>& found = again_[&loop];
-  if (!found) found = std::make_unique<Again>(loop, simulation_.devices());
+LoopCondition& TimeLoop::condition_of(const Loop& loop) {
+  std::unique_ptr<LoopCondition>& found = conditions_[&loop];
+  if (!found) found = std::make_unique<LoopCondition>(loop, simulation_.devices());
   return *found;
 }
 
 /// Runs a loop whose condition the host evaluates. Passes have no marks, as there would be too many.
 void TimeLoop::run_loop(const Task& task) {
   const Tasks& tasks = task.loop->tasks;
-  Again& ending = again(*task.loop);
+  LoopCondition& ending = condition_of(*task.loop);
   ending.reset(streams_);
   // All ranks make the same passes, because the condition is the same.
   for (std::int64_t pass = 1;; ++pass) {
@@ -225,7 +225,7 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
         made.parts.push_back({record_graphs(streams_, [&] { run_tasks(first, last, nullptr); }), nullptr});
       first = last;
       if (last == behind) break;
-      Again& ending = again(*last->loop);
+      LoopCondition& ending = condition_of(*last->loop);
       const Tasks& inside = last->loop->tasks;
       Segment loop{record_graphs(streams_,
                                  [&] {
@@ -265,7 +265,7 @@ bool TimeLoop::replay(std::int64_t steps) {
     replay = record(few ? now.period : most);
   }
   for (const Segment& part : replay->parts) {
-    if (part.again) part.again->reset(streams_);
+    if (part.condition) part.condition->reset(streams_);
     for (std::size_t d = 0; d < streams_.size(); ++d) part.graphs[d].launch(streams_[d]);
   }
   return true;

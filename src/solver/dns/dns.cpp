@@ -7,7 +7,7 @@
 #include <slipstream/trace.hpp>
 
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 #include "solver/dns/impl.hpp"
 #include "solver/dns/keys.hpp"
 

@@ -109,7 +109,7 @@ CaseTable case_table() {
        std::vector<std::int64_t>{usual.process_grid[0], usual.process_grid[1]},
        "devices",
        "Devices along the two cut axes: [1, p] are slabs. Zeros: slabs where all get some; 'measured': those whose "
-       "transforms are fastest, which is remembered."},
+       "transforms are fastest, which is cached."},
       {"store",
        {flag()},
        left_out,

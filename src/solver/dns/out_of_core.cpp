@@ -430,7 +430,7 @@ class Flow final : public OutOfCore {
     std::int64_t before = 0;
     for (const std::vector<Range>& slabs : cuts_->slabs) {
       const Range& from = slabs[static_cast<std::size_t>(n / pieces())];
-      add_between(batch.landed, of_planes(own), fields, piece_of_x(n), from, {0, planes},
+      add_between(batch.received, of_planes(own), fields, piece_of_x(n), from, {0, planes},
                   {before * planes, all, planes});
       before += from.number;
     }
@@ -446,7 +446,7 @@ class Flow final : public OutOfCore {
     std::int64_t before = 0;
     for (std::size_t s = 0; s < shares_.z.size(); ++s) {
       const std::int64_t number = cut.planes_of(n)[s];
-      add_between(batch.landed, of_lines(own), back(), x_of_z(n), {0, places},
+      add_between(batch.received, of_lines(own), back(), x_of_z(n), {0, places},
                   {shares_.z[s].first + first_z(n), number}, {before, places, all});
       before += number;
     }

@@ -141,7 +141,7 @@ void LinearSolve::note(Result& result, const Beginning& from, double rz, double 
   result.converged = rr <= from.limit;
   if (!(std::isfinite(rz) && std::isfinite(result.reported) && rz >= 0))
     throw NotSolved(method_for(method, options) + ": after " + std::to_string(result.iterations) +
-                        " iterations (r, z) is " + show(rz) + ", residuals " + tail_of(result.history) +
+                        " iterations (r, z) is " + show(rz) + ", residuals " + sequence_of(result.history) +
                         ": the matrix or its diagonal is not positive, or a value is not finite",
                     {{"field", options.field}, {"problem", "not_positive"}, {"iterations", result.iterations}});
 }
@@ -191,7 +191,7 @@ void LinearSolve::conclude(Result& result, const Beginning& from, const Options&
   result.rounded = result.converged && result.true_residual > lost * from.enough;
   require_solved(result.converged || !options.must_converge,
                  method_for(method, options) + " did not converge in " + std::to_string(result.iterations) +
-                     " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
+                     " iterations: the last residuals are " + sequence_of(result.history) + " of the right side, and " +
                      show(from.enough) + " was asked for; " + likely_cause(result, options, from.enough),
                  {{"field", options.field},
                   {"problem", cause_of(result)},

@@ -22,7 +22,7 @@ std::string method_for(const std::string& method, const Options& options) {
   return method + (options.field.empty() ? "" : " for " + options.field);
 }
 
-std::string tail_of(const std::vector<double>& history) {
+std::string sequence_of(const std::vector<double>& history) {
   std::string text;
   for (std::size_t n = history.size() > 4 ? history.size() - 4 : 0; n < history.size(); ++n)
     text += (text.empty() ? "" : ", ") + show(history[n]);

@@ -18,7 +18,7 @@ std::string show(double value);
 std::string method_for(const std::string& method, const Options& options);
 
 /// The last residuals of a history.
-std::string tail_of(const std::vector<double>& history);
+std::string sequence_of(const std::vector<double>& history);
 
 /// The likely cause of a solve that did not converge, and the remedy. It compares the residual of the recurrence with
 /// that of b - A x, and uses the rate of the last iterations. `enough`: the residual that would have ended the solve.

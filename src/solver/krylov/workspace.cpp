@@ -6,7 +6,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 #include "machine/sum.hpp"
 
 namespace slipstream::krylov {

@@ -5,8 +5,8 @@
 #include "device/work_items.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/links/neighbours.hpp"
+#include "solver/lbm/step/boundary_pieces.hpp"
 #include "solver/lbm/step/packed_halo.hpp"
-#include "solver/lbm/step/rim_pieces.hpp"
 #include "solver/lbm/step/solids_tuner.hpp"
 
 namespace slipstream::lbm {
@@ -59,7 +59,7 @@ void Lbm::Impl::make_blocks() {
     work.device = std::find(devices.begin(), devices.end(), device) - devices.begin();
     Stream& stream = waited[work.device];
     work.cells = {{0, 0, 0}, block.box.extents()};
-    work.split = split_rim(work.cells, margins(block));
+    work.split = split_boundary(work.cells, margins(block));
     const Surroundings s = surroundings_of(grid, block, options, flags.options().ghost, surfaces);
     flags_of(stream, id, s.around, s.flags);
     work.fluid_cells = count_fluid(s, block.box);
@@ -132,8 +132,8 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
   const auto walls = resting_walls_of(cells, links);
   auto listed = listed_words(fluid_cells_of(cells, {work.split.interior}, s, walls), options.lattice);
   work.interior_words = listed.size();
-  const auto rim = listed_words(fluid_cells_of(cells, work.split.rim, s, walls), options.lattice);
-  listed.insert(listed.end(), rim.begin(), rim.end());
+  const auto boundary = listed_words(fluid_cells_of(cells, work.split.boundary, s, walls), options.lattice);
+  listed.insert(listed.end(), boundary.begin(), boundary.end());
   work.fluid = upload(stream, listed);
 }
 
@@ -163,7 +163,7 @@ std::vector<Lbm::Impl::Piece> Lbm::Impl::pieces_of(std::size_t device, Part part
     if (work.device != device) continue;
     std::vector<Box> boxes{work.cells};
     if (work.kept != Kept::packed && part == Part::interior) boxes = {work.split.interior};
-    if (work.kept != Kept::packed && part == Part::rim) boxes = rim_launches(work);
+    if (work.kept != Kept::packed && part == Part::boundary) boxes = boundary_launches(work);
     for (const Box& box : boxes)
       if (!box.empty()) pieces.push_back({&work, box});
   }
@@ -176,7 +176,7 @@ bool Lbm::Impl::go_together(std::size_t device, std::size_t lists) const {
 
 bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const {
   // The slabs of a few blocks run on streams of their own, with kernels that are faster along rows.
-  if (part == Part::rim && pieces.size() <= 2 * ForkJoin::most_on_gpu) return false;
+  if (part == Part::boundary && pieces.size() <= 2 * ForkJoin::most_on_gpu) return false;
   return go_together(device, pieces.size()) && mean_cells(pieces) < 1 << 16 &&
          std::none_of(pieces.begin(), pieces.end(),
                       [](const Piece& piece) { return piece.work->kept == Kept::packed; });
@@ -196,12 +196,12 @@ std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>&
   return mean < 8192 ? static_cast<std::size_t>(host_threads()) : 1;
 }
 
-std::vector<Box> Lbm::Impl::rim_launches(const BlockWork& work) const {
-  if (options.rim_processors == 0) return work.split.rim;
+std::vector<Box> Lbm::Impl::boundary_launches(const BlockWork& work) const {
+  if (options.rim_processors == 0) return work.split.boundary;
   // Few on the host, where pieces serve comparisons only: no other work could run concurrently.
   const std::int64_t cells_a_processor = devices[work.device].backend == Backend::host ? 64 : 1024;
-  return rim_pieces(work.split.rim, options.rim_processors * cells_a_processor,
-                    row_axis(populations->options().layout));
+  return boundary_pieces(work.split.boundary, options.rim_processors * cells_a_processor,
+                         row_axis(populations->options().layout));
 }
 
 Margins Lbm::Impl::margins(const Block& block) const {

@@ -61,7 +61,7 @@ struct BlockWork {
   std::int64_t id = 0;
   std::size_t device = 0;  // among this rank's
   Box cells;               // local
-  InteriorAndRim split;
+  InteriorAndBoundary split;
   LinkBuffers local, exchanged;
   Buffer<double> shares;                  // of interpolated cells
   BoundaryCells boundary;                 // by moments
@@ -69,7 +69,7 @@ struct BlockWork {
   Kept kept = Kept::all;
   Numbering numbering;  // its words are those below
   Buffer<CellWord> words;
-  Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the rim, in groups
+  Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the boundary region, in groups
   std::size_t interior_words = 0;
   std::uint8_t walls = 0;  // of BlockArrays
   bool has_solids = false;
@@ -87,7 +87,7 @@ struct Outlet {
     blocks.dimensions = flow.dimensions();
     blocks.covered = false;
     for (Block block : flow.blocks()) {
-      block.box = beside_outlet(flow, options, block.box);
+      block.box = near_outlet(flow, options, block.box);
       if (!block.box.empty()) blocks.boxes.push_back(block);
     }
     return blocks.boxes.empty() ? nullptr : std::make_unique<Outlet>(flow, options, blocks);
@@ -144,12 +144,12 @@ struct Lbm::Impl : SolverParts {
   void start();
   /// Sets a given flow slab by slab, to save memory.
   void start_from(const BlockWork& work, const FlowOfBox& flow);
-  /// Least width of the rim, whatever the options say. In place, an outlet or a cut that waits for the exchange reads
-  /// outgoing populations of its cell. The cell behind must not have replaced them yet.
+  /// Least width of the boundary region, whatever the options say. In place, an outlet or a cut that waits for the
+  /// exchange reads outgoing populations of its cell. The cell behind must not have replaced them yet.
   std::int64_t least_rim() const { return in_place() && (interpolated || !options.boundaries.empty()) ? 2 : 1; }
 
   std::int64_t usual_rim(int axis) const;
-  /// Rim layers where the halo brings values from another block (or this one, periodic).
+  /// Boundary layers where the halo brings values from another block (or this one, periodic).
   Margins margins(const Block& block) const;
   void flags_of(Stream& stream, std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values);
 
@@ -216,7 +216,7 @@ struct Lbm::Impl : SolverParts {
 
   /// Outlet arrays of a block of the flow; null if it does not lie along the side.
   OutletArrays outlet_arrays(const Box& block) const {
-    const Box beside = beside_outlet(grid, options, block);
+    const Box beside = near_outlet(grid, options, block);
     if (beside.empty()) return {};
     const std::int64_t id = outlet->grid.overlapping(beside).front();
     return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
@@ -254,7 +254,7 @@ struct Lbm::Impl : SolverParts {
     const BlockWork& work = *piece.work;
     BlockArrays block = arrays(work);
     if (work.kept == Kept::packed) {
-      const std::size_t first = part == Part::rim ? work.interior_words : 0,
+      const std::size_t first = part == Part::boundary ? work.interior_words : 0,
                         last = part == Part::interior ? work.interior_words : work.fluid.size();
       block.cells = {work.fluid.data() + first, last - first};
     } else {
@@ -265,13 +265,13 @@ struct Lbm::Impl : SolverParts {
     kernel.stream_collide(stream, piece.box, block, populations->options().layout, model);
   }
 
-  /// Slabs of rims are small launches for any block size, so they run together. If the rim must not fill the device,
-  /// they run one after the other, in pieces.
+  /// Slabs of boundary regions are small launches for any block size, so they run together. If the boundary region must
+  /// not fill the device, they run one after the other, in pieces.
   void compute(Stream& stream, std::size_t device, Part part) {
     if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, Reader::step, part);
     const std::vector<Piece> pieces = pieces_of(device, part);
     std::size_t most = streams_for(device, pieces);
-    if (part == Part::rim && devices[device].backend != Backend::host)
+    if (part == Part::boundary && devices[device].backend != Backend::host)
       most = options.rim_processors > 0 ? 1 : ForkJoin::most_on_gpu;
     const bool alone = part == Part::all && std::min(most, pieces.size()) < 2;
     spread(stream, device, part, pieces.size(), most, most > 1 && go_together(device, pieces, part),
@@ -282,7 +282,7 @@ struct Lbm::Impl : SolverParts {
   /// Moment representation: must follow the kernels that treat these cells as fluid.
   void step_boundary(Stream& stream, std::size_t device, Part part) {
     const auto cells = [&](const BlockWork& work) {
-      return work.boundary.stepped(part != Part::rim, part != Part::interior);
+      return work.boundary.stepped(part != Part::boundary, part != Part::interior);
     };
     std::vector<Piece> listed;
     for (const BlockWork& work : blocks)
@@ -316,10 +316,12 @@ struct Lbm::Impl : SolverParts {
   static std::int64_t mean_cells(const std::vector<Piece>& pieces);
   /// Number of concurrent launches over these cells.
   std::size_t streams_for(std::size_t device, const std::vector<Piece>& pieces) const;
-  ForkJoin& forks_of(std::size_t device, Part part) { return (part == Part::rim ? rim_forks : forks)[device]; }
+  ForkJoin& forks_of(std::size_t device, Part part) {
+    return (part == Part::boundary ? boundary_forks : forks)[device];
+  }
 
-  /// Slabs of the rim, cut into pieces that occupy no more than the processors allowed for it.
-  std::vector<Box> rim_launches(const BlockWork& work) const;
+  /// Slabs of the boundary region, cut into pieces that occupy no more than the processors allowed for it.
+  std::vector<Box> boundary_launches(const BlockWork& work) const;
 
   // How steps are split -------------------------------------------------------------------------------------------
 
@@ -384,8 +386,8 @@ struct Lbm::Impl : SolverParts {
   std::optional<Field> whole;
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
-  std::vector<Stream> waited;              // of each device: for what the host waits for at once
-  std::vector<ForkJoin> forks, rim_forks;  // of each device; those of rims go first
+  std::vector<Stream> waited;                   // of each device: for what the host waits for at once
+  std::vector<ForkJoin> forks, boundary_forks;  // of each device; those of boundary regions go first
   PartSums sums;
   Tuning tuning;
   Split split;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "device/work_items.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 #include "solver/lbm/by_moments/translate.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
@@ -24,7 +24,7 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
   for (const Device device : devices) {
     waited.emplace_back(device);
     forks.emplace_back(device);
-    rim_forks.emplace_back(device, Priority::high);
+    boundary_forks.emplace_back(device, Priority::high);
   }
   state.fields["flags"] = &flags;
   state.fixed.insert("flags");

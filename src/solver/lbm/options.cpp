@@ -238,7 +238,8 @@ void check(const Options& o) {
           {{"option", "boundaries"}, {"given", "convective"}});
   check_drop(o);
   require(o.rim_processors >= 0,
-          "the multiprocessors for the rim must be 0, for all, or above; they are " + std::to_string(o.rim_processors),
+          "the multiprocessors for the boundary region must be 0, for all, or above; they are " +
+              std::to_string(o.rim_processors),
           {{"option", "rim_processors"}, {"given", o.rim_processors}});
 }
 
@@ -326,7 +327,7 @@ FieldOptions outlet_field(const Options& o) {
   return field;
 }
 
-Box beside_outlet(const Grid& grid, const Options& o, Box box) {
+Box near_outlet(const Grid& grid, const Options& o, Box box) {
   const int side = convective_side(o), axis = side / 2;
   if (side < 0) return {};
   (side % 2 == 0 ? box.hi : box.lo)[axis] = side % 2 == 0 ? 1 : grid.extent()[axis] - 1;
@@ -430,7 +431,7 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
     } else if (found->second.kind == BoundaryKind::convective) {
       bytes += links * static_cast<std::int64_t>(sizeof(ConvectiveLink)) +
                (found->second.relaxation > 0 ? cells * static_cast<std::int64_t>(sizeof(HeldCell)) : 0) +
-               Field::bytes_needed(beside_outlet(grid, o, block.box).extents(), outlet_field(o));
+               Field::bytes_needed(near_outlet(grid, o, block.box).extents(), outlet_field(o));
     } else {
       bytes += links * static_cast<std::int64_t>(sizeof(CopiedLink));
       if (found->second.kind == BoundaryKind::pressure)

@@ -16,7 +16,7 @@ void Lbm::Impl::take(const Split& chosen) {
   // Packed blocks keep their lists.
   for (BlockWork& work : blocks) {
     if (work.fluid.size() != 0) continue;
-    work.split = split_rim(work.cells, margins(grid.block(work.id)));
+    work.split = split_boundary(work.cells, margins(grid.block(work.id)));
     work.boundary.split(waited[work.device], work.split.interior);
   }
 }
@@ -104,7 +104,7 @@ void Lbm::Impl::tune_rim(Lbm& owner) {
   for (int a = 0; a < 3; ++a)
     cut[a] = populations->options().ghost[a] > 0 && (grid.periodic()[a] || smallest[a] < grid.extent()[a]);
   if (options.exchange.trace) {
-    split.notes.push_back("the rim is not measured while a trace is recorded: it would be full of that");
+    split.notes.push_back("the boundary region is not measured while a trace is recorded: it would be full of that");
     return;
   }
   const bool messages = comm.max(static_cast<double>(exchange().messages().size())) > 0;

@@ -9,7 +9,7 @@
 #include "device/upload.hpp"
 #include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/assembled.hpp"
 #include "solver/sem/kernels.hpp"

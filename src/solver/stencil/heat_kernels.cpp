@@ -42,7 +42,7 @@ struct HeatCubeTurning {
 /// Update of a cell at an insulated or periodic side. At an insulated one, a neighbour beyond has the value of the
 /// outermost cell.
 template <class T>
-struct HeatBesideSides {
+struct HeatNearSides {
   BlockArrays block;
   StarWeights<T> star_weights;
   CubeWeights<T> cube_weights;
@@ -86,7 +86,7 @@ void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays&
   T* const next = static_cast<T*>(block.next);
   const T rate = static_cast<T>(numbers.rate);
   if (sides)
-    return launch(stream, box, HeatBesideSides<T>{block, star_weights, cube_weights, rate, points == 27, numbers});
+    return launch(stream, box, HeatNearSides<T>{block, star_weights, cube_weights, rate, points == 27, numbers});
   if (points == 27) {
     const HeatCube<T> cells{u, next, block.strides, cube_weights, rate};
     if (stream.device().backend == Backend::host) return launch_on_host(stream, box, cells);

@@ -132,7 +132,7 @@ krylov::Layout Implicit::layout(const Grid& grid) {
 
 void Implicit::compute(std::vector<Stream>& streams, const krylov::Vectors& in, const krylov::Vectors& out, double rate,
                        Part part) {
-  const char* const name = part == Part::all ? "operator" : part == Part::interior ? "interior" : "rim";
+  const char* const name = part == Part::all ? "operator" : part == Part::interior ? "interior" : "boundary";
   const DeviceSpans spans(options_.exchange.trace, streams, "solver", name, "compute");
   Numbers numbers = numbers_;
   numbers.rate = rate;
@@ -155,7 +155,7 @@ void Implicit::apply(std::vector<Stream>& streams, Exchange& exchange, const kry
   exchange.begin(streams);
   compute(streams, in, out, rate, Part::interior);
   exchange.end(streams);
-  compute(streams, in, out, rate, Part::rim);
+  compute(streams, in, out, rate, Part::boundary);
 }
 
 void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>& u, const std::vector<void*>& next,

@@ -16,8 +16,8 @@ using Pieces = std::vector<Piece>;
 
 /// Boxes that a block updates in a step, by the number of steps since the exchange.
 struct Work {
-  Pieces all, interior, rim;
-  const Pieces& of(Part part) const { return part == Part::all ? all : part == Part::interior ? interior : rim; }
+  Pieces all, interior, boundary;
+  const Pieces& of(Part part) const { return part == Part::all ? all : part == Part::interior ? interior : boundary; }
 };
 
 }  // namespace slipstream::stencil

@@ -5,7 +5,7 @@
 
 #include "device/upload.hpp"
 #include "machine/agree.hpp"
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 #include "solver/stencil/impl.hpp"
 
 namespace slipstream::stencil {
@@ -133,7 +133,7 @@ Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
   if (box.empty()) return {};
   // On a GPU columns turn by themselves.
   const bool on_host = devices.front().backend == Backend::host;
-  const auto beside_side = [&](int axis, int end) -> std::int64_t {
+  const auto near_side = [&](int axis, int end) -> std::int64_t {
     // A fixed side lies in the first cell beyond, whose ghosts are zeros: one layer less reaches over it.
     return std::max(numbers.layers[axis][end], radius(options) - (numbers.even[axis][end] ? 0 : 1));
   };
@@ -141,15 +141,15 @@ Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
   for (int a = 0; a < 3; ++a) {
     if (options.cells[a] == 1) continue;
     const std::int64_t turning = turns.cells[a] > 0 && on_host ? radius(options) : 0;
-    const std::int64_t low = (options.periodic[a] ? turning : beside_side(a, 0)) - block.box.lo[a];
-    const std::int64_t high = grid.extent()[a] - (options.periodic[a] ? turning : beside_side(a, 1)) - block.box.lo[a];
+    const std::int64_t low = (options.periodic[a] ? turning : near_side(a, 0)) - block.box.lo[a];
+    const std::int64_t high = grid.extent()[a] - (options.periodic[a] ? turning : near_side(a, 1)) - block.box.lo[a];
     margins.low[a] = std::clamp<std::int64_t>(low - box.lo[a], 0, box.extent(a));
     margins.high[a] = std::clamp<std::int64_t>(box.hi[a] - high, 0, box.extent(a) - margins.low[a]);
   }
-  const InteriorAndRim split = split_rim(box, margins);
+  const InteriorAndBoundary split = split_boundary(box, margins);
   Pieces pieces;
   if (!split.interior.empty()) pieces.push_back({split.interior, false});
-  for (const Box& rim : split.rim) pieces.push_back({rim, true});
+  for (const Box& slab : split.boundary) pieces.push_back({slab, true});
   return pieces;
 }
 
@@ -171,10 +171,10 @@ Work Stencil::Impl::work_of(const Block& block, int ago) const {
   }
   Work work;
   work.all = pieces_of(block, all);
-  const InteriorAndRim split = split_rim(all, margins);
+  const InteriorAndBoundary split = split_boundary(all, margins);
   work.interior = pieces_of(block, split.interior);
-  for (const Box& rim : split.rim)
-    for (const Piece& piece : pieces_of(block, rim)) work.rim.push_back(piece);
+  for (const Box& slab : split.boundary)
+    for (const Piece& piece : pieces_of(block, slab)) work.boundary.push_back(piece);
   return work;
 }
 
@@ -365,9 +365,10 @@ void Stencil::Impl::drain() {
   drained = state.step;
 }
 
-/// If the devices alone do the exchange, a step in one piece may be faster than an interior and a rim. This holds if
-/// the rim's sides along x touch memory in small pieces, or if few planes travel. Two H100s, 512^3 cut along z, took
-/// these times in one piece and in two: heat 377 and 385 us, waves of order 8, which send four planes, 796 and 779 us.
+/// If the devices alone do the exchange, a step in one piece may be faster than an interior and a boundary region. This
+/// holds if the boundary region's sides along x touch memory in small pieces, or if few planes travel. Two H100s, 512^3
+/// cut along z, took these times in one piece and in two: heat 377 and 385 us, waves of order 8, which send four
+/// planes, 796 and 779 us.
 Overlap Stencil::Impl::usual_overlap() const {
   const bool by_devices =
       std::all_of(exchanges.begin(), exchanges.end(), [](const auto& e) { return e->capturable(); });

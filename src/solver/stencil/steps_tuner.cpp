@@ -6,7 +6,7 @@
 
 #include "exchange/choices.hpp"
 #include "exchange/tuner_cache.hpp"
-#include "solver/common/fullness.hpp"
+#include "solver/common/memory_share.hpp"
 #include "solver/stencil/impl.hpp"
 
 namespace slipstream::stencil {
@@ -35,7 +35,7 @@ bool fits(const Machine& machine, int rank, const Options& options) {
   } catch (const Error&) {
     return false;
   }
-  return fullness(machine, memory_needed(grid, options)) <= 1;
+  return memory_share(machine, memory_needed(grid, options)) <= 1;
 }
 
 std::vector<int> possible_steps(const Machine& machine, int rank, Options options) {

@@ -6,7 +6,7 @@ inline namespace wave_kernels {
 
 /// Update in the absorbing layer, or with neighbours beyond a side: mirrored or periodic ones.
 template <class T, int radius>
-struct WaveBesideSides {
+struct WaveNearSides {
   BlockArrays block;
   StarWeights<T> weights;
   Numbers numbers;
@@ -42,7 +42,7 @@ template <class T, int radius>
 void wave_of(Stream& stream, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides) {
   StarWeights<T> weights{};
   for (int n = 0; n <= most_radius; ++n) weights.of[n] = static_cast<T>(numbers.star.of[n]);
-  if (sides) return launch(stream, box, WaveBesideSides<T, radius>{block, weights, numbers});
+  if (sides) return launch(stream, box, WaveNearSides<T, radius>{block, weights, numbers});
   using Point = Propagate<T>;
   launch_columns(stream, box,
                  StarColumns<T, radius, Point>{static_cast<const T*>(block.u),

@@ -166,7 +166,7 @@ TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   if (comm.rank() == 0) {
     EXPECT_GT(arena.use().used, before);
   } else {
-    EXPECT_EQ(arena.use().used, before) << "rank 0 has parted: nobody stores here any more";
+    EXPECT_EQ(arena.use().used, before) << "rank 0 has left: nobody stores here any more";
   }
 }
 

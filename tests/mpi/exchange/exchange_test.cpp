@@ -169,7 +169,7 @@ std::vector<Scenario> scenarios() {
     Scenario slots{"direct_through_slots_" + std::to_string(devices), {R::kernel, R::direct}, devices};
     slots.cells = {49, 20, 18};
     slots.ghost = {3, 3, 3};
-    slots.knobs.sealed = 0;
+    slots.knobs.packet_limit = 0;
     slots.knobs.chunk = 2048;
     list.push_back(slots);
     slots.name = "direct_in_place_" + std::to_string(devices);
@@ -178,7 +178,7 @@ std::vector<Scenario> scenarios() {
     slots.name = "direct_through_slots_f64_" + std::to_string(devices);
     slots.type = DType::f64;
     slots.knobs = {};
-    slots.knobs.sealed = 0;
+    slots.knobs.packet_limit = 0;
     list.push_back(slots);
   }
   Scenario coded{"cast_colocated_peer", {R::kernel, R::peer, R::colocated}, 2};

@@ -100,7 +100,7 @@ TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
 }
 
 /// The timed call includes its own work and the caller's work between start and finish.
-TEST_P(GatherScatterOn, IsTunedBesideTheWorkThatItOverlaps) {
+TEST_P(GatherScatterOn, IsTunedWithTheWorkThatItOverlaps) {
   if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
   const Domain domain = Domain::random(4 * machine->devices(), 15);
   const Dealt dealt(domain, *machine, comm.rank());
@@ -294,7 +294,7 @@ TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWha
   options.tune->cache_folder = "/dev/null/none";
   options.tune->trials = 1;
   options.tune->warm_ups = 0;
-  options.exchange.knobs.sealed = 0;  // reduces the number of candidates
+  options.exchange.knobs.packet_limit = 0;  // reduces the number of candidates
   std::unique_ptr<GatherScatter> gs;
   int round = 0, used = 0;
   const auto make = [&] {

@@ -35,7 +35,7 @@ class LateStores : public testing::TestWithParam<Backend> {
     grid.emplace(Extent{8, 8, 8 * machine->devices()}, *machine, comm.rank(), periodic);
     options.routes = {RouteKind::kernel, RouteKind::direct};
     options.knobs.in_place = 0;
-    options.knobs.sealed = 0;
+    options.knobs.packet_limit = 0;
     options.wait_limit = 0.5;
     if (const auto why = refusal_of(*grid, {{&halo, shared()}}, options); !why.empty()) GTEST_SKIP() << why;
     field.emplace(*grid, shared());

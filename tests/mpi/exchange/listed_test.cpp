@@ -93,10 +93,10 @@ TEST(ListedTransfers, OfNoValuesAreNoAnswer) {
   Slabs s;
   const IndexSet nothing = cells_of({{0, 0, 0}, {8, 8, 0}});
   const Listed pattern({{0, s.last, s.plane, s.plane}, {s.last, 0, nothing, nothing}});
-  for (const std::int64_t sealed : {-1, 0}) {
+  for (const std::int64_t packet_limit : {-1, 0}) {
     ExchangeOptions options;
     options.routes = {RouteKind::kernel, RouteKind::direct};
-    options.knobs.sealed = sealed;
+    options.knobs.packet_limit = packet_limit;
     options.knobs.in_place = 0;
     Exchange exchange(s.comm, s.grid, {{&pattern, &*s.u}}, options);
     for (const MessageInfo& message : exchange.messages()) EXPECT_EQ(message.source, 0);
@@ -118,7 +118,7 @@ TEST(ListedTransfers, OfNoValuesAreNoAnswer) {
     finish(streams);
     exchange.check();
     if (receives) {
-      EXPECT_EQ(found, (std::vector<double>{1, 2, 3, 4, 5})) << "sealed " << sealed;
+      EXPECT_EQ(found, (std::vector<double>{1, 2, 3, 4, 5})) << "packet_limit " << packet_limit;
     }
     s.comm.barrier();
   }

@@ -159,7 +159,7 @@ class LastExchange : public testing::Test {
     ExchangeOptions options;
     options.routes = {RouteKind::kernel, RouteKind::direct};
     options.wait_limit = 0.3;
-    options.knobs.sealed = 0;
+    options.knobs.packet_limit = 0;
     options.knobs.in_place = 1;
     return options;
   }
@@ -321,12 +321,12 @@ std::optional<Error> without_room(std::vector<RouteKind> routes, int devices, in
 
 TEST(OutOfMemory, NamesTheSlotsOnAllRanks) {
   const auto error = without_room({RouteKind::peer, RouteKind::colocated, RouteKind::staged}, 2);
-  expect_error(error, ErrorCode::out_of_memory, {{"purpose", "landing slots"}});
+  expect_error(error, ErrorCode::out_of_memory, {{"purpose", "receive slots"}});
   EXPECT_GE(std::stoull(error->fact("needed")), std::size_t{1} << 58);
 }
 
 TEST(OutOfMemory, NamesTheLandingPlacesInTheHostsMemory) {
-  expect_error(without_room({RouteKind::staged}, 2), ErrorCode::out_of_memory, {{"purpose", "landing places"}});
+  expect_error(without_room({RouteKind::staged}, 2), ErrorCode::out_of_memory, {{"purpose", "receive places"}});
 }
 
 TEST(OutOfMemory, NamesThePackingBuffersOfMessagesBetweenNodes) {

@@ -275,7 +275,7 @@ class OneArray {
   std::vector<double> values_;
 };
 
-TEST_P(Produced, RimsAreStoredIntoTheNeighboursGhosts) {
+TEST_P(Produced, BoundariesAreStoredIntoTheNeighboursGhosts) {
   const Extent cells{12, 10, 9};
   GridOptions grid_options;
   grid_options.periodic = {true, false, true};

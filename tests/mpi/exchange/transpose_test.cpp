@@ -368,7 +368,7 @@ TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
       std::cout << "left out: " << why << '\n';
       continue;
     }
-    Parting own(comm, "a test");
+    PrivateCommunicator own(comm, "a test");
     RouteSetup setup{comm, machine, {}};
     setup.knobs.mpi = calls;
     setup.own = &own;
@@ -392,7 +392,7 @@ TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   d.to = {.name = "to", .type = DType::f64, .shared = true};
   ExchangeOptions options;
   options.routes = {RouteKind::kernel, RouteKind::direct};
-  options.knobs.in_place = options.knobs.sealed = 0;
+  options.knobs.in_place = options.knobs.packet_limit = 0;
   const auto bytes = [&](bool rebinds) {
     TransposeRig rig(d, machine, comm.rank());
     rig.make_fields();

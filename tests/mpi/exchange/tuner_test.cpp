@@ -319,7 +319,7 @@ TEST_F(Tuned, HalosThatDifferInReachOrWidthHaveEntriesOfTheirOwn) {
 }
 
 /// The concurrent work is slow unless copies leave the rank's devices. The fastest exchange alone must not win.
-TEST_F(Tuned, BesideWorkTheTimeOfTheWholeDecides) {
+TEST_F(Tuned, WithWorkTheTimeOfTheWholeDecides) {
   int calls = 0, copies = 0;
   faults::hold(faults::Lane::departure, [&](Stream&) { ++copies; });  // routes peer, colocated and staged
   how_.work_name = "interior";

@@ -13,7 +13,7 @@
 #include <slipstream/gather_scatter.hpp>
 #include <slipstream/tuner.hpp>
 
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
 

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Rendezvous, BringsEachTextToWhomItNames) {
   const Communicator comm = Communicator::world();
-  Parting own(comm, "a test");
+  PrivateCommunicator own(comm, "a test");
   const auto text = [](int from, int to) { return std::string(static_cast<std::size_t>(1 + from * 1000 + to), 'x'); };
   // Each rank sends to some ranks, to none or to itself, by a rule that receivers do not use.
   const auto sends = [](int from, int to) { return (from * 7 + to * 3) % 4 != 1; };
@@ -33,7 +33,7 @@ TEST(Rendezvous, ThatOneRankGivesUpIsATimeoutOnAll) {
   if (comm.size() < 2) GTEST_SKIP() << "one rank has nobody to wait for";
   std::map<int, std::string> outgoing;
   for (int to = 0; to < comm.size(); ++to) outgoing[to] = std::string(100000, 'x');
-  Parting own(comm, "a test");
+  PrivateCommunicator own(comm, "a test");
   EXPECT_THROW(rendezvous(own, std::move(outgoing), comm.rank() == 0 ? 1e-9 : 0.3), Timeout);
   comm.barrier();
 }

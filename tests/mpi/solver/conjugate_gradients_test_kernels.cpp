@@ -180,11 +180,11 @@ class SystemSolver final : public Simulation {
                                     [this](Stream& stream, std::size_t d, Part part) {
                                       for (const Cells& cells : memory_[d].blocks) {
                                         const Box all{{0, 0, 0}, cells.extent};
-                                        const InteriorAndRim split = split_rim(all, {{1, 1, 1}, {1, 1, 1}});
+                                        const InteriorAndBoundary split = split_boundary(all, {{1, 1, 1}, {1, 1, 1}});
                                         if (part == Part::all) launch(stream, all, Apply{cells});
                                         if (part == Part::interior) launch(stream, split.interior, Apply{cells});
-                                        if (part == Part::rim)
-                                          for (const Box& box : split.rim) launch(stream, box, Apply{cells});
+                                        if (part == Part::boundary)
+                                          for (const Box& box : split.boundary) launch(stream, box, Apply{cells});
                                       }
                                     }),
                   kernel_task("parts of p.q",

@@ -125,11 +125,11 @@ class Spreading final : public Simulation {
       for (const std::int64_t id : ids[d]) {
         const Spread update{u_.view<double>(id), u_.view<double>(id, 1), values_[d].data()};
         const Box all{{0, 0, 0}, u_.shape(id).extent};
-        const InteriorAndRim split = split_rim(all, {{1, 1, 1}, {1, 1, 1}});
+        const InteriorAndBoundary split = split_boundary(all, {{1, 1, 1}, {1, 1, 1}});
         if (part == Part::all) launch(stream, all, update);
         if (part == Part::interior) launch(stream, split.interior, update);
-        if (part == Part::rim)
-          for (const Box& box : split.rim) launch(stream, box, update);
+        if (part == Part::boundary)
+          for (const Box& box : split.boundary) launch(stream, box, update);
       }
     };
     tasks_ = {kernel_task("squares", squares), sum_task("sum of squares", *sums_, parts, sums),

@@ -18,7 +18,7 @@
 #include "support/gather_scatter_rig.hpp"
 #include "support/stencil_rig.hpp"
 
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 namespace {
 
@@ -256,7 +256,7 @@ TEST(SetUp, OfAnExchangeGathersNoTexts) {
 TEST(SetUp, OfSymmetricMemoryIsToldToNeighbours) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
-  Parting own(comm, "a test");
+  PrivateCommunicator own(comm, "a test");
   RouteSetup setup{comm, machine, {}};
   setup.own = &own;
   const int ranks = comm.size();

@@ -170,14 +170,14 @@ std::vector<StepTuning> tunings() {
   list[1].knobs.chunk = 1 << 10;
   list[1].knobs.ring = 4 << 10;
   list[1].knobs.in_place = std::int64_t{1} << 40;
-  list[1].knobs.sealed = 0;
+  list[1].knobs.packet_limit = 0;
   list[2].name = "two_slots_one_team";
   list[2].knobs = list[1].knobs;
   list[2].knobs.ring = 1;
   list[2].knobs.teams = 1;
   list[3].name = "in_place";
   list[3].knobs.in_place = 0;
-  list[3].knobs.sealed = 0;
+  list[3].knobs.packet_limit = 0;
   list[4].name = "one_stream";
   list[4].knobs.streams = Lanes::one;
   list[4].knobs.sync = true;

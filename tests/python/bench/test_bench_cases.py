@@ -26,7 +26,7 @@ precision = "f64"
 [physics]
 reynolds = 10
 length = 8
-lid_speed = 0.05
+reference_velocity = 0.05
 [walls]
 [initial]
 velocity = ["sin(2*pi*y/Ly)", 0, 0]
@@ -163,7 +163,7 @@ def test_what_falls_short_is_named_at_the_end(cli: Cli, tmp_path: Path, folder: 
 
 def test_case_that_fails_is_named_and_the_others_are_run(cli: Cli, tmp_path: Path, folder: Path) -> None:
     unstable = {
-        "lid_speed = 0.1": "lid_speed = 0.17",
+        "reference_velocity = 0.1": "reference_velocity = 0.17",
         "reynolds = 100": "reynolds = 3500",
         "steps = 40": "steps = 4000",
     }

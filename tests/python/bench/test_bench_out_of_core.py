@@ -42,7 +42,7 @@ def test_moves_between_devices_take_no_more_of_the_link(tmp_path: Path, cli: Cli
         assert resident["host_bytes"] == 0 and resident["share"] is None and resident["time_ms"] > 0
 
 
-def test_work_beside_rows_has_a_time_by_itself_and_beside_them(tmp_path: Path, cli: Cli) -> None:
+def test_work_with_rows_has_a_time_by_itself_and_with_them(tmp_path: Path, cli: Cli) -> None:
     result = cli("bench", "out_of_core", "--backend", "host", "--kinds", "beside", "--rows", "1024",
                  "--folder", str(tmp_path))  # fmt: skip
     assert result.returncode == 0, result.stderr

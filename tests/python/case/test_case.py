@@ -106,10 +106,10 @@ def test_viscosity_follows_from_reynolds_number(small: Path) -> None:
     assert scales.mach == pytest.approx(0.1 * math.sqrt(3))
 
 
-def test_lid_speed_left_out_scales_with_the_grid(tmp_path: Path) -> None:
+def test_reference_velocity_left_out_scales_with_the_grid(tmp_path: Path) -> None:
     path = tmp_path / "case.toml"
-    path.write_text(SMALL.replace("lid_speed = 0.1\n", ""))
-    speeds = [load(path, [f"grid.cells=[{n},{n},{n}]"]).scales.lid_speed for n in (32, 64, 128)]
+    path.write_text(SMALL.replace("reference_velocity = 0.1\n", ""))
+    speeds = [load(path, [f"grid.cells=[{n},{n},{n}]"]).scales.reference_velocity for n in (32, 64, 128)]
     assert speeds == pytest.approx([0.1, 0.1, 0.05])
 
 

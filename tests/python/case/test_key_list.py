@@ -32,7 +32,7 @@ def test_keys_of_a_table_are_listed_with_values_unit_and_default() -> None:
     found = {path + " " + whose: key_list.rows(table) for path, whose, table in key_list.listed("output")}
     assert len(found) > 3
     rows = {row[0]: row for row in found["output [lbm]"]}
-    assert rows["every"][1:4] == ("number > 0", "length / lid speed", "the last only")
+    assert rows["every"][1:4] == ("number > 0", "length / reference velocity", "the last only")
     assert rows["loads_every"][1:4] == ("integer >= 1", "steps", "a hundredth of the run, or run.check_every if less")
     assert rows["fields"][1:4] == ("true, false", "", "true")
     assert rows["loads_every"][4] == "Steps between rows of loads.csv"

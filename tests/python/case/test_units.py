@@ -19,7 +19,7 @@ from slipstream.run import engine
 
 #: SMALL in SI units: a viscous fluid in a cavity of 1.6 m with a lid at 2 m/s.
 SI = SMALL.replace(
-    "[physics]\nreynolds = 100\nlid_speed = 0.1\n",
+    "[physics]\nreynolds = 100\nreference_velocity = 0.1\n",
     """\
 [units]
 system = "SI"
@@ -29,7 +29,7 @@ lattice_speed = 0.1
 
 [physics]
 viscosity = 0.032
-lid_speed = 2
+reference_velocity = 2
 """,
 )
 
@@ -61,7 +61,7 @@ def test_converter_gives_the_si_value_of_one_lattice_unit(si: Path) -> None:
     converter = load(si).converter
     assert converter is not None
     values = {name: value for name, value, _ in converter.rows()}
-    # A time step is lattice_speed x cell / lid_speed = 0.005 s.
+    # A time step is lattice_speed x cell / reference_velocity = 0.005 s.
     assert values == pytest.approx(
         {
             "length": 0.1,
@@ -81,33 +81,37 @@ def test_case_in_cells_has_no_converter(small: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "lid_speed", "step"),
+    ("words", "reference_velocity", "step"),
     [
         ([], 0.1, 0.005),
         (["units.lattice_speed=0.05"], 0.05, 0.0025),
         (["grid.cells=[32,32,32]", "units.cell=0.05"], 0.1, 0.0025),
     ],
 )
-def test_step_follows_from_the_lid_speed_in_cells(si: Path, words: list[str], lid_speed: float, step: float) -> None:
+def test_step_follows_from_the_reference_velocity_in_cells(
+    si: Path, words: list[str], reference_velocity: float, step: float
+) -> None:
     case = load(si, words)
-    assert case.scales.lid_speed == lid_speed
+    assert case.scales.reference_velocity == reference_velocity
     assert case.converter is not None and case.converter.time == pytest.approx(step)
     assert case.scales.reynolds == pytest.approx(100)
 
 
-def test_lid_speed_in_cells_follows_from_the_step(tmp_path: Path) -> None:
+def test_reference_velocity_in_cells_follows_from_the_step(tmp_path: Path) -> None:
     path = tmp_path / "si.toml"
     path.write_text(SI.replace("lattice_speed = 0.1", "step = 0.0025"))
     case = load(path)
-    assert case.scales.lid_speed == pytest.approx(0.05)
+    assert case.scales.reference_velocity == pytest.approx(0.05)
     assert case.scales.viscosity == pytest.approx(0.032 * 0.0025 / 0.1**2)
     assert case.converter is not None and case.converter.time == 0.0025
 
 
-def test_lid_speed_in_cells_left_out_scales_with_the_grid(tmp_path: Path) -> None:
+def test_reference_velocity_in_cells_left_out_scales_with_the_grid(tmp_path: Path) -> None:
     path = tmp_path / "si.toml"
     path.write_text(SI.replace("lattice_speed = 0.1\n", ""))
-    speeds = [load(path, [f"grid.cells=[{n},{n},{n}]", f"units.cell={1.6 / n}"]).scales.lid_speed for n in (64, 128)]
+    speeds = [
+        load(path, [f"grid.cells=[{n},{n},{n}]", f"units.cell={1.6 / n}"]).scales.reference_velocity for n in (64, 128)
+    ]
     assert speeds == [0.1, 0.05]
 
 
@@ -154,7 +158,7 @@ def test_resolved_case_in_cells_says_nothing_of_units(small: Path) -> None:
     [
         ("cell = 0.1\n", "", "not_found", {"key": "units.cell", "other": "units.system"}),
         ("density = 800\n", "", "not_found", {"key": "units.density", "unit": "kg/m^3"}),
-        ("lid_speed = 2\n", "", "not_found", {"key": "physics.lid_speed", "unit": "m/s"}),
+        ("reference_velocity = 2\n", "", "not_found", {"key": "physics.reference_velocity", "unit": "m/s"}),
         ("cell = 0.1", "cell = 0", "invalid_argument", {"key": "units.cell", "given": 0, "allowed": "> 0.0"}),
         (
             "density = 800",
@@ -227,7 +231,7 @@ lattice_speed = 0.02
 [physics]
 reynolds = 4
 length = 0.12
-lid_speed = 2
+reference_velocity = 2
 [walls]
 "y+" = { velocity = [0.25, 0, 0] }
 [boundaries]
@@ -263,7 +267,7 @@ def channel_in_si(path: Path, **more: str) -> Path:
     return path
 
 
-def test_velocities_in_metres_a_second_are_those_of_the_twin_in_lid_speeds(tmp_path: Path) -> None:
+def test_velocities_in_metres_a_second_are_those_of_the_twin_in_reference_velocities(tmp_path: Path) -> None:
     (tmp_path / "ratios.toml").write_text(CHANNEL)
     ratios, si = load(tmp_path / "ratios.toml"), load(channel_in_si(tmp_path / "si.toml"))
     ours, theirs = si.options(), ratios.options()
@@ -398,10 +402,10 @@ def test_fields_are_written_every_so_many_seconds(cli: Cli, si: Path, tmp_path: 
         np.testing.assert_allclose(file["VTKHDF/Steps/Values"][:], [0.0, 0.05, 0.1, 0.15, 0.2])
 
 
-def test_lid_left_out_moves_at_the_lid_speed_in_metres_a_second() -> None:
+def test_lid_left_out_moves_at_the_reference_velocity_in_metres_a_second() -> None:
     units = {"system": "SI", "cell": 0.1, "density": 800, "speeds": "m/s"}
     flow = Simulation((8, 8), 10, 2.0, units=units, backend="host")
-    assert flow.case.options()["walls"]["y+"][0] == flow.case.scales.lid_speed
+    assert flow.case.options()["walls"]["y+"][0] == flow.case.scales.reference_velocity
 
 
 def test_time_in_seconds_of_a_case_in_cells_is_refused(small: Path) -> None:

@@ -439,7 +439,7 @@ def test_a_sound_flow_was_inspected_as_often_as_the_guard_says(here: Cli, tmp_pa
     assert "guard: sound, inspected every 4 steps" in [entry["what"] for entry in kept["log"]]
 
 
-def test_transposes_are_measured_reported_and_remembered(
+def test_transposes_are_measured_reported_and_cached(
     here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -477,7 +477,7 @@ def test_the_fastest_process_grid_is_measured_and_results_may_be_packed(
         assert grid and int(grid[1]) * int(grid[2]) == 4
         found.append(findings(tmp_path)["findings"]["energy"])
     assert found[1:] == pytest.approx([found[0]] * 2, rel=1e-13)
-    assert list((tmp_path / "cache").rglob("*")), "the measured grid is not remembered"
+    assert list((tmp_path / "cache").rglob("*")), "the measured grid is not cached"
 
 
 @pytest.mark.parametrize(("axes", "sign"), [("xy", 1), ("xz", -1), ("yz", 1)])

@@ -28,7 +28,7 @@ KNOBS = {
     "grouping": ["devices", "nodes"],
     "sync": [False, True],
     "teams": [0, 1],
-    "sealed": [-1, 0],
+    "packet_limit": [-1, 0],
     "in_place": [-1, 8],
     "chunk": [0, 64],
 }

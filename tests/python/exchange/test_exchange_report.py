@@ -80,7 +80,7 @@ def test_picture_keeps_devices_apart_and_inside_their_nodes() -> None:
         assert left < x < left + width and low < y < low + height
 
 
-def test_measured_routes_are_remembered(tmp_path: Path) -> None:
+def test_measured_routes_are_cached(tmp_path: Path) -> None:
     first = halo_of(tune="measure", tuner_cache=str(tmp_path))
     again = halo_of(tune="measure", tuner_cache=str(tmp_path))
     other = halo_of(tune="measure", tuner_cache=str(tmp_path), routes="-direct")
@@ -158,7 +158,7 @@ def test_run_writes_report_and_trace(cli: Cli, small: Path) -> None:
     assert (small.parent / "results" / "small" / "exchange.json").exists()
     rows = timeline.read([small.parent / "traced" / "rank0.json"])
     names = {bar.name for row in rows for bar in row.bars}
-    assert {"step", "begin", "end", "prepare", "interior", "rim"} <= names
+    assert {"step", "begin", "end", "prepare", "interior", "boundary"} <= names
     # Spans in one host row nest: begin and end are within their step.
     (host,) = (row for row in rows if row.name == "host")
     steps = [bar for bar in host.bars if bar.name == "step"]

@@ -178,21 +178,21 @@ def test_routes_may_be_measured(tmp_path: Path) -> None:
         assert gs.tuning.source == "cache"
 
 
-def test_routes_may_be_measured_beside_work(tmp_path: Path) -> None:
+def test_routes_may_be_measured_with_work(tmp_path: Path) -> None:
     grid = slip.Grid((8, 8, 8), backend="host", devices_per_rank=2)
     ids = [np.arange(1, 100), np.arange(50, 149)]
     called = []
     cache = {"tune": "measure", "tuner_cache": str(tmp_path)}
-    with slip.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append), **cache) as gs:
+    with slip.GatherScatter(grid, ids, block=99, tune_with=("interior", called.append), **cache) as gs:
         assert gs.tuning.source == "measured" and called and all(streams == [0, 0] for streams in called)
         called.clear()
         u = [np.ones(99), np.ones(99)]
         gs.run(u)
         assert (u[0][49:] == 2).all() and not called
-    with raises(RuntimeError, "unsupported", option="tune_beside"):
-        slip.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append))
-    with raises(RuntimeError, "invalid_argument", given="'interior'", of="an exchange", option="tune_beside"):
-        slip.GatherScatter(grid, ids, block=99, tune_beside="interior", **cache)
+    with raises(RuntimeError, "unsupported", option="tune_with"):
+        slip.GatherScatter(grid, ids, block=99, tune_with=("interior", called.append))
+    with raises(RuntimeError, "invalid_argument", given="'interior'", of="an exchange", option="tune_with"):
+        slip.GatherScatter(grid, ids, block=99, tune_with="interior", **cache)
 
 
 def test_closed_gather_scatter_is_refused() -> None:

@@ -109,7 +109,7 @@ def test_both_sides_may_be_one_array(dtype: str, devices: int, transposed: bool)
         plan.in_place(np.empty(8, np.uint8))
 
 
-def test_the_fastest_process_grid_is_measured_and_remembered(tmp_path: Path) -> None:
+def test_the_fastest_process_grid_is_measured_and_cached(tmp_path: Path) -> None:
     grid = slip.Grid(CELLS, backend="host", devices_per_rank=4)
     how = {"routes": ["kernel", "staged"], "tuner_cache": str(tmp_path)}
     for source in ("measured", "cache"):

@@ -28,7 +28,11 @@ def test_channel_converges_with_order_two(name: str, cli: Cli, tmp_path: Path) -
     """Half-way walls: half the cell size gives a quarter of the error. The velocity is scaled with the cell size."""
     distances = []
     for n in (1, 2):
-        changes = [f"grid.cells=[4,{16 * n},1]", f"physics.lid_speed={0.05 / n}", f"run.check_every={200 * n * n}"]
+        changes = [
+            f"grid.cells=[4,{16 * n},1]",
+            f"physics.reference_velocity={0.05 / n}",
+            f"run.check_every={200 * n * n}",
+        ]
         if name == "poiseuille":
             changes += ["physics.reynolds=2.5", f"physics.force=[{0.0005 / n**3},0,0]"]
         (tmp_path / str(n)).mkdir()
@@ -50,7 +54,12 @@ def test_taylor_green_vortex_loses_the_energy_that_viscosity_takes(cli: Cli, tmp
 def test_cylinder_sheds_vortices_with_the_strouhal_number(cli: Cli, tmp_path: Path) -> None:
     """With half the cells of the case the error of the Strouhal number is at most 5 %."""
     body = '{shape="cylinder",centre=[20,20,0],radius=5,area=10}'
-    changes = ["grid.cells=[220,41,1]", "physics.length=10", "physics.lid_speed=0.05", f"bodies.cylinder={body}"]
+    changes = [
+        "grid.cells=[220,41,1]",
+        "physics.length=10",
+        "physics.reference_velocity=0.05",
+        f"bodies.cylinder={body}",
+    ]
     changes += ["run.check_every=10", "run.time_units=50", "lbm.magic=0.05"]
     run = results(cli, tmp_path, str(CASES / "cylinder_2d2.toml"), *changes)
     assert run["findings"]["cylinder.strouhal"] == pytest.approx(0.3, rel=0.05)
@@ -60,7 +69,7 @@ def test_cylinder_sheds_vortices_with_the_strouhal_number(cli: Cli, tmp_path: Pa
 def test_pressure_drop_drives_a_channel() -> None:
     """A parabola with maximum drop x height^2 / (8 viscosity length)."""
     channel = Simulation(
-        cells=(12, 8), viscosity=0.1, lid_speed=0.01, walls={}, periodic=(True, False, False), precision="f64",
+        cells=(12, 8), viscosity=0.1, reference_velocity=0.01, walls={}, periodic=(True, False, False), precision="f64",
         pressure_drop=(8 * 0.1 * 0.01 * 12 / 64, 0, 0), backend="host",
     )  # fmt: skip
     channel.run(steps=3000, quiet=True)
@@ -79,7 +88,7 @@ def test_published_taylor_green_vortex_has_its_peak() -> None:
 
 def test_simulation_starts_from_the_velocity_it_is_given() -> None:
     shear = Simulation(
-        cells=(4, 16), viscosity=0.1, lid_speed=0.05, walls={}, periodic=(True, True, False), precision="f64",
+        cells=(4, 16), viscosity=0.1, reference_velocity=0.05, walls={}, periodic=(True, True, False), precision="f64",
         initial={"velocity": ("sin(2*pi*y/Ly)", "0.5*cos(2*pi*x/Lx)", 0)}, backend="host",
     )  # fmt: skip
     velocity = shear.velocity

@@ -88,7 +88,7 @@ def test_a_checkpoint_of_a_sparse_run_goes_on_as_a_dense_one(tmp_path: Path) -> 
     def run(solids: str) -> Simulation:
         spheres_of_a_packing = {"shape": "beads", "radius": 5.0, "solid": 0.4}
         return Simulation(
-            (24, 22, 20), viscosity=0.05, lid_speed=0.05, length=10.0, walls={}, periodic=(True, True, True),
+            (24, 22, 20), viscosity=0.05, reference_velocity=0.05, length=10.0, walls={}, periodic=(True, True, True),
             force=(1e-4, 0.0, 0.0), bodies={"beads": spheres_of_a_packing}, solids=solids, streaming="in_place",
             devices_per_rank=2, blocks_per_device=(1, 2, 1), backend="host",
         )  # fmt: skip

@@ -28,7 +28,7 @@ cell = 0.2
 density = 1.2
 [physics]
 reynolds = 200
-lid_speed = 10
+reference_velocity = 10
 length = 4
 [bodies.car]
 mesh = "{ROOT}/cases/car.obj"
@@ -152,7 +152,7 @@ def test_cells_beside_bodies_are_in_the_plan_of_moments(precision: str) -> None:
 
     def lbm(bodies: dict[str, object]) -> slip.lbm.Simulation:
         return slip.lbm.Simulation(
-            (40, 40, 40), viscosity=0.1, lid_speed=0.01, length=24.0, walls={}, periodic=(True, True, True),
+            (40, 40, 40), viscosity=0.1, reference_velocity=0.01, length=24.0, walls={}, periodic=(True, True, True),
             force=(1e-6, 0.0, 0.0), bodies=bodies, representation="moments", precision=precision, backend="host",
         )  # fmt: skip
 

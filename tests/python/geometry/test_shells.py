@@ -49,7 +49,7 @@ cells = [10, 10, 10]
 periodic = [true, true, true]
 [physics]
 viscosity = 0.1
-lid_speed = 0.01
+reference_velocity = 0.01
 length = 4
 [bodies.two]
 mesh = "two.obj"

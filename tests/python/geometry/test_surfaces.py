@@ -23,7 +23,7 @@ periodic = [true, true, true]
 [physics]
 viscosity = 0.05
 length = 8
-lid_speed = 0.05
+reference_velocity = 0.05
 [run]
 steps = 1
 """
@@ -39,7 +39,7 @@ lattice_speed = 0.05
 [physics]
 reynolds = 10
 length = 0.4
-lid_speed = 2
+reference_velocity = 2
 [run]
 steps = 1
 """

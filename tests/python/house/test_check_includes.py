@@ -107,9 +107,10 @@ def test_refuses_one_route_that_includes_another(findings):
 def test_accepts_a_route_that_includes_its_own_header_and_shared_ones(findings):
     tree = {
         "src/route/peer.hpp": "",
-        "src/route/peer.cpp": '#include "route/peer.hpp"\n#include "route/tail.hpp"\nconst KnownRoute known(route);',
+        "src/route/peer.cpp": '#include "route/peer.hpp"\n#include "route/sequence_number.hpp"\nconst KnownRoute '
+        "known(route);",
         "src/route/peer_kernels.cpp": '#include "route/peer.hpp"',
-        "src/route/tail.hpp": "",
+        "src/route/sequence_number.hpp": "",
     }
     assert findings(tree=tree) == []
 

@@ -26,7 +26,7 @@ UNSOUND: dict[str, tuple[Keys, int, int]] = {
     "square by MRT": ({"cells": (32, 32), "reynolds": 3000, "collision": "MRT"}, 6000, 1),
     "fast inlet": ({"cells": (60, 24), "reynolds": 1500, **CHANNEL}, 6000, 1),
     "fast inlet by MRT": ({"cells": (60, 24), "reynolds": 1500, "collision": "MRT", **CHANNEL}, 6000, 1),
-    "slow inlet": ({"cells": (110, 24), "reynolds": 80, "lid_speed": 0.05, **RIVER}, 12000, 2),
+    "slow inlet": ({"cells": (110, 24), "reynolds": 80, "reference_velocity": 0.05, **RIVER}, 12000, 2),
 }
 
 
@@ -34,7 +34,7 @@ def ends(keys: Keys, steps: int) -> tuple[Simulation, str]:
     """A flow after up to `steps` steps, and the reason if it failed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        flow = Simulation(**({"lid_speed": 0.1, "backend": "host"} | keys))
+        flow = Simulation(**({"reference_velocity": 0.1, "backend": "host"} | keys))
         try:
             flow.run(steps=steps, quiet=True)
         except Diverged as error:

@@ -28,7 +28,7 @@ def channel(**keys: object) -> Simulation:
         cells=(30, 12),
         reynolds=2,
         length=12,
-        lid_speed=0.005,
+        reference_velocity=0.005,
         walls={},
         boundaries={"x-": {"kind": "velocity", "velocity": (PARABOLA, 0, 0)}, "x+": {"kind": "pressure"}},
         precision="f64",
@@ -79,7 +79,7 @@ def flow_past(body: dict[str, object]) -> Simulation:
         cells=(20, 14, 14),
         reynolds=1,
         length=6,
-        lid_speed=0.03,
+        reference_velocity=0.03,
         walls={},
         boundaries={
             "x-": {"kind": "velocity", "velocity": (1, 0, 0)},
@@ -174,7 +174,7 @@ def test_cells_inside_a_body_are_solid() -> None:
         (
             {"boundaries": {"x-": {"kind": "velocity", "velocity": ("y", 0, 0)}}},
             "invalid_argument",
-            {"key": "physics.lid_speed", "allowed": "<= 0.3"},
+            {"key": "physics.reference_velocity", "allowed": "<= 0.3"},
         ),
         (
             {"boundaries": {"x-": {"kind": "inlet"}}},
@@ -230,7 +230,7 @@ def test_mistakes_are_refused_with_the_reason(
 def test_flow_round_a_ball_at_a_corner_of_a_periodic_box_is_that_in_the_middle_moved() -> None:
     def flow(*centre: float) -> Simulation:
         made = Simulation(
-            (16, 14, 12), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, True, True),
+            (16, 14, 12), viscosity=0.1, reference_velocity=0.01, length=6.0, walls={}, periodic=(True, True, True),
             force=(1e-5, 0.0, 0.0), bodies={"ball": {"shape": "sphere", "centre": centre, "radius": 3.0}},
             precision="f64", backend="host",
         )  # fmt: skip
@@ -251,7 +251,7 @@ def test_flow_round_a_ball_at_a_corner_of_a_periodic_box_is_that_in_the_middle_m
 def test_body_with_half_way_links_is_that_of_its_solid_cells(method: dict[str, str]) -> None:
     def flow(bodies: dict[str, object], solid: np.ndarray | None = None) -> Simulation:
         made = Simulation(
-            (16, 14, 12), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, True, True),
+            (16, 14, 12), viscosity=0.1, reference_velocity=0.01, length=6.0, walls={}, periodic=(True, True, True),
             force=(1e-5, 0.0, 0.0), bodies=bodies, backend="host", **method,
         )  # fmt: skip
         if solid is not None:
@@ -272,7 +272,7 @@ def test_body_longer_than_a_period_is_refused() -> None:
     ball = {"shape": "sphere", "centre": (8.0, 8.0, 8.0), "radius": 7.0}
     with raises(CaseError, "unsupported", axis="x", body="ball", key="bodies", length=14, limit=12):
         Simulation(
-            (12, 16, 16), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, False, False),
+            (12, 16, 16), viscosity=0.1, reference_velocity=0.01, length=6.0, walls={}, periodic=(True, False, False),
             bodies={"ball": ball}, backend="host",
         )  # fmt: skip
 
@@ -304,7 +304,7 @@ def test_body_with_an_edge_thinner_than_a_cell_is_told(cli: Cli, tmp_path: Path)
     number = flow.solver.links_through_bodies()[0]
     # From x = 13 on the wing is thinner than a cell, which affects 2 or 3 columns along x and 6 rows along z.
     assert 5 * 2 * 6 - 12 <= number <= 9 * 3 * 6
-    text = f"{IN_CELLS.partition('[lbm]')[0]}[physics]\nreynolds = 10\nlid_speed = 0.05\n[run]\nsteps = 1\n"
+    text = f"{IN_CELLS.partition('[lbm]')[0]}[physics]\nreynolds = 10\nreference_velocity = 0.05\n[run]\nsteps = 1\n"
     text = text.replace("[24, 12, 1]", "[24, 12, 12]") + '[bodies.wing]\nmesh = "wing.obj"\n'
     (tmp_path / "wing.toml").write_text(text)
     for ranks in ("1", "2"):
@@ -331,7 +331,7 @@ lattice = "D2Q9"
 [physics]
 reynolds = 10
 length = 6
-lid_speed = 0.05
+reference_velocity = 0.05
 [boundaries]
 "x-" = { kind = "velocity", velocity = ["4*y*(Ly-y)/Ly^2 + 0.1*sin(L*x)", "y/L - 1", 0] }
 "x+" = { kind = "pressure", density = 1.001 }
@@ -347,7 +347,9 @@ steps = 40
 
 
 def test_case_in_metres_has_the_profile_the_bodies_and_the_coefficients_of_its_twin_in_cells(tmp_path: Path) -> None:
-    in_metres = IN_CELLS.replace("length = 6", "length = 0.03").replace("lid_speed = 0.05", "lid_speed = 2")
+    in_metres = IN_CELLS.replace("length = 6", "length = 0.03").replace(
+        "reference_velocity = 0.05", "reference_velocity = 2"
+    )
     in_metres = in_metres.replace("[9, 5.5, 0]", "[0.045, 0.0275, 0]").replace("radius = 3", "radius = 0.015")
     in_metres = in_metres.replace("area = 6", "area = 0.00015").replace("[8, 2, 0]", "[0.04, 0.01, 0]")
     in_metres += '[units]\nsystem = "SI"\ncell = 0.005\ndensity = 998\nlattice_speed = 0.05\n'

@@ -109,7 +109,7 @@ def test_caution_beside_a_coarse_inlet_names_the_magic_number_where_it_counts(
         ({"x_low": INLET, "x_high": {"kind": "convective"}}, 0.13, 'changed by +13 %.*take kind = "pressure" there'),
         ({"x_low": INLET, "x_high": {"kind": "convective"}}, 0.009, ""),
         ({"x_low": INLET, "x_high": INLET}, -0.02, 'changed by -2 %.*make one of them kind = "pressure"'),
-        ({"x_low": INLET, "x_high": {"kind": "pressure"}}, 0.02, "a smaller physics.lid_speed"),
+        ({"x_low": INLET, "x_high": {"kind": "pressure"}}, 0.02, "a smaller physics.reference_velocity"),
         ({"x_low": {"kind": "pressure", "density": 1.1}, "x_high": {"kind": "pressure"}}, 0.05, ""),
         ({}, 0.02, 'no side lets fluid in or out, so rounding in f32 did it; take lbm.precision = "f64"'),
     ],
@@ -178,7 +178,7 @@ def test_slow_flow_is_not_steady_at_the_first_look() -> None:
     ],
     ids=["force", "pressure", "inlet", "lid", "slow lid", "decay"],
 )
-def test_changes_are_taken_over_the_speed_of_the_flow_where_no_side_moves_at_the_lid_speed(
+def test_changes_are_taken_over_the_speed_of_the_flow_where_no_side_moves_at_the_reference_velocity(
     case: LbmCase, own: bool
 ) -> None:
     solver = Still()
@@ -186,10 +186,13 @@ def test_changes_are_taken_over_the_speed_of_the_flow_where_no_side_moves_at_the
     assert steadiness.scale(solver, case) == pytest.approx(1e-3 if own else 0.1)
 
 
-def test_force_whose_changes_are_below_the_residual_is_warned_of_with_a_lid_speed() -> None:
+def test_force_whose_changes_are_below_the_residual_is_warned_of_with_a_reference_velocity() -> None:
     (text,) = (text for text in cautions.warnings(forced()) if "less than run.residual = 0.001" in text)
-    assert "by 0.0004 lid speeds" in text and "a physics.lid_speed of 0.00128, that of a laminar flow" in text
-    assert not any("less than run.residual" in text for text in cautions.warnings(forced(lid_speed=0.00128)))
+    assert (
+        "by 0.0004 reference velocities" in text
+        and "a physics.reference_velocity of 0.00128, that of a laminar flow" in text
+    )
+    assert not any("less than run.residual" in text for text in cautions.warnings(forced(reference_velocity=0.00128)))
 
 
 def test_interval_shorter_than_a_step_is_warned_of() -> None:

@@ -17,7 +17,9 @@ CELLS = {100: 96, 400: 96, 1000: 128}
 @cache
 def square(reynolds: int) -> tuple[Simulation, float, float]:
     """A steady square cavity, with its mass before and after."""
-    flow = Simulation(cells=(CELLS[reynolds],) * 2, reynolds=reynolds, lid_speed=0.1, precision="f64", backend="host")
+    flow = Simulation(
+        cells=(CELLS[reynolds],) * 2, reynolds=reynolds, reference_velocity=0.1, precision="f64", backend="host"
+    )
     before = flow.mass
     flow.run(until=UNTIL[reynolds], steady=5e-4, quiet=True)
     return flow, before, flow.mass
@@ -46,7 +48,7 @@ def test_square_cavity_keeps_its_mass(reynolds: int) -> None:
 
 
 def test_spanwise_velocity_vanishes_in_the_middle_of_a_cube() -> None:
-    flow = Simulation(cells=(32, 32, 32), reynolds=100, lid_speed=0.1, precision="f32", backend="host")
+    flow = Simulation(cells=(32, 32, 32), reynolds=100, reference_velocity=0.1, precision="f32", backend="host")
     flow.run(until=4, quiet=True)
     spanwise, velocity = flow.spanwise(), flow.velocity
     assert spanwise is not None and velocity is not None
@@ -56,7 +58,7 @@ def test_spanwise_velocity_vanishes_in_the_middle_of_a_cube() -> None:
 
 
 def test_cube_is_not_the_square() -> None:
-    cube = Simulation(cells=(32, 32, 32), reynolds=400, lid_speed=0.1, backend="host")
+    cube = Simulation(cells=(32, 32, 32), reynolds=400, reference_velocity=0.1, backend="host")
     cube.run(until=20, quiet=True)
     lines = cube.profiles()
     assert lines is not None
@@ -68,7 +70,7 @@ def profile(lattice: str, collision: str) -> list[float]:
     flow = Simulation(
         cells=(24, 24, 24),
         reynolds=100,
-        lid_speed=0.1,
+        reference_velocity=0.1,
         precision="f64",
         backend="host",
         lattice=lattice,
@@ -90,7 +92,7 @@ def test_force_drives_a_parabola_between_resting_walls() -> None:
     flow = Simulation(
         cells=(4, size),
         viscosity=viscosity,
-        lid_speed=0.01,
+        reference_velocity=0.01,
         walls={},
         periodic=(True, False, False),
         force=(force, 0, 0),
@@ -106,7 +108,7 @@ def test_force_drives_a_parabola_between_resting_walls() -> None:
 
 def test_flow_between_a_moving_and_a_resting_wall_is_linear() -> None:
     flow = Simulation(
-        cells=(8, 17), viscosity=0.1, lid_speed=0.05, walls={"y+": (1, 0, 0)}, periodic=(True, False, False),
+        cells=(8, 17), viscosity=0.1, reference_velocity=0.05, walls={"y+": (1, 0, 0)}, periodic=(True, False, False),
         precision="f64", backend="host",
     )  # fmt: skip
     flow.run(until=60, steady=1e-12, quiet=True)
@@ -123,7 +125,7 @@ def shear_viscosity(precision: str, speed: float, along: str, phase: float) -> f
     velocity: list[float | str] = [0, 0, 0]
     velocity[1 - axis] = f"sin(2*pi*{along}/L{along}+{phase})"
     flow = Simulation(
-        cells=(length, length, 8), viscosity=viscosity, lid_speed=speed, length=length, walls={},
+        cells=(length, length, 8), viscosity=viscosity, reference_velocity=speed, length=length, walls={},
         periodic=(True, True, True), initial={"velocity": velocity}, representation="moments", precision=precision,
         backend="host",
     )  # fmt: skip

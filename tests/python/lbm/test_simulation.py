@@ -159,17 +159,17 @@ def test_wall_given_as_a_table_is_refused_with_the_form_that_it_has() -> None:
 )
 def test_argument_of_the_wrong_form_is_told_by_its_key(given: dict[str, object], key: str, value: str) -> None:
     with raises(slip.CaseError, "invalid_argument", key=key, given=value):
-        Simulation(**({"cells": CELLS, "reynolds": 20, "lid_speed": 0.05, "backend": "host"} | given))
+        Simulation(**({"cells": CELLS, "reynolds": 20, "reference_velocity": 0.05, "backend": "host"} | given))
 
 
 METRES = {"system": "SI", "cell": 0.005, "density": 998.0, "lattice_speed": 0.05}
 
 
-def pillar(edge: float, units: dict[str, object] | None, lid_speed: float) -> Simulation:
+def pillar(edge: float, units: dict[str, object] | None, reference_velocity: float) -> Simulation:
     return Simulation(
         (16, 12),
         10,
-        lid_speed,
+        reference_velocity,
         length=6 * edge,
         units=units,
         walls={"y+": (1, 0, 0)},
@@ -202,7 +202,7 @@ def test_energy_is_that_of_the_velocity() -> None:
     flow = Simulation((8, 32), 20, 0.05, walls={}, periodic=(True, True, True), initial=wave, backend="host")
     kinetic, dissipation = flow.energy()
     assert kinetic == pytest.approx(0.25, rel=1e-3)
-    # Mean of nu (du/dy)^2 in lid_speed^3 / length; the length is 8 cells.
+    # Mean of nu (du/dy)^2 in reference_velocity^3 / length; the length is 8 cells.
     assert dissipation == pytest.approx(0.5 * (2 * np.pi * 8 / 32) ** 2 / 20, rel=0.02)
 
 
@@ -232,11 +232,11 @@ def test_box_needs_cells_or_a_domain() -> None:
         Simulation(reynolds=10)
 
 
-@pytest.mark.parametrize(("units", "lid_speed"), [(None, 0.05), (METRES, 2.0)], ids=["cells", "SI"])
+@pytest.mark.parametrize(("units", "reference_velocity"), [(None, 0.05), (METRES, 2.0)], ids=["cells", "SI"])
 def test_fields_of_a_simulation_are_a_series_for_paraview(
-    tmp_path: Path, units: dict[str, object] | None, lid_speed: float
+    tmp_path: Path, units: dict[str, object] | None, reference_velocity: float
 ) -> None:
-    flow = pillar(0.005 if units else 1.0, units, lid_speed)
+    flow = pillar(0.005 if units else 1.0, units, reference_velocity)
     path = tmp_path / "flow.vtkhdf"
     times = []
     for _ in range(2):
@@ -250,7 +250,7 @@ def test_fields_of_a_simulation_are_a_series_for_paraview(
         assert file["VTKHDF/Steps"].attrs["NSteps"] == 2
         np.testing.assert_allclose(file["VTKHDF/Steps/Values"][:], times)
         last = np.asarray(file["VTKHDF/CellData/velocity"][-1:])
-        np.testing.assert_allclose(last[0], velocity if units else velocity / lid_speed, rtol=1e-6)
+        np.testing.assert_allclose(last[0], velocity if units else velocity / reference_velocity, rtol=1e-6)
         solid = file["VTKHDF/CellData/flags"][0] != 0
         assert 0 < np.count_nonzero(solid) < solid.size
         # The mask for VTK, written once: vtkDataSetAttributes::HIDDENCELL is 32.

@@ -42,7 +42,7 @@ STRIPED: dict[str, tuple[Keys, int, int]] = {
 def flow_of(keys: Keys, steps: int) -> Simulation:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        common = {"lid_speed": 0.06, "magic": 0.05, "smagorinsky": 0.15, "initial": {"velocity": (1, 0, 0)}}
+        common = {"reference_velocity": 0.06, "magic": 0.05, "smagorinsky": 0.15, "initial": {"velocity": (1, 0, 0)}}
         flow = Simulation(**(common | {"backend": "host"} | keys))
         flow.run(steps=steps, quiet=True)
     return flow
@@ -98,7 +98,7 @@ cells = [16, 16, 4]
 periodic = [true, true, true]
 [physics]
 reynolds = 100
-lid_speed = 0.05
+reference_velocity = 0.05
 [run]
 steps = 1
 [expected]

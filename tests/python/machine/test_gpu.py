@@ -9,7 +9,9 @@ pytestmark = pytest.mark.skipif(not core.available("cuda"), reason="needs a GPU 
 
 
 def flow(**options: object) -> slip.lbm.Simulation:
-    return slip.lbm.Simulation((24, 20, 16), reynolds=50, lid_speed=0.1, backend="cuda", devices_per_rank=1, **options)
+    return slip.lbm.Simulation(
+        (24, 20, 16), reynolds=50, reference_velocity=0.1, backend="cuda", devices_per_rank=1, **options
+    )
 
 
 def test_blocks_on_the_gpu_are_dlpack_arrays_without_a_copy() -> None:
@@ -27,7 +29,7 @@ def test_blocks_on_the_gpu_are_dlpack_arrays_without_a_copy() -> None:
 
 
 def test_cavity_on_the_gpu_agrees_with_the_host() -> None:
-    host = slip.lbm.Simulation((24, 20, 16), reynolds=50, lid_speed=0.1, backend="host", precision="f64")
+    host = slip.lbm.Simulation((24, 20, 16), reynolds=50, reference_velocity=0.1, backend="host", precision="f64")
     there = flow(precision="f64")
     for run in (host, there):
         run.run(steps=100, quiet=True)

@@ -107,7 +107,7 @@ def test_report_shows_what_was_plotted_since_but_nothing_older(cli: Cli, results
 
 
 def test_run_that_was_given_up_says_so_on_its_page(cli: Cli, small: Path) -> None:
-    unstable = ["physics.lid_speed=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
+    unstable = ["physics.reference_velocity=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
     assert cli("run", "small.toml", *unstable).returncode == 3
     path = small.parent / "results" / "small" / "report.html"
     page = Page(path)

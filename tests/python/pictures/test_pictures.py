@@ -27,7 +27,7 @@ from slipstream.run.troubles import Troubles
 
 def box(cells: list[int], **tables: Any) -> LbmCase:
     """A case with walls at rest, unless the tables differ; the length is the number of cells along x."""
-    data = {"grid": {"cells": cells}, "physics": {"reynolds": 10, "lid_speed": 0.1, "length": float(cells[0])}}
+    data = {"grid": {"cells": cells}, "physics": {"reynolds": 10, "reference_velocity": 0.1, "length": float(cells[0])}}
     data |= {"lbm": {"lattice": "D2Q9" if cells[2] == 1 else "D3Q19"}, "run": {"steps": 1}}
     return parse(data | tables, Source("test"))
 
@@ -150,7 +150,7 @@ def test_pressure_is_a_third_of_the_density_above_rest() -> None:
 
 def test_pressure_of_a_case_in_si_is_in_pascal() -> None:
     si = {"units": {"system": "SI", "cell": 0.001, "density": 1000.0, "step": 0.01}}
-    case = box([8, 8, 8], **si, physics={"lid_speed": 0.01, "reynolds": 10, "length": 0.008})
+    case = box([8, 8, 8], **si, physics={"reference_velocity": 0.01, "reynolds": 10, "length": 0.008})
     # c_s^2 = (0.001 / 0.01)^2 / 3 m^2/s^2
     np.testing.assert_allclose(pressure(case, np.array([1003.0])), [0.01], rtol=1e-9)
 
@@ -197,7 +197,7 @@ class Layers:
         self.extent = self.case.grid.cells
         self.solid = (np.arange(8) < solid)[:, None, None] & np.ones((8, 4, 4), dtype=bool)
         z = np.arange(8.0)[:, None, None] * np.ones((8, 4, 4))
-        density = 1.0 + 3.0 * self.case.scales.lid_speed**2 * z
+        density = 1.0 + 3.0 * self.case.scales.reference_velocity**2 * z
         self.fields = {"flags": np.where(self.solid, 7, 0), "density": np.where(self.solid, 0.0, density)}
         self.fields["velocity"] = np.where(self.solid[..., None], 0.0, z[..., None] * np.ones(3))
 
@@ -256,7 +256,7 @@ def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, mon
 @pytest.mark.parametrize("cells", [[4, 16, 1], [16, 4, 1], [66, 12, 1], [40, 30, 20]])
 def test_no_title_or_label_is_cut_off(cells: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = {"description": "A sphere, a cylinder and a cube in the wake of a rather long building"}
-    case = box(cells, case=words, physics={"reynolds": 100, "lid_speed": 0.1, "length": 20.0})
+    case = box(cells, case=words, physics={"reynolds": 100, "reference_velocity": 0.1, "length": 20.0})
     drawn = []
     monkeypatch.setattr(overview, "save", lambda figure, path: drawn.append(figure))
     lines = [profiles.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
@@ -309,7 +309,7 @@ def test_profiles_that_were_written_are_read_back(ran: Path) -> None:
 def test_labels_name_the_units_of_the_case() -> None:
     assert box([8, 8, 8]).field_units.speed() == "speed / U"
     si = {"units": {"system": "SI", "cell": 0.001, "density": 998.0}}
-    metres = box([8, 8, 8], **si, physics={"lid_speed": 0.01, "reynolds": 10}).field_units
+    metres = box([8, 8, 8], **si, physics={"reference_velocity": 0.01, "reynolds": 10}).field_units
     assert metres.speed() == "speed in m/s" and metres.place("x") == "x in m" and metres.time(2.0) == "t = 2 s"
 
 

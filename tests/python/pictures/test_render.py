@@ -28,7 +28,7 @@ def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("render") / "ball"
     folder.mkdir()
     flow = slip.lbm.Simulation(
-        cells=(24, 16, 16), viscosity=0.05, length=8.0, lid_speed=0.05, walls={}, periodic=(True, True, True),
+        cells=(24, 16, 16), viscosity=0.05, length=8.0, reference_velocity=0.05, walls={}, periodic=(True, True, True),
         force=(1e-4, 0, 0), backend="host",
     )  # fmt: skip
     z, y, x = np.meshgrid(*(np.arange(n) + 0.5 for n in (16, 16, 24)), indexing="ij")

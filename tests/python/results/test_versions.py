@@ -55,7 +55,12 @@ def test_results_of_another_version_can_be_shown(tmp_path: Path, flow: Flow) -> 
 
 
 def test_results_that_today_would_be_refused_can_be_shown(tmp_path: Path) -> None:
-    assert results(tmp_path / "fast", SMALL.replace("lid_speed = 0.1", "lid_speed = 0.4")).case.scales.lid_speed == 0.4
+    assert (
+        results(
+            tmp_path / "fast", SMALL.replace("reference_velocity = 0.1", "reference_velocity = 0.4")
+        ).case.scales.reference_velocity
+        == 0.4
+    )
 
 
 def test_results_without_a_case_are_refused(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_unknown_table_is_refused_with_the_nearest_name_and_its_line(refused: Re
 
 
 def test_key_in_the_wrong_table_is_refused_with_the_right_one(refused: Refused) -> None:
-    result = refused.text(SMALL.replace("lid_speed = 0.1", 'lid_speed = 0.1\nprecision = "f32"'))
+    result = refused.text(SMALL.replace("reference_velocity = 0.1", 'reference_velocity = 0.1\nprecision = "f32"'))
     is_error(result, "not_found", file="bad.toml", line=10, key="physics.precision", table="[lbm]")
 
 
@@ -166,7 +166,7 @@ def test_reynolds_number_with_too_small_tau_is_refused_with_what_would_do(refuse
 def test_reynolds_number_with_too_large_tau_is_refused_with_what_would_do(refused: Refused) -> None:
     result = refused("run", "small.toml", "physics.reynolds=0.1")
     fault = is_error(result, "invalid_argument", key="physics.reynolds", allowed="0.502 to 2")
-    assert "lid_speed <= 0.00312" in fault.facts["remedy"].split(" or ")
+    assert "reference_velocity <= 0.00312" in fault.facts["remedy"].split(" or ")
 
 
 def test_viscosity_with_unusable_tau_is_refused_with_its_range(refused: Refused) -> None:
@@ -175,10 +175,10 @@ def test_viscosity_with_unusable_tau_is_refused_with_its_range(refused: Refused)
     is_error(result, "invalid_argument", file="bad.toml", line=8, **facts)
 
 
-def test_lid_speed_with_too_large_mach_number_is_refused_with_its_range(refused: Refused) -> None:
-    result = refused("run", "small.toml", "physics.lid_speed=0.5")
-    fault = is_error(result, "invalid_argument", key="physics.lid_speed", value=0.866, allowed="<= 0.3")
-    assert "lid_speed <= 0.173" in fault.facts["remedy"]
+def test_reference_velocity_with_too_large_mach_number_is_refused_with_its_range(refused: Refused) -> None:
+    result = refused("run", "small.toml", "physics.reference_velocity=0.5")
+    fault = is_error(result, "invalid_argument", key="physics.reference_velocity", value=0.866, allowed="<= 0.3")
+    assert "reference_velocity <= 0.173" in fault.facts["remedy"]
 
 
 def test_negative_reynolds_number_is_refused(refused: Refused) -> None:
@@ -232,7 +232,7 @@ def test_device_grid_of_another_number_of_devices_is_refused(refused: Refused) -
 
 
 def test_grid_too_large_for_memory_is_refused_with_what_would_fit(refused: Refused) -> None:
-    words = ["grid.cells=[9000,9000,9000]", "physics.reynolds=1000", "physics.lid_speed=0.1"]
+    words = ["grid.cells=[9000,9000,9000]", "physics.reynolds=1000", "physics.reference_velocity=0.1"]
     result = refused("run", "small.toml", *words, "physics.length=64", "machine.backend=host")
     fault = is_error(result, "out_of_memory", key="grid.cells", given="[9000, 9000, 9000]")
     assert int(fault.facts["needed"]) > int(fault.facts["available"]) > 0

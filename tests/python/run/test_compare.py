@@ -277,7 +277,7 @@ def perfect(case: LbmCase) -> tuple[profiles.Profile, profiles.Profile]:
     )
 
 
-def test_error_is_in_percent_of_the_lid_speed(small: Path) -> None:
+def test_error_is_in_percent_of_the_reference_velocity(small: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
     lines = perfect(case)
     assert profiles.compare(lines, profiles.reference_for(case)).largest_percent == pytest.approx(0.0)

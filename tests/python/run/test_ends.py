@@ -28,7 +28,7 @@ cells = [16, 16, 1]
 lattice = "D2Q9"
 [physics]
 reynolds = 20
-lid_speed = 0.1
+reference_velocity = 0.1
 [walls]
 "y+" = { velocity = [1, 0, 0] }
 [run]

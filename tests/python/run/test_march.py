@@ -30,7 +30,7 @@ def case(every: float | None) -> LbmCase:
     data: dict[str, Any] = {
         "grid": {"cells": [32, 32, 1]},
         "lbm": {"lattice": "D2Q9"},
-        "physics": {"reynolds": 100, "lid_speed": 0.1},
+        "physics": {"reynolds": 100, "reference_velocity": 0.1},
         "walls": {"y+": {"velocity": [1, 0, 0]}},
         "run": {"steps": 1000, "check_every": 100},
         "output": {"every": every} if every else {},

@@ -64,7 +64,7 @@ def test_parts_between_steps_have_their_mean() -> None:
 def test_what_a_run_took_stands_beside_what_was_predicted() -> None:
     before = {"step": 0.0118, "steps": 20000, "seconds": 236.0, "bytes": 1.2e9, "at_most": True, "timed": 85}
     came = {"step": 0.0121, "steps": 9000, "seconds": 110.0, "bytes": 1.21e9}
-    assert taken.beside(came, before) == [
+    assert taken.compared(came, before) == [
         ("ms a step", "11.8", "12.1"),
         ("steps", "at most 20000", "9000"),
         ("time", "at most about 3.9 min", "110 s"),

@@ -156,7 +156,7 @@ def test_pictures_and_fields_can_be_left_out(cli: Cli, small: Path) -> None:
 
 
 def test_flow_that_diverges_is_an_error_with_advice(cli: Cli, small: Path) -> None:
-    unstable = ["physics.lid_speed=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
+    unstable = ["physics.reference_velocity=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
     result = cli("run", "small.toml", *unstable)
     is_error(result, "diverged", 3)
     record = json.loads((small.parent / "results" / "small" / "run.json").read_text())
@@ -315,7 +315,7 @@ def test_python_page_has_at_most_15_lines() -> None:
 def test_simulation_returns_its_fields_as_arrays() -> None:
     import slipstream as slip
 
-    flow = slip.lbm.Simulation(cells=(8, 9, 10), reynolds=20, lid_speed=0.1, precision="f64", backend="host")
+    flow = slip.lbm.Simulation(cells=(8, 9, 10), reynolds=20, reference_velocity=0.1, precision="f64", backend="host")
     flow.run(steps=5, quiet=True)
     velocity, density = flow.velocity, flow.density
     assert flow.step == 5 and velocity is not None and density is not None

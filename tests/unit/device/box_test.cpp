@@ -7,7 +7,7 @@
 namespace slipstream {
 namespace {
 
-TEST(SplitRim, CoversEveryCellExactlyOnce) {
+TEST(SplitBoundary, CoversEveryCellExactlyOnce) {
   std::minstd_rand random(3);
   for (int round = 0; round < 200; ++round) {
     Box box;
@@ -18,8 +18,8 @@ TEST(SplitRim, CoversEveryCellExactlyOnce) {
       margins.low[a] = random() % 4;
       margins.high[a] = random() % 4;
     }
-    const auto split = split_rim(box, margins);
-    std::vector<Box> parts = split.rim;
+    const auto split = split_boundary(box, margins);
+    std::vector<Box> parts = split.boundary;
     parts.push_back(split.interior);
     for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
       for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
@@ -34,8 +34,8 @@ TEST(SplitRim, CoversEveryCellExactlyOnce) {
   }
 }
 
-TEST(SplitRim, InteriorKeepsItsDistanceFromMarginsOnly) {
-  const auto split = split_rim({{0, 0, 0}, {10, 10, 10}}, {{1, 0, 2}, {0, 3, 0}});
+TEST(SplitBoundary, InteriorKeepsItsDistanceFromMarginsOnly) {
+  const auto split = split_boundary({{0, 0, 0}, {10, 10, 10}}, {{1, 0, 2}, {0, 3, 0}});
   EXPECT_EQ(split.interior, (Box{{1, 0, 2}, {10, 7, 10}}));
 }
 

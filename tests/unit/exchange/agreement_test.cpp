@@ -94,7 +94,7 @@ TEST(AgreementOf, RoutesPreparesThoseThatAreUsed) {
   agreed.agreement->prepare_routes(states);
   agreed.plan->take(states);
   for (const auto& [kind, state] : states) EXPECT_TRUE(kind == RouteKind::staged || kind == RouteKind::kernel);
-  EXPECT_TRUE(agreed.agreement->part(1));
+  EXPECT_TRUE(agreed.agreement->leave(1));
 }
 
 }  // namespace

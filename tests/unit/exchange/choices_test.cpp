@@ -122,7 +122,7 @@ TEST_F(ChoiceByTime, SaysWhereNothingCouldBeMeasured) {
 
 TEST_F(ChoiceByTime, MeasuresAgainWhereTheFileNamesNoChoice) {
   const Chosen first = choose();
-  Remembered({"the toy", "toy 1"}, "a key", how).keep("1 3 x 3\n");
+  ResultCache({"the toy", "toy 1"}, "a key", how).keep("1 3 x 3\n");
   const Chosen again = choose();
   EXPECT_EQ(asked, 3);
   EXPECT_EQ(again.source, "measured");

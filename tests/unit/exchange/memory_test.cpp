@@ -12,11 +12,11 @@ namespace slipstream {
 namespace {
 
 /// A block on each of two devices of this rank, and messages that cross by one route.
-struct Landed {
-  explicit Landed(const std::string& routes, std::int64_t in_place = -1, std::int64_t chunk = 0) {
+struct Received {
+  explicit Received(const std::string& routes, std::int64_t in_place = -1, std::int64_t chunk = 0) {
     options.routes = routes_from_string(routes);
     options.knobs.in_place = in_place;
-    options.knobs.sealed = 0;
+    options.knobs.packet_limit = 0;
     options.knobs.chunk = chunk;
     parts.emplace(grid, std::vector<ExchangeItem>{{&halo, &u}}, options);
   }
@@ -29,17 +29,18 @@ struct Landed {
 
 /// Calls f(channel, its receive buffer) for messages between devices.
 template <class F>
-void each_landing(Landed& of, F f) {
+void each_receive_buffer(Received& of, F f) {
   for (const Channel& c : of.parts->plan.channels)
-    if (!c.pair.same_device) f(c, of.parts->memory->landing_of(c, of.parts->memory->of(c.message.source).device));
+    if (!c.pair.same_device)
+      f(c, of.parts->memory->receive_buffer_of(c, of.parts->memory->of(c.message.source).device));
 }
 
 TEST(ExchangeMemoryOf, MessagesHasCountersOnLinesOfTheirOwn) {
   for (const std::int64_t chunk : {0, 512}) {
-    Landed landed("kernel,direct", std::int64_t{1} << 60, chunk);
+    Received received("kernel,direct", std::int64_t{1} << 60, chunk);
     std::set<const Signal*> lines;
     std::size_t counters = 0;
-    each_landing(landed, [&](const Channel& c, const Landing& found) {
+    each_receive_buffer(received, [&](const Channel& c, const ReceiveBuffer& found) {
       EXPECT_EQ(found.full.size(), static_cast<std::size_t>(c.need.chunks));
       EXPECT_EQ(found.free.size(), static_cast<std::size_t>(c.need.chunks));
       for (const auto* all : {&found.full, &found.free})
@@ -56,14 +57,14 @@ TEST(ExchangeMemoryOf, MessagesHasCountersOnLinesOfTheirOwn) {
 }
 
 TEST(ExchangeMemoryOf, MessagesHasSlotsThatAreApartAndZero) {
-  Landed landed("kernel,peer");
+  Received received("kernel,peer");
   std::vector<std::pair<const std::byte*, std::size_t>> slots;
-  each_landing(landed, [&](const Channel& c, const Landing& found) {
+  each_receive_buffer(received, [&](const Channel& c, const ReceiveBuffer& found) {
     ASSERT_NE(found.slot, nullptr);
     const std::size_t bytes = c.need.slot_bytes * static_cast<std::size_t>(c.need.depth);
     EXPECT_GE(bytes, c.message.bytes);
     EXPECT_TRUE(std::all_of(found.slot, found.slot + bytes, [](std::byte b) { return b == std::byte{0}; }));
-    const Span<std::byte>& all = landed.parts->memory->of(c.message.target).slots;
+    const Span<std::byte>& all = received.parts->memory->of(c.message.target).slots;
     EXPECT_TRUE(all.data() <= found.slot && found.slot + bytes <= all.data() + all.bytes());
     slots.emplace_back(found.slot, bytes);
   });
@@ -73,29 +74,31 @@ TEST(ExchangeMemoryOf, MessagesHasSlotsThatAreApartAndZero) {
 }
 
 TEST(ExchangeMemoryOf, GhostsThatAreStoredInPlaceHasTheirArrays) {
-  Landed landed("kernel,direct", 0);
-  each_landing(landed, [&](const Channel& c, const Landing& found) {
+  Received received("kernel,direct", 0);
+  each_receive_buffer(received, [&](const Channel& c, const ReceiveBuffer& found) {
     ASSERT_TRUE(c.need.in_place);
     EXPECT_NE(found.ready, nullptr);
-    EXPECT_NE(found.landed, nullptr);
+    EXPECT_NE(found.delivered, nullptr);
     const std::int64_t block = c.bundle->legs.front().transfer->target_block;
-    EXPECT_EQ(landed.parts->memory->directory.find({Directory::What::field, c.message.target, -1, 0, 0, block},
-                                                   landed.parts->memory->of(c.message.source).device),
-              landed.u.array(block, 0));
+    EXPECT_EQ(received.parts->memory->directory.find({Directory::What::field, c.message.target, -1, 0, 0, block},
+                                                     received.parts->memory->of(c.message.source).device),
+              received.u.array(block, 0));
   });
 }
 
 TEST(ExchangeMemoryOf, ThisRankIsRefusedForOtherDevicesAndOtherPlans) {
-  Landed landed("kernel,peer");
-  expect_error([&] { landed.parts->memory->of(2); }, ErrorCode::not_found, {{"device", 2}});
-  expect_error([&] { landed.parts->memory->directory.find({Directory::What::slot, 0, 7}, {}); }, ErrorCode::mismatch);
+  Received received("kernel,peer");
+  expect_error([&] { received.parts->memory->of(2); }, ErrorCode::not_found, {{"device", 2}});
+  expect_error([&] { received.parts->memory->directory.find({Directory::What::slot, 0, 7}, {}); }, ErrorCode::mismatch);
 }
 
 TEST(ExchangeMemoryOf, ADeviceWithoutRoomNamesWhatItIsFor) {
-  Landed landed("kernel,peer");
+  Received received("kernel,peer");
   expect_error(
       [&] {
-        landed.parts->memory->devices.front()->in_room_for("a test", [] { throw OutOfMemory("no", {{"needed", 1}}); });
+        received.parts->memory->devices.front()->in_room_for("a test", [] {
+          throw OutOfMemory("no", {{"needed", 1}});
+        });
       },
       ErrorCode::out_of_memory, {{"purpose", "a test"}, {"rank", 0}, {"needed", 1}});
 }

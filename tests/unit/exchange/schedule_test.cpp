@@ -126,20 +126,20 @@ TEST_F(Schedules, WithShortRingsRowsInPlaceAreDoneBeforeTheyAreAwaited) {
   sent(packed, 20'000'000, 3);
   const Batch* rows = sent(in_place, 20'000'000);
   const Batch* copied = sent(local, 20'000'000);
-  const Batch* landed = received(0, 0);
+  const Batch* arrived = received(0, 0);
   const Schedule schedule(traffic_);
-  EXPECT_GT(of(landed, schedule.late).from, of(rows, schedule.early).to);
+  EXPECT_GT(of(arrived, schedule.late).from, of(rows, schedule.early).to);
   EXPECT_LT(of(copied, schedule.early).to, of(rows, schedule.early).to);
 }
 
 TEST_F(Schedules, RowsInPlaceAreAwaitedAfterEveryChunkThatOthersWaitToSeeUnpacked) {
   traffic_.depth = 2;
   sent(packed, 1000);  // far fewer rounds than were received
-  const Batch* landed = received(0, 0, 1);
+  const Batch* arrived = received(0, 0, 1);
   const Batch* last = nullptr;
   for (int round = 0; round < 40; ++round) last = received(1, 1000, round);
   const Schedule schedule(traffic_);
-  EXPECT_GT(of(landed, schedule.late).from, of(last, schedule.late).to);
+  EXPECT_GT(of(arrived, schedule.late).from, of(last, schedule.late).to);
 }
 
 TEST_F(Schedules, AllBatchesOfAMessageShareItsStamp) {
@@ -165,12 +165,12 @@ TEST_F(Schedules, WhatADeviceCopiesWithinItselfHasAStampToo) {
 }
 
 TEST_F(Schedules, WhatIsCombinedComesLastAndStampsMessagesWithoutBatches) {
-  const Batch* landed = received(0, 0);
+  const Batch* arrived = received(0, 0);
   traffic_.incoming.emplace_back();
   const Batch combining;
   traffic_.combining = {&combining};
   const Schedule schedule(traffic_);
-  EXPECT_GT(of(&combining, schedule.late).from, of(landed, schedule.late).to);
+  EXPECT_GT(of(&combining, schedule.late).from, of(arrived, schedule.late).to);
   EXPECT_EQ(schedule.message_stamp, (std::vector<int>{1, 2}));
 }
 

@@ -42,7 +42,7 @@ TEST_F(WaitsOf, DevicesWhoseNeighbourHasEndedSaySo) {
   expect_error([&] { waits.check(); }, ErrorCode::timeout, {{"device", 0}, {"rank", 0}, {"sequence", 2}});
 }
 
-TEST_F(WaitsOf, TheHostAreRemembered) {
+TEST_F(WaitsOf, TheHostAreCached) {
   expect_error([&] { waits.give_up(plan.too_late(4, "the host waited", "rank 1", 1)); }, ErrorCode::timeout,
                {{"sequence", 4}});
   expect_error([&] { waits.check(); }, ErrorCode::timeout, {{"sequence", 4}, {"whom", "rank 1"}});

@@ -226,16 +226,16 @@ TEST_P(Tiles, UnpackThinRowsFarApartInTurns) {
   check_both(GetParam(), {3, 50, 20, 512, 600}, &ThinFaces::unpacking, true, Form::turns);
 }
 
-TEST_P(Tiles, LinesBringEveryWordOfTheirExchange) {
+TEST_P(Tiles, PacketsBringEveryWordOfTheirExchange) {
   for (const std::int64_t width : {1, 3, 31, 64, 500}) {
     Mover out = box(width, 30, 7, width + 3), in = out;
-    std::vector<SealedLine> lines(static_cast<std::size_t>(lines_for(out.words())));
+    std::vector<Packet> lines(static_cast<std::size_t>(packets_for(out.words())));
     auto source = numbered((width + 3) * 31 * 7);
     std::vector<std::uint32_t> target(source.size()), expected(source.size());
-    out.lines = Mover::Lines::target;
+    out.packets = Mover::Packets::target;
     out.source = bytes(source.data());
     out.target = bytes(lines.data());
-    in.lines = Mover::Lines::source;
+    in.packets = Mover::Packets::source;
     in.source = bytes(lines.data());
     in.target = bytes(target.data());
     Batch send, receive;
@@ -330,11 +330,11 @@ TEST_P(Tiles, FollowArraysThatAreChangedForOthers) {
   EXPECT_EQ(target, expected);
 }
 
-TEST(TileTable, LinesThatDoNotComeAreGivenUp) {
+TEST(TileTable, PacketsThatDoNotComeAreGivenUp) {
   Mover in = box(10, 1, 1, 10);
-  std::vector<SealedLine> lines(1);
+  std::vector<Packet> lines(1);
   std::vector<std::uint32_t> target(10);
-  in.lines = Mover::Lines::source;
+  in.packets = Mover::Packets::source;
   in.source = bytes(lines.data());
   in.target = bytes(target.data());
   Batch receive;

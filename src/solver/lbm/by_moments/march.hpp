@@ -212,12 +212,12 @@ struct MarchTiles {
               base_y = part.low[1] + tile / tiles_x * height;
     const int first = part.low[2] + layer * part.depth,
               end = first + part.depth < part.high[2] ? first + part.depth : part.high[2];
-    const auto& beside_walls = step.in.walls;
+    const auto& near_walls = step.in.walls;
     // State of a thread that persists from plane to plane.
     Own own;
     Seat beside;
     TenWords<S, lanes> next{};
-    TenWords<S, 1> next_beside{};
+    TenWords<S, 1> next_near{};
     struct Lane {
       T rest = 0, up = 0, down = 0;
       Five rising{};
@@ -229,7 +229,7 @@ struct MarchTiles {
 
     const auto plane_of = [&](int k) { return step.in.wrapped(k, 2) * step.in.plane; };
     const auto plane_at = [&](int k) { return memory + ((k - first) & 1) * shared * cells; };
-    const auto nobody = [&](int k) { return k > end || (walls && beside_walls.behind(2, k)); };
+    const auto nobody = [&](int k) { return k > end || (walls && near_walls.behind(2, k)); };
     const auto load_own = [&](int k) {
       if (nobody(k)) return;
       const Word* const from = step.in.origin + plane_of(k);
@@ -241,7 +241,7 @@ struct MarchTiles {
     };
     const auto load_ring = [&](int k) {
       if (beside.place >= 0 && !nobody(k))
-        next_beside.load(step.in.origin + plane_of(k) + beside.column, step.in.component);
+        next_near.load(step.in.origin + plane_of(k) + beside.column, step.in.component);
     };
     const auto fetch = [&](int k) {
       if (line != nullptr && k <= end) fetch_ahead(line + plane_of(k));
@@ -255,7 +255,7 @@ struct MarchTiles {
       if ((sides & side_bit(0, true)) != 0) at.rising.mx = put_back<l(), -1, 0>(before, here);
       if ((sides & side_bit(1, false)) != 0) at.rising.py = put_back<l(), 0, 1>(before, here);
       if ((sides & side_bit(1, true)) != 0) at.rising.my = put_back<l(), 0, -1>(before, here);
-      if ((beside_walls.along(2, k) & side_bit(2, false)) != 0)
+      if ((near_walls.along(2, k) & side_bit(2, false)) != 0)
         at.rising = {at.down, sent<l(), -1, 0, -1>(here), sent<l(), 1, 0, -1>(here), sent<l(), 0, -1, -1>(here),
                      sent<l(), 0, 1, -1>(here)};
       if (beyond && k > 0) {
@@ -270,15 +270,15 @@ struct MarchTiles {
     const auto send = [&](int k) {
       T* const plane = plane_at(k);
       const TenWords<S, lanes> mine = next;
-      const TenWords<S, 1> theirs = next_beside;
+      const TenWords<S, 1> theirs = next_near;
       if constexpr (shape.early) load_own(k + 1);
       if constexpr (shape.ring_early) load_ring(k + 1);
-      const bool beyond = walls && beside_walls.behind(2, k);
+      const bool beyond = walls && near_walls.behind(2, k);
       unrolled<0, lanes>([&](auto l) {
         if (own.needed(l()) && !beyond) {
           const TenMoments<T> m = mine.template moments<l()>();
           if constexpr (walls)
-            if (own.inside(l()) && (own.sides(l()) | beside_walls.along(2, k)) != 0)
+            if (own.inside(l()) && (own.sides(l()) | near_walls.along(2, k)) != 0)
               step.collision.keep(m, kept[k & 1][l()]);
           const Sending<T> s(m, recursive);
           lane[l()].rest = s.template population<0>();
@@ -306,7 +306,7 @@ struct MarchTiles {
           TenMoments<T> m = at.arrived.with(falling.sums());
           step.collision(m);
           if constexpr (walls)
-            if ((own.sides(l()) | beside_walls.along(2, k - 1)) != 0) step.collision.smooth(m, kept[(k - 1) & 1][l()]);
+            if ((own.sides(l()) | near_walls.along(2, k - 1)) != 0) step.collision.smooth(m, kept[(k - 1) & 1][l()]);
           if constexpr (lanes == 1) {
             store_moments<S>(step.out + ((k - 1) * step.in.plane + own.column[0]), step.in.component, m);
           } else {
@@ -345,12 +345,12 @@ struct MarchTiles {
 template <class S, class Collision, MarchShape usual, MarchShape beside, WallTiles which>
 struct March {
   using Usual = MarchTiles<S, Collision, usual, which == WallTiles::all>;
-  using BesideWalls = MarchTiles<S, Collision, beside, true>;
+  using NearWalls = MarchTiles<S, Collision, beside, true>;
   static constexpr bool apart = which == WallTiles::apart;
   static constexpr int threads = Usual::threads, resident = usual.resident, most_parts = apart ? 7 : 1;
   static constexpr std::size_t shared_bytes =
-      apart ? std::max(Usual::shared_bytes, BesideWalls::shared_bytes) : Usual::shared_bytes;
-  static_assert(threads == BesideWalls::threads);
+      apart ? std::max(Usual::shared_bytes, NearWalls::shared_bytes) : Usual::shared_bytes;
+  static_assert(threads == NearWalls::threads);
 
   StepCells<S, Collision> step;
   MarchPart parts[most_parts];  ///< the last one is the usual
@@ -374,7 +374,7 @@ struct March {
         part = parts[n()];
         begin = ends[n() - 1];
       });
-      BesideWalls{step, part}.run(team, index - begin);
+      NearWalls{step, part}.run(team, index - begin);
     }
   }
 };

@@ -24,14 +24,14 @@ struct StepCells {
     const unsigned beside = in.walls.beside(i, j, k);
     T g[D3Q19::q];
     in.gather({i, j, k}, 0, beside, g);
-    beside == 0 ? finish({i, j, k}, g) : finish_beside({i, j, k}, g);
+    beside == 0 ? finish({i, j, k}, g) : finish_near({i, j, k}, g);
   }
   SLIP_FN void finish(const Cell& cell, const T (&g)[D3Q19::q]) const {
     TenMoments<T> m = moments_arrived(g);
     collision(m);
     store_moments<S>(out + in.at(cell), in.component, m);
   }
-  SLIP_FN void finish_beside(const Cell& cell, const T (&g)[D3Q19::q]) const {
+  SLIP_FN void finish_near(const Cell& cell, const T (&g)[D3Q19::q]) const {
     TenMoments<T> m = moments_arrived(g);
     collision(m);
     collision.smooth(m, in.load(in.at(cell)));
@@ -65,7 +65,7 @@ struct StepBoundary {
     } else {
       unrolled<0, D3Q19::q>([&](auto i) { g[i()] = brought<i()>(beside); });
     }
-    step.finish_beside(beside.cell, g);
+    step.finish_near(beside.cell, g);
   }
   template <int i>
   SLIP_FN typename S::Number brought(const BoundaryCell& beside) const {
@@ -108,7 +108,7 @@ struct StepBoundaryByTeams {
       if (thread >= cells || cell(thread) >= count) return;
       T g[D3Q19::q];
       unrolled<0, D3Q19::q>([&](auto i) { g[i()] = arriving[i() * cells + thread]; });
-      boundary.step.finish_beside(beside(thread).cell, g);
+      boundary.step.finish_near(beside(thread).cell, g);
     });
   }
 };

@@ -22,7 +22,7 @@ StepCells<S, Collision> step_of(const BlockArrays& b, const Collision& collision
 }
 
 /// Cells of a box next to walls that the step handles.
-inline std::vector<Box> beside_walls(const Box& box, const BlockArrays& b) {
+inline std::vector<Box> near_walls(const Box& box, const BlockArrays& b) {
   std::vector<Box> slabs;
   for (int side = 0; side < 6; ++side) {
     const int a = side / 2;
@@ -51,7 +51,7 @@ void MomentSteps<S, plain>::stream_collide(Stream& stream, const Box& box, const
       if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, cells);
       launch_rows(stream, box, step, b.tile[1], b.chunk);
       // These loops do not handle walls.
-      for (const Box& slab : beside_walls(box, b)) launch_on_host(stream, slab, cells);
+      for (const Box& slab : near_walls(box, b)) launch_on_host(stream, slab, cells);
       return;
     }
     if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4)

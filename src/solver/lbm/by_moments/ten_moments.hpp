@@ -214,7 +214,7 @@ struct MomentCollision {
     T by = rate;
     if constexpr (!plain) {
       const T norm = traceless_norm<D3Q19>(Tensor<T>{xx, yy, zz, xy, xz, yz}) * inverse;
-      by = eddies > T(0) ? T(1) / tau_with_eddies(tau_0, eddies, norm) : rate;
+      by = eddies > T(0) ? T(1) / tau_with_les(tau_0, eddies, norm) : rate;
     }
     m.xx = fused(by, xx, m.xx);
     m.yy = fused(by, yy, m.yy);

@@ -9,7 +9,7 @@ namespace slipstream::lbm {
 /// Relaxation time of the stress with eddy viscosity (see Smagorinsky below), for factor = 18 sqrt(2) C^2 and norm =
 /// sqrt(Q:Q) / rho.
 template <class T>
-SLIP_FN T tau_with_eddies(T tau_0, T factor, T norm) {
+SLIP_FN T tau_with_les(T tau_0, T factor, T norm) {
   return T(0.5) * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * norm));
 }
 
@@ -41,7 +41,7 @@ struct Smagorinsky {
   SLIP_FN T tau(const T (&g)[L::q], const F& force = {}) const {
     const Flow<T> u(moments<L>(g), force);
     const T norm = traceless_norm<L>(excess_stress<L>(g, u, force));
-    return tau_with_eddies(tau_0, factor, norm * u.inverse);
+    return tau_with_les(tau_0, factor, norm * u.inverse);
   }
 };
 

@@ -35,7 +35,7 @@ FieldOptions flag_field(const Grid& grid, const Options& options);
 /// State of a convective side: the populations of its cells, on a grid of their own.
 FieldOptions outlet_field(const Options& options);
 /// The cells of a block that lie along the convective side; empty where there are none.
-Box beside_outlet(const Grid& grid, const Options& options, Box box);
+Box near_outlet(const Grid& grid, const Options& options, Box box);
 FieldOptions velocity_field(const Options& options);
 FieldOptions density_field(const Options& options);
 /// Ghost cells in direction d are read only for the populations that move from there into the block.

@@ -152,7 +152,7 @@ Surroundings surroundings_of(const Grid& grid, const Block& block, const Options
   Surroundings s;
   s.around = grown(block.box, ghost);
   s.flags.assign(s.around.volume(), fluid);
-  for (const Box& slab : split_rim(s.around, beyond_sides(grid, s.around)).rim)
+  for (const Box& slab : split_boundary(s.around, beyond_sides(grid, s.around)).boundary)
     for_each_cell(slab, [&](const Extent& p) {
       s.flags[index_in(s.around, p)] = static_cast<std::uint8_t>(1 + side_behind(grid, options, p));
     });

@@ -51,9 +51,9 @@ std::int64_t boundary_cell_bytes(DType precision, bool brought) {
   return static_cast<std::int64_t>(sizeof(BoundaryCell)) + number + (brought ? number + arriving : 0);
 }
 
-std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& o, std::int64_t beside_bodies,
+std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& o, std::int64_t near_bodies,
                             bool cut) {
-  std::int64_t bytes = beside_bodies * boundary_cell_bytes(o.precision, cut);
+  std::int64_t bytes = near_bodies * boundary_cell_bytes(o.precision, cut);
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {
     const int a = side / 2;
     if (!lies_along(grid, block.box, side)) continue;
@@ -66,7 +66,7 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
   return bytes > 0 ? bytes + words * static_cast<std::int64_t>(sizeof(CellWord)) : 0;
 }
 
-std::int64_t body_link_bytes(const BesideBodies& beside, Representation representation, bool interpolated) {
+std::int64_t body_link_bytes(const NearBodies& beside, Representation representation, bool interpolated) {
   // In the moment representation the cell itself marks half-way links.
   const std::size_t link = interpolated                                ? sizeof(double)
                            : representation == Representation::moments ? 0
@@ -75,10 +75,10 @@ std::int64_t body_link_bytes(const BesideBodies& beside, Representation represen
          (interpolated ? beside.cells * static_cast<std::int64_t>(sizeof(InterpolatedCell)) : 0);
 }
 
-BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s) {
+NearBodies count_near_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s) {
   const Box& box = block.box;
   const Neighbours neighbours(grid, block, s);
-  std::vector<BesideBodies> planes(box.extent(2));
+  std::vector<NearBodies> planes(box.extent(2));
   with_lattice(options.lattice, [&]<class L>(L) {
     const auto plane = [&](std::int64_t k) {
       std::vector<std::uint8_t> marks(box.extent(0));
@@ -95,8 +95,8 @@ BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Opt
     };
     for_each_item(box.extent(2), plane, box.extent(0) * box.extent(1));
   });
-  BesideBodies all;
-  for (const BesideBodies& plane : planes) {
+  NearBodies all;
+  for (const NearBodies& plane : planes) {
     all.links += plane.links;
     all.cells += plane.cells;
   }
@@ -151,9 +151,9 @@ void BoundaryCells::split(Stream& stream, const Box& interior) {
   if (empty()) return;
   std::vector<std::uint32_t> all(cells_.size());
   for (std::uint32_t n = 0; n < all.size(); ++n) all[n] = n;
-  const auto rim = std::stable_partition(all.begin(), all.end(),
-                                         [&](std::uint32_t n) { return interior.contains(place_of(cells_[n].cell)); });
-  interior_ = static_cast<std::size_t>(rim - all.begin());
+  const auto boundary = std::stable_partition(
+      all.begin(), all.end(), [&](std::uint32_t n) { return interior.contains(place_of(cells_[n].cell)); });
+  interior_ = static_cast<std::size_t>(boundary - all.begin());
   stepped_ = upload(stream, all);
 }
 
@@ -172,9 +172,9 @@ std::span<const std::uint32_t> BoundaryCells::brought_to(bool exchanged) const {
   return exchanged ? all.subspan(local_) : all.first(local_);
 }
 
-std::span<const std::uint32_t> BoundaryCells::stepped(bool interior, bool rim) const {
+std::span<const std::uint32_t> BoundaryCells::stepped(bool interior, bool boundary) const {
   const std::span all(stepped_.data(), stepped_.size());
-  return interior && rim ? all : interior ? all.first(interior_) : all.subspan(interior_);
+  return interior && boundary ? all : interior ? all.first(interior_) : all.subspan(interior_);
 }
 
 }  // namespace slipstream::lbm

@@ -12,18 +12,18 @@ namespace slipstream::lbm {
 
 /// Bytes of one boundary cell, including lists; `brought`: including arrivals from links.
 std::int64_t boundary_cell_bytes(DType precision, bool brought);
-/// Bytes of a block's boundary cells along its sides and of `beside_bodies` cells next to bodies, including bits that
+/// Bytes of a block's boundary cells along its sides and of `near_bodies` cells next to bodies, including bits that
 /// locate them. `cut`: links of bodies are interpolated, else half-way.
-std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& options, std::int64_t beside_bodies,
+std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& options, std::int64_t near_bodies,
                             bool cut);
 
 /// The links of a block that meet bodies, and the cells that they come from.
-struct BesideBodies {
+struct NearBodies {
   std::int64_t links = 0, cells = 0;
 };
 /// Bytes of those links and of the loads on them.
-std::int64_t body_link_bytes(const BesideBodies& beside, Representation representation, bool interpolated);
-BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s);
+std::int64_t body_link_bytes(const NearBodies& beside, Representation representation, bool interpolated);
+NearBodies count_near_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s);
 
 class BoundaryCells {
  public:
@@ -34,7 +34,7 @@ class BoundaryCells {
   BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting, std::size_t number,
                 Links& links);
 
-  /// Assigns cells to the step of the interior or to that of the rim.
+  /// Assigns cells to the step of the interior or to that of the boundary region.
   void split(Stream& stream, const Box& interior);
 
   bool empty() const { return cells_.empty(); }
@@ -43,7 +43,7 @@ class BoundaryCells {
   BoundaryArrays arrays() const;
   /// Cells that links bring populations to, before or after the exchange.
   std::span<const std::uint32_t> brought_to(bool exchanged) const;
-  std::span<const std::uint32_t> stepped(bool interior, bool rim) const;
+  std::span<const std::uint32_t> stepped(bool interior, bool boundary) const;
 
  private:
   void number_words(Stream& stream, const Box& cells, const Extent& ghost);

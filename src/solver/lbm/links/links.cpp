@@ -79,11 +79,11 @@ class Maker {
       }
     }
     // All links of a cell go into one list, so that the order of its mass sum does not depend on blocks.
-    if (beside.in != 0) lists(beside_brought(x)).interpolated.push_back(beside);
+    if (beside.in != 0) lists(near_brought(x)).interpolated.push_back(beside);
   }
 
   /// Whether the exchange writes into a neighbour.
-  bool beside_brought(const Extent& x) const {
+  bool near_brought(const Extent& x) const {
     for (int i = 1; i < L::q; ++i)
       if (brought(behind(x, i))) return true;
     return false;

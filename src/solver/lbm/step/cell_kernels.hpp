@@ -3,7 +3,7 @@
 #include "device/together.hpp"
 #include "solver/common/row_faults.hpp"
 #include "solver/lbm/lattice/kernels.hpp"
-#include "solver/lbm/links/readings.hpp"
+#include "solver/lbm/links/macroscopic.hpp"
 #include "solver/lbm/step/energy.hpp"
 
 namespace slipstream::lbm {

@@ -1,7 +1,7 @@
 #pragma once
 // Kinetic energy and dissipation of the flow, from the populations.
 #include "solver/lbm/collision/smagorinsky.hpp"
-#include "solver/lbm/links/readings.hpp"
+#include "solver/lbm/links/macroscopic.hpp"
 
 namespace slipstream::lbm {
 

@@ -116,19 +116,19 @@ class SolidsTuner {
     return all;
   }
 
-  void remember(const std::string& key, const std::vector<double>& seconds) {
-    Remembered memory = memory_of(key);
-    memory.keep(times_to_lines(names_of_ways(), seconds));
-    note(memory);
+  void store(const std::string& key, const std::vector<double>& seconds) {
+    ResultCache cache = cache_of(key);
+    cache.keep(times_to_lines(names_of_ways(), seconds));
+    note(cache);
   }
 
   std::vector<std::string> notes;
 
  private:
-  Remembered memory_of(const std::string& key) const {
+  ResultCache cache_of(const std::string& key) const {
     return {{"the choice for solid cells", "slipstream tuned solids 2"}, key, how_};
   }
-  void note(Remembered& memory) { notes.insert(notes.end(), memory.notes().begin(), memory.notes().end()); }
+  void note(ResultCache& cache) { notes.insert(notes.end(), cache.notes().begin(), cache.notes().end()); }
 
   /// Finds devices with memory for all variants of their blocks; for others the rules decide.
   void find_room() {
@@ -171,13 +171,13 @@ class SolidsTuner {
 
   Alike found_for(const std::string& key, const Block& block) {
     Alike found;
-    Remembered memory = memory_of(key);
-    const auto recalled = memory.recall([&](const std::string& lines) {
+    ResultCache cache = cache_of(key);
+    const auto recalled = cache.recall([&](const std::string& lines) {
       const std::vector<double> seconds = times_from_lines(lines, names_of_ways());
       if (!seconds.empty()) found.seconds = seconds;
       return !seconds.empty();
     });
-    note(memory);
+    note(cache);
     if (recalled) return found;
     found.measured = true;
     const Machine machine = alone_on(block.device);
@@ -267,7 +267,7 @@ KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Option
     if (!way) continue;
     for (const std::int64_t block : alike.blocks) all.of[block] = kept_as(*way);
     if (all.told.source != "measured") all.told.source = alike.measured ? "measured" : "cache";
-    if (const auto own = mine.find(key); own != mine.end() && own->second.measured) tuner.remember(key, alike.seconds);
+    if (const auto own = mine.find(key); own != mine.end() && own->second.measured) tuner.store(key, alike.seconds);
   }
   for (const auto& [id, kept] : all.of)
     ++(kept == Kept::all ? all.told.dense : kept == Kept::fluid ? all.told.flags : all.told.sparse);

@@ -7,8 +7,8 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Bytes sent per device from which hiding the exchange pays for the launches of the rim. Four H200s gained 1 % of a
-/// step at 5 MB and 4 % at 10 MB, and lost 3 to 6 % at 1 MB.
+/// Bytes sent per device from which hiding the exchange pays for the launches of the boundary region. Four H200s gained
+/// 1 % of a step at 5 MB and 4 % at 10 MB, and lost 3 to 6 % at 1 MB.
 constexpr double worth_hiding = 5e6;
 
 std::string name_of(const Split& split) {
@@ -24,7 +24,8 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
   std::vector<Split> found;
   if (overlap != Overlap::on) found.push_back({});
   if (overlap == Overlap::off) return found;
-  // Wider rims leave fewer cells to hide the exchange behind, but thin ones across rows touch memory in small pieces.
+  // Wider boundary regions leave fewer cells to hide the exchange behind, but thin ones across rows touch memory in
+  // small pieces.
   constexpr Extent widths[] = {{0, 0, 0}, {8, 0, 0}, {32, 0, 0}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}};
   for (const Extent& wanted : widths) {
     Split split{true, by_rows(layout, wanted), 0, {}, {}, 0, {}};
@@ -63,7 +64,7 @@ Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices,
 Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,
                  const TuneOptions& how, const std::function<double(const Split&)>& seconds) {
   if (candidates.size() == 1) return candidates.front();
-  Choices choices{{"the width of the rim", "slipstream tuned rim 4"}, "rim " + key, {}};
+  Choices choices{{"the width of the boundary region", "slipstream tuned rim 4"}, "rim " + key, {}};
   for (const Split& candidate : candidates) choices.names.push_back(name_of(candidate));
   Chosen found = choose_by_time(comm, choices, how, [&](std::size_t n) { return seconds(candidates[n]); });
   Split split = candidates[found.choice];

@@ -1,5 +1,5 @@
 #pragma once
-// Measures the best width of the rim, and whether to overlap it with the exchange.
+// Measures the best width of the boundary region, and whether to overlap it with the exchange.
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,9 +14,9 @@ namespace slipstream::lbm {
 std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut,
                                     Layout layout = Layout::soa, int processors = 0, int asked = 0);
 
-/// Whether to overlap without measurement. Rims across rows access memory in pieces of 32 bytes, each in another row.
-/// If blocks are cut there and the devices alone do the exchange (`by_devices`), hiding it costs more than it saves.
-/// The same holds if a device sends few bytes.
+/// Whether to overlap without measurement. Boundary regions across rows access memory in pieces of 32 bytes, each in
+/// another row. If blocks are cut there and the devices alone do the exchange (`by_devices`), hiding it costs more than
+/// it saves. The same holds if a device sends few bytes.
 Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes);
 
 /// Tiles and chunks of a step by moments worth measuring. The default comes first, then tiles no larger than `block`,

@@ -162,7 +162,7 @@ std::int64_t StoredCells::list_bytes(Lattice lattice) const {
       for (std::uint32_t x = 0; x < 32; ++x)
         if ((words_[n].stored >> x & 1) != 0 && grouping.begins(static_cast<std::uint32_t>(32 * n + x)))
           words += Groups::size + 1;
-    // The interior and the rim each have an incomplete group.
+    // The interior and the boundary region each have an incomplete group.
     words += Groups::size + 1;
   });
   return words * std::int64_t{sizeof(std::uint32_t)};
@@ -235,7 +235,7 @@ std::vector<std::int64_t> bytes_of_links(const Grid& grid, const Options& option
   uncut.cuts = {};
   std::vector<std::int64_t> bytes(grid.machine().devices(), 0);
   for (const Block& block : grid.blocks()) {
-    const BesideBodies beside = count_beside_bodies(
+    const NearBodies beside = count_near_bodies(
         grid, block, options, surroundings_of(grid, block, options, ghost_layers(grid, options), uncut));
     bytes[block.device] += body_link_bytes(beside, options.representation, cut);
     if (moments)

@@ -34,7 +34,8 @@ constexpr bool step_knows_walls(bool in_place) {
 }
 
 /// Pulls the populations of a cell, collides them and writes them. In place it writes only where it has read (see
-/// Form). Each place belongs to one cell in a step, so cells may run in any order, in the interior and the rim.
+/// Form). Each place belongs to one cell in a step, so cells may run in any order, in the interior and the boundary
+/// region.
 template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollide {
   static_assert(!in_place || sides != Sides::walls, "by one array a step touches the ghosts beside walls in any case");

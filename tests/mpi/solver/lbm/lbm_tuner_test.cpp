@@ -109,7 +109,7 @@ TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
   }
 }
 
-TEST_P(MeasuredRim, IsTheSameOnAllRanksAndRemembered) {
+TEST_P(MeasuredRim, IsTheSameOnAllRanksAndCached) {
   const Options o = measured(channel(DType::f32));
   const Machine machine = machine_here(GetParam(), 1);
   const auto shown = [&](const Split& split) {
@@ -166,7 +166,7 @@ TEST_P(MeasuredSolids, ChangeNoBit) {
       });
 }
 
-TEST_P(MeasuredSolids, AreTheSameOnAllRanksAndRemembered) {
+TEST_P(MeasuredSolids, AreTheSameOnAllRanksAndCached) {
   const Options o = measured(channel(DType::f32));
   const auto kept = [&](const Options& options) {
     Lbm lbm(world, machine_here(GetParam(), 1), options);
@@ -270,7 +270,7 @@ class MeasuredTiles : public MeasuredRim {
   }
 };
 
-TEST_P(MeasuredTiles, AreTheSameOnAllRanksAndRememberedAndChangeNoBit) {
+TEST_P(MeasuredTiles, AreTheSameOnAllRanksAndCachedAndChangeNoBit) {
   const Machine machine = machine_here(GetParam(), 1);
   const auto shown = [](const Teams& t) {
     return std::to_string(t.tile[0]) + " x " + std::to_string(t.tile[1]) + ", " + std::to_string(t.chunk);

@@ -8,9 +8,9 @@
 
 namespace slipstream {
 
-class Again {
+class LoopCondition {
  public:
-  Again(const Loop& loop, const std::vector<Device>& devices);
+  LoopCondition(const Loop& loop, const std::vector<Device>& devices);
   /// Before the first pass of a loop.
   void reset(std::vector<Stream>& streams);
   /// After each pass: counts it, and decides whether another one follows.

@@ -12,15 +12,15 @@ namespace slipstream {
 
 /// One result in a file of its own: format, key, lines, and a checksum. A damaged file or another format counts as
 /// missing, with a note. A note also tells if the file cannot be written.
-class Remembered {
+class ResultCache {
  public:
   struct Kind {
-    std::string what;  ///< name in notes and errors: "the width of the rim"
+    std::string what;  ///< name in notes and errors: "the width of the boundary region"
     std::string form;  ///< name of the format with a version: "slipstream tuned rim 3"
   };
 
   /// `key`: one line with everything on which the result depends; see tuner_key().
-  Remembered(Kind kind, std::string key, const TuneOptions& how);
+  ResultCache(Kind kind, std::string key, const TuneOptions& how);
 
   /// Parses the lines and keeps the result. Returns false if they cannot be parsed.
   using Read = std::function<bool(const std::string& lines)>;

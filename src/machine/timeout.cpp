@@ -1,4 +1,4 @@
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {

@@ -82,9 +82,9 @@ std::unique_ptr<Outlet> mpi_outlet(const Message& message, const Pieces& pieces,
 std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, const PlaceRing& places);
 
 /// Shared-memory transport. The memory holds counters, then two places.
-std::size_t host_landing_bytes(const Message& message);
-PlaceRing host_places(const Message& message, std::byte* landing);
-std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* landing);
-std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* landing);
+std::size_t host_buffer_bytes(const Message& message);
+PlaceRing host_places(const Message& message, std::byte* buffer);
+std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* buffer);
+std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* buffer);
 
 }  // namespace slipstream

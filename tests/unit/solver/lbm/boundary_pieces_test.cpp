@@ -1,5 +1,5 @@
 // Pieces of the boundary region that run concurrently.
-#include "solver/lbm/step/rim_pieces.hpp"
+#include "solver/lbm/step/boundary_pieces.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,14 @@
 namespace slipstream::lbm {
 namespace {
 
-TEST(RimPieces, CoverEveryCellOnceAndKeepRowsWhole) {
+TEST(BoundaryPieces, CoverEveryCellOnceAndKeepRowsWhole) {
   const Box cells{{0, 0, 0}, {22, 19, 17}};
   for (const Margins& margins :
        {Margins{{1, 1, 1}, {1, 1, 1}}, Margins{{4, 2, 3}, {0, 5, 3}}, Margins{{0, 9, 0}, {0, 10, 0}}})
     for (const int row_axis : {0, 2})
       for (const std::int64_t most : {1, 64, 1000000}) {
-        const std::vector<Box> slabs = split_rim(cells, margins).rim, pieces = rim_pieces(slabs, most, row_axis);
+        const std::vector<Box> slabs = split_boundary(cells, margins).boundary,
+                               pieces = boundary_pieces(slabs, most, row_axis);
         std::vector<int> covered(cells.volume(), 0);
         const auto count = [&](const std::vector<Box>& boxes, int by) {
           for (const Box& box : boxes) for_each_cell(box, [&](const Extent& p) { covered[index_in(cells, p)] += by; });

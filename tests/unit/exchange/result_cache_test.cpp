@@ -8,12 +8,12 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/remembered.hpp"
+#include "exchange/result_cache.hpp"
 
 namespace slipstream {
 namespace {
 
-class RememberedFile : public testing::Test {
+class ResultCacheFile : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(folder); }
   TuneOptions how() const {
@@ -21,7 +21,7 @@ class RememberedFile : public testing::Test {
     options.cache_folder = folder + "/new";
     return options;
   }
-  Remembered of(const std::string& key, const std::string& form = "toy 1") const {
+  ResultCache of(const std::string& key, const std::string& form = "toy 1") const {
     return {{"the toy", form}, key, how()};
   }
   static std::string text_of(const std::string& file) {
@@ -35,20 +35,20 @@ class RememberedFile : public testing::Test {
   static bool anything(const std::string&) { return true; }
 
   const std::string folder =
-      (std::filesystem::temp_directory_path() / ("slipstream-remembered-" + std::to_string(::getpid()))).string();
+      (std::filesystem::temp_directory_path() / ("slipstream-result-cache-" + std::to_string(::getpid()))).string();
 };
 
-TEST_F(RememberedFile, HoldsWhatWasKeptAlone) {
-  Remembered first = of("a key");
-  EXPECT_EQ(first.recall(anything), std::nullopt);
-  first.keep("three\nend \nlines\n");
+TEST_F(ResultCacheFile, HoldsWhatWasKeptAlone) {
+  ResultCache cache = of("a key");
+  EXPECT_EQ(cache.recall(anything), std::nullopt);
+  cache.keep("three\nend \nlines\n");
   EXPECT_EQ(of("a key").recall(anything), "three\nend \nlines\n");
-  EXPECT_TRUE(first.notes().empty());
+  EXPECT_TRUE(cache.notes().empty());
   const auto entries = std::filesystem::directory_iterator(folder + "/new");
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }
 
-TEST_F(RememberedFile, IsNotReadUnderAnotherKeyOrForm) {
+TEST_F(ResultCacheFile, IsNotReadUnderAnotherKeyOrForm) {
   of("a key").keep("a line\n");
   EXPECT_EQ(of("another key").recall(anything), std::nullopt);
   EXPECT_EQ(of("a key", "toy 2").recall(anything), std::nullopt);
@@ -57,14 +57,14 @@ TEST_F(RememberedFile, IsNotReadUnderAnotherKeyOrForm) {
   EXPECT_EQ(of("another key").recall(anything), std::nullopt);
 }
 
-TEST_F(RememberedFile, CountsAsNoneWithAnyByteChangedOrCutShort) {
+TEST_F(ResultCacheFile, CountsAsNoneWithAnyByteChangedOrCutShort) {
   of("a key").keep("a line\n");
   const std::string file = of("a key").file(), text = text_of(file);
   const auto refused = [&](const std::string& damaged) {
     write(file, damaged);
-    Remembered memory = of("a key");
-    return !memory.recall(anything) && memory.notes().size() == 1 &&
-           memory.notes()[0].find(file + " is damaged") != std::string::npos;
+    ResultCache cache = of("a key");
+    return !cache.recall(anything) && cache.notes().size() == 1 &&
+           cache.notes()[0].find(file + " is damaged") != std::string::npos;
   };
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::string damaged = text;
@@ -76,35 +76,35 @@ TEST_F(RememberedFile, CountsAsNoneWithAnyByteChangedOrCutShort) {
   EXPECT_EQ(of("a key").recall(anything), "a line\n");
 }
 
-TEST_F(RememberedFile, CountsAsNoneWhereItsLinesCannotBeRead) {
+TEST_F(ResultCacheFile, CountsAsNoneWhereItsLinesCannotBeRead) {
   of("a key").keep("a line\n");
-  Remembered memory = of("a key");
-  EXPECT_EQ(memory.recall([](const std::string&) { return false; }), std::nullopt);
-  EXPECT_EQ(memory.notes().size(), 1u);
+  ResultCache cache = of("a key");
+  EXPECT_EQ(cache.recall([](const std::string&) { return false; }), std::nullopt);
+  EXPECT_EQ(cache.notes().size(), 1u);
 }
 
-TEST_F(RememberedFile, SaysWhyItCouldNotBeWritten) {
+TEST_F(ResultCacheFile, SaysWhyItCouldNotBeWritten) {
   TuneOptions nowhere;
   nowhere.cache_folder = "/proc/no/such/folder";
-  Remembered memory({"the toy", "toy 1"}, "a key", nowhere);
-  memory.keep("a line\n");
-  ASSERT_EQ(memory.notes().size(), 1u);
-  EXPECT_EQ(memory.notes()[0].find("the toy is not kept: /proc/no/such/folder/tuned-"), 0u) << memory.notes()[0];
+  ResultCache cache({"the toy", "toy 1"}, "a key", nowhere);
+  cache.keep("a line\n");
+  ASSERT_EQ(cache.notes().size(), 1u);
+  EXPECT_EQ(cache.notes()[0].find("the toy is not kept: /proc/no/such/folder/tuned-"), 0u) << cache.notes()[0];
 }
 
-TEST_F(RememberedFile, IsMeasuredOnceAndAgainWhereAsked) {
+TEST_F(ResultCacheFile, IsMeasuredOnceAndAgainWhereAsked) {
   const Communicator comm = Communicator::world();
   int measurements = 0;
   const auto expect = [&](bool again, const std::string& answer, bool measured) {
     TuneOptions options = how();
     options.retune = again;
-    Remembered memory({"the toy", "toy 1"}, "a key", options);
+    ResultCache cache({"the toy", "toy 1"}, "a key", options);
     std::string read;
-    memory.find(
+    cache.find(
         comm, [&](const std::string& lines) { return !(read = lines).empty(); },
         [&] { return std::to_string(++measurements) + "\n"; });
     EXPECT_EQ(read, answer);
-    EXPECT_EQ(memory.measured(), measured);
+    EXPECT_EQ(cache.measured(), measured);
   };
   expect(false, "1\n", true);
   expect(false, "1\n", false);
@@ -112,25 +112,25 @@ TEST_F(RememberedFile, IsMeasuredOnceAndAgainWhereAsked) {
   expect(false, "2\n", false);
 }
 
-TEST_F(RememberedFile, IsRecalledWithoutMeasuring) {
+TEST_F(ResultCacheFile, IsRecalledWithoutMeasuring) {
   const Communicator comm = Communicator::world();
   of("a key").keep("a line\n");
-  Remembered memory = of("a key");
+  ResultCache cache = of("a key");
   std::string read;
-  memory.find(
+  cache.find(
       comm, [&](const std::string& lines) { return !(read = lines).empty(); },
       []() -> std::string { throw Error(ErrorCode::internal, "measured"); });
   EXPECT_EQ(read, "a line\n");
-  EXPECT_FALSE(memory.measured());
+  EXPECT_FALSE(cache.measured());
 }
 
-TEST_F(RememberedFile, KeepsNothingWhereNothingWasFound) {
+TEST_F(ResultCacheFile, KeepsNothingWhereNothingWasFound) {
   const Communicator comm = Communicator::world();
-  Remembered memory = of("a key");
-  memory.find(
+  ResultCache cache = of("a key");
+  cache.find(
       comm, [](const std::string&) -> bool { throw Error(ErrorCode::internal, "read"); }, [] { return std::string(); });
-  EXPECT_TRUE(memory.measured());
-  EXPECT_FALSE(std::filesystem::exists(memory.file()));
+  EXPECT_TRUE(cache.measured());
+  EXPECT_FALSE(std::filesystem::exists(cache.file()));
 }
 
 }  // namespace

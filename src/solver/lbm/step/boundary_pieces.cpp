@@ -1,4 +1,4 @@
-#include "solver/lbm/step/rim_pieces.hpp"
+#include "solver/lbm/step/boundary_pieces.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace slipstream::lbm {
 
-std::vector<Box> rim_pieces(const std::vector<Box>& slabs, std::int64_t cells, int row_axis) {
+std::vector<Box> boundary_pieces(const std::vector<Box>& slabs, std::int64_t cells, int row_axis) {
   std::vector<Box> pieces;
   for (const Box& slab : slabs) {
     Extent counts{1, 1, 1};

@@ -8,6 +8,6 @@ namespace slipstream::lbm {
 
 /// Slabs cut into pieces of about so many cells, across their longest axis except that of rows. Each cell is in one
 /// piece, and rows stay whole.
-std::vector<Box> rim_pieces(const std::vector<Box>& slabs, std::int64_t cells, int row_axis);
+std::vector<Box> boundary_pieces(const std::vector<Box>& slabs, std::int64_t cells, int row_axis);
 
 }  // namespace slipstream::lbm

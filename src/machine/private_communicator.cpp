@@ -1,4 +1,4 @@
-#include "machine/parting.hpp"
+#include "machine/private_communicator.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include <slipstream/error.hpp>
 
-#include "machine/patience.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
@@ -47,7 +47,7 @@ int largest_tag() {
 
 }  // namespace
 
-struct Parting::Duplicate {
+struct PrivateCommunicator::Duplicate {
   Duplicate(const Communicator& comm, const char* what) {
     check_mpi(MPI_Comm_dup(comm.mpi(), &mpi), ("duplicate a communicator for " + std::string(what)).c_str());
   }
@@ -66,14 +66,16 @@ struct Parting::Duplicate {
 class SharedDuplicates {
  public:
   /// A duplicate ends with the last object that uses it once most of its tags are taken.
-  std::shared_ptr<Parting::Duplicate> of(Parting::Purpose purpose, const Communicator& comm, const char* what) {
+  std::shared_ptr<PrivateCommunicator::Duplicate> of(PrivateCommunicator::Purpose purpose, const Communicator& comm,
+                                                     const char* what) {
     auto& place = duplicates_.at(static_cast<std::size_t>(purpose));
-    if (!place || place->next_tag > largest_tag() / 2) place = std::make_shared<Parting::Duplicate>(comm, what);
+    if (!place || place->next_tag > largest_tag() / 2)
+      place = std::make_shared<PrivateCommunicator::Duplicate>(comm, what);
     return place;
   }
 
  private:
-  std::array<std::shared_ptr<Parting::Duplicate>, 2> duplicates_;
+  std::array<std::shared_ptr<PrivateCommunicator::Duplicate>, 2> duplicates_;
 };
 
 Communicator sharing(const Communicator& comm) {
@@ -88,16 +90,16 @@ Communicator unshared(const Communicator& comm) {
   return copy;
 }
 
-double Parting::patience(double wait_limit, bool late) {
-  return late || std::uncaught_exceptions() > 0 ? least_patience : std::max(least_patience, wait_limit);
+double PrivateCommunicator::timeout(double wait_limit, bool late) {
+  return late || std::uncaught_exceptions() > 0 ? least_timeout : std::max(least_timeout, wait_limit);
 }
 
-Parting::Parting(const Communicator& comm, const char* what, Purpose purpose)
+PrivateCommunicator::PrivateCommunicator(const Communicator& comm, const char* what, Purpose purpose)
     : duplicate_(comm.shared_ ? comm.shared_->of(purpose, comm, what) : std::make_shared<Duplicate>(comm, what)) {}
 
-MPI_Comm Parting::mpi() const { return duplicate_->mpi; }
+MPI_Comm PrivateCommunicator::mpi() const { return duplicate_->mpi; }
 
-int Parting::take_tags(int count) {
+int PrivateCommunicator::take_tags(int count) {
   const int first = duplicate_->next_tag, limit = largest_tag();
   require(count <= limit - first, ErrorCode::unsupported,
           "an object needs " + std::to_string(count) + " tags of MPI messages, and MPI has " +
@@ -107,7 +109,7 @@ int Parting::take_tags(int count) {
   return first;
 }
 
-std::optional<int> Parting::greatest(int here, double seconds) {
+std::optional<int> PrivateCommunicator::greatest(int here, double seconds) {
   if (finalized()) return here;
   if (duplicate_->alone) return {};
   auto all = std::make_unique<int>(here);
@@ -116,24 +118,24 @@ std::optional<int> Parting::greatest(int here, double seconds) {
       ended(request, seconds))
     return *all;
   leave_to_mpi(std::move(all));
-  part_alone();
+  leave_alone();
   return {};
 }
 
-bool Parting::part(double seconds) {
-  parted_ = true;
+bool PrivateCommunicator::leave(double seconds) {
+  left_ = true;
   if (finalized()) return true;
   if (duplicate_->alone) return false;
   MPI_Request request;
   if (MPI_Ibarrier(mpi(), &request) == MPI_SUCCESS && ended(request, seconds)) return true;
-  part_alone();
+  leave_alone();
   return false;
 }
 
-void Parting::part_alone() { parted_ = duplicate_->alone = true; }
+void PrivateCommunicator::leave_alone() { left_ = duplicate_->alone = true; }
 
-Parting::~Parting() {
-  if (!parted_) part(least_patience);
+PrivateCommunicator::~PrivateCommunicator() {
+  if (!left_) leave(least_timeout);
 }
 
 }  // namespace slipstream

@@ -1,4 +1,4 @@
-#include "solver/common/again.hpp"
+#include "solver/common/loop_condition.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
-inline namespace again_kernels {
+inline namespace loop_condition_kernels {
 
 struct CountPass {
   const std::int32_t* go_on;
@@ -18,9 +18,9 @@ struct CountPass {
   }
 };
 
-}  // namespace again_kernels
+}  // namespace loop_condition_kernels
 
-Again::Again(const Loop& loop, const std::vector<Device>& devices) : loop_(loop) {
+LoopCondition::LoopCondition(const Loop& loop, const std::vector<Device>& devices) : loop_(loop) {
   require(loop.go_on.size() == devices.size(), ErrorCode::mismatch,
           "a loop has " + std::to_string(loop.go_on.size()) + " numbers that end it for the " +
               std::to_string(devices.size()) + " devices of this rank");
@@ -30,18 +30,18 @@ Again::Again(const Loop& loop, const std::vector<Device>& devices) : loop_(loop)
   if (!devices.empty()) seen_ = Buffer<std::int32_t>(devices.front(), 1, Memory::pinned);
 }
 
-void Again::reset(std::vector<Stream>& streams) {
+void LoopCondition::reset(std::vector<Stream>& streams) {
   for (std::size_t d = 0; d < streams.size(); ++d) fill(streams[d], states_[d].data(), 0, states_[d].bytes());
 }
 
-void Again::count(std::vector<Stream>& streams) {
+void LoopCondition::count(std::vector<Stream>& streams) {
   const auto most =
       static_cast<std::int32_t>(std::min<std::int64_t>(loop_.most, std::numeric_limits<std::int32_t>::max()));
   for (std::size_t d = 0; d < streams.size(); ++d)
     launch(streams[d], Box{{0, 0, 0}, {1, 1, 1}}, CountPass{loop_.go_on[d], states_[d].data(), most});
 }
 
-bool Again::look(std::vector<Stream>& streams) {
+bool LoopCondition::look(std::vector<Stream>& streams) {
   if (streams.empty()) return false;
   copy(streams.front(), seen_.data(), states_.front().data(), sizeof(std::int32_t));
   streams.front().synchronize();

@@ -15,22 +15,22 @@ Communicator unshared(const Communicator& comm);
 
 /// Messages and calls of one object, in a duplicate of a communicator, with a collective teardown: memory that other
 /// ranks use may be freed after it.
-class Parting {
+class PrivateCommunicator {
  public:
   /// Questions are asked while an object is in use. One that stays without an answer ends all further questions, but
   /// not the teardown.
   enum class Purpose : std::uint8_t { messages, questions };
   /// Timeout in seconds if other ranks may have died.
-  static constexpr double least_patience = 5;
+  static constexpr double least_timeout = 5;
   /// Timeout of the teardown for an object with waits of up to `wait_limit` seconds. It is the least timeout after a
   /// timed-out wait or during an exception, because other ranks may never come.
-  static double patience(double wait_limit, bool late);
+  static double timeout(double wait_limit, bool late);
 
   /// `what`: purpose of the communicator, for the error if MPI cannot duplicate it. Collective.
-  Parting(const Communicator& comm, const char* what, Purpose purpose = Purpose::messages);
-  ~Parting();
-  Parting(const Parting&) = delete;
-  Parting& operator=(const Parting&) = delete;
+  PrivateCommunicator(const Communicator& comm, const char* what, Purpose purpose = Purpose::messages);
+  ~PrivateCommunicator();
+  PrivateCommunicator(const PrivateCommunicator&) = delete;
+  PrivateCommunicator& operator=(const PrivateCommunicator&) = delete;
   MPI_Comm mpi() const;
   /// First of `count` tags that no other object uses with this duplicate. All ranks take as many. Tag 0 is the
   /// rendezvous'. Not collective.
@@ -41,15 +41,15 @@ class Parting {
   std::optional<int> greatest(int here, double seconds);
 
   /// Waits up to `seconds` for the other ranks to call this; true if all did. The destructor then waits no more.
-  bool part(double seconds);
+  bool leave(double seconds);
   /// From here on this duplicate waits for no other rank.
-  void part_alone();
+  void leave_alone();
 
  private:
   friend class SharedDuplicates;
   struct Duplicate;
   std::shared_ptr<Duplicate> duplicate_;
-  bool parted_ = false;
+  bool left_ = false;
 };
 
 }  // namespace slipstream

@@ -1,10 +1,10 @@
-#include "solver/common/fullness.hpp"
+#include "solver/common/memory_share.hpp"
 
 #include <algorithm>
 
 namespace slipstream {
 
-double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed) {
+double memory_share(const Machine& machine, const std::vector<ArrayBytes>& needed) {
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);
   for (const ArrayBytes& array : needed) bytes[static_cast<std::size_t>(array.device)] += array.bytes;
   double most = 0;

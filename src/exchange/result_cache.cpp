@@ -1,4 +1,4 @@
-#include "exchange/remembered.hpp"
+#include "exchange/result_cache.hpp"
 
 #include <unistd.h>
 
@@ -58,7 +58,7 @@ std::string tuner_cache_folder() {
   return "";
 }
 
-Remembered::Remembered(Kind kind, std::string key, const TuneOptions& how)
+ResultCache::ResultCache(Kind kind, std::string key, const TuneOptions& how)
     : kind_(std::move(kind)),
       key_(std::move(key)),
       folder_(how.cache_folder.empty() ? tuner_cache_folder() : how.cache_folder),
@@ -66,13 +66,13 @@ Remembered::Remembered(Kind kind, std::string key, const TuneOptions& how)
   name_file();
 }
 
-void Remembered::name_file() { file_ = folder_.empty() ? "" : folder_ + "/tuned-" + hex(hash_of(key_)) + ".txt"; }
+void ResultCache::name_file() { file_ = folder_.empty() ? "" : folder_ + "/tuned-" + hex(hash_of(key_)) + ".txt"; }
 
-std::string Remembered::text(const std::string& lines) const {
+std::string ResultCache::text(const std::string& lines) const {
   return with_checksum(kind_.form + "\nkey " + key_ + "\n" + lines);
 }
 
-std::optional<std::string> Remembered::lines_of(const std::string& text) const {
+std::optional<std::string> ResultCache::lines_of(const std::string& text) const {
   const std::string before = kind_.form + "\nkey " + key_ + "\n";
   const std::size_t end = text.rfind("end ");
   if (end == std::string::npos || end < before.size() || !text.starts_with(before)) return {};
@@ -80,7 +80,7 @@ std::optional<std::string> Remembered::lines_of(const std::string& text) const {
   return text.substr(before.size(), end - before.size());
 }
 
-std::optional<std::string> Remembered::recall(const Read& read) {
+std::optional<std::string> ResultCache::recall(const Read& read) {
   if (again_ || file_.empty()) return {};
   const std::optional<std::string> text = text_of_file(file_);
   if (!text) return {};
@@ -89,12 +89,12 @@ std::optional<std::string> Remembered::recall(const Read& read) {
   return {};
 }
 
-void Remembered::keep(const std::string& lines) {
+void ResultCache::keep(const std::string& lines) {
   const std::string failure = file_.empty() ? "neither XDG_CACHE_HOME nor HOME is set" : write_file(file_, text(lines));
   if (!failure.empty()) notes_.push_back(kind_.what + " is not kept: " + failure);
 }
 
-void Remembered::find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure) {
+void ResultCache::find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure) {
   // Ranks may have different names for the machine, so the key of rank 0 counts.
   key_ = comm.broadcast(key_, 0);
   name_file();

@@ -1,4 +1,4 @@
-#include "route/carriage.hpp"
+#include "route/transport.hpp"
 
 #include <algorithm>
 
@@ -90,12 +90,12 @@ constexpr std::size_t place_alignment = 512;
 constexpr std::size_t control_room = place_alignment;
 static_assert(sizeof(Control) <= control_room);
 
-Control& control_of(std::byte* landing) { return *reinterpret_cast<Control*>(landing); }
+Control& control_of(std::byte* buffer) { return *reinterpret_cast<Control*>(buffer); }
 
 class MappedOutlet final : public Outlet {
  public:
-  MappedOutlet(const Message& message, const Pieces& pieces, std::byte* landing)
-      : plan_(message.plan), pieces_(pieces.count()), control_(control_of(landing)) {}
+  MappedOutlet(const Message& message, const Pieces& pieces, std::byte* buffer)
+      : plan_(message.plan), pieces_(pieces.count()), control_(control_of(buffer)) {}
   // All places are free at first, even before they are opened.
   bool room(std::uint64_t sequence) override {
     return sequence <= mapped_places || load_acquire(&control_.free) >= sequence;
@@ -113,8 +113,8 @@ class MappedOutlet final : public Outlet {
 
 class MappedInlet final : public Inlet {
  public:
-  MappedInlet(const Message& message, const Pieces& pieces, std::byte* landing)
-      : message_(message), pieces_(pieces.count()), control_(control_of(landing)) {}
+  MappedInlet(const Message& message, const Pieces& pieces, std::byte* buffer)
+      : message_(message), pieces_(pieces.count()), control_(control_of(buffer)) {}
   void open(std::uint64_t sequence) override { store_release(&control_.free, sequence); }
   bool early() const override { return true; }
   int arrived(std::uint64_t sequence) override {
@@ -163,17 +163,17 @@ std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, c
   return std::make_unique<MpiInlet>(message, pieces, places);
 }
 
-std::size_t host_landing_bytes(const Message& message) {
+std::size_t host_buffer_bytes(const Message& message) {
   return control_room + mapped_places * round_up(message.bytes, place_alignment);
 }
-PlaceRing host_places(const Message& message, std::byte* landing) {
-  return {landing + control_room, round_up(message.bytes, place_alignment), mapped_places};
+PlaceRing host_places(const Message& message, std::byte* buffer) {
+  return {buffer + control_room, round_up(message.bytes, place_alignment), mapped_places};
 }
-std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* landing) {
-  return std::make_unique<MappedOutlet>(message, pieces, landing);
+std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* buffer) {
+  return std::make_unique<MappedOutlet>(message, pieces, buffer);
 }
-std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* landing) {
-  return std::make_unique<MappedInlet>(message, pieces, landing);
+std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* buffer) {
+  return std::make_unique<MappedInlet>(message, pieces, buffer);
 }
 
 }  // namespace slipstream

@@ -6,6 +6,6 @@
 namespace slipstream {
 
 /// The largest share of its memory that any device needs: above 1 the arrays do not fit.
-double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed);
+double memory_share(const Machine& machine, const std::vector<ArrayBytes>& needed);
 
 }  // namespace slipstream
