@@ -214,7 +214,7 @@ def test_score_fails_for_pages_and_counts_comments(tool: ModuleType, tree: Path)
     (tree / "docs" / "glossary.md").write_text("# G\n\n- **item**: One. Two.\n")
     counts, faults = tool.score(tree)
     assert counts[0].endswith("1 home-made terms")
-    assert faults[0].startswith("pages: 1 home-made terms of")
+    assert faults[0].startswith("1 home-made terms in pages and comments: ")
     assert faults[1:] == ["docs/glossary.md: item has more than one sentence"]
 
 
