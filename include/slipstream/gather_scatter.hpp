@@ -120,8 +120,8 @@ class GatherScatter {
     std::int64_t sent_values = 0;    ///< per component, in all messages of run()
     // Where GatherScatterOptions::unique asks for them:
     std::int64_t unique_ids = 0;        ///< that the device owns
-    std::int64_t gathered_values = 0;   ///< sent by gather()
-    std::int64_t scattered_values = 0;  ///< sent by scatter()
+    std::int64_t gathered_values = 0;   ///< per component, sent by gather() to owners on other devices
+    std::int64_t scattered_values = 0;  ///< per component, sent by scatter() from owners to other devices
   };
   Counts counts(std::size_t device) const;
   /// Points of a device with copies on other devices, ascending.

@@ -308,7 +308,7 @@ Preconditioner preconditioner_from_string(const std::string& name);
 struct SolverOptions {
   krylov::Method method = krylov::Method::conjugate_gradients;
   Preconditioner preconditioner = Preconditioner::jacobi;
-  int degree = 2;    ///< of the polynomials
+  int degree = 2;    ///< of the Chebyshev polynomials: the preconditioner's, or those of multigrid's smoothers
   int restart = 30;  ///< vectors of flexible GMRES
   /// Unknowns that one call solves for, each with its own right side: 1 to krylov::most_components. Several need
   /// conjugate gradients, without projection.

@@ -78,8 +78,8 @@ struct PlaneMeans {
   double place = 0;  ///< along the axis
   Point velocity{0, 0, 0};
   double pressure = 0;
-  Point squares{0, 0, 0};   ///< uu vv ww
-  Point products{0, 0, 0};  ///< uv uw vw
+  Point squares{0, 0, 0};   ///< means of u u, v v and w w; the mean velocity is not subtracted
+  Point products{0, 0, 0};  ///< means of u v, u w and v w; likewise
 };
 
 /// Means over the domain at one time, by the elements' quadrature.

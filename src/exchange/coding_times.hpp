@@ -10,8 +10,8 @@ struct CodingTimes {
   double encode_us = -1, decode_us = -1;
 };
 
-/// `encoding`: the movers of a message that encode. They read the values in place. Codes and decoded values go to
-/// temporary memory. Blocks until the device has finished.
+/// Times encoding and decoding of one message, apart from its transfer. `encoding`: its copies that encode. They read
+/// the exchange's arrays in place; codes and decoded values go to temporary memory. Blocks until the device is done.
 CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays& arrays);
 
 }  // namespace slipstream

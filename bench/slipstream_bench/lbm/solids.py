@@ -21,7 +21,7 @@ from slipstream_bench import record
 from slipstream_bench.lbm import common
 from slipstream_bench.record import Row
 
-#: Table 1.6: 65 536 cells, 0.6 % of them solid (734.668 / 739.293 of the updates are of fluid cells).
+#: The box of Zheng 2023, table 1.6: 65 536 cells, 0.6 % solid (734.668 / 739.293 of the updates are of fluid cells).
 PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
 #: Radius of the spheres of a packing, relative to the side.
 SPHERE_RADIUS = 0.1

@@ -27,11 +27,11 @@ CaseT = TypeVar("CaseT", bound=Case)
 
 @dataclass(frozen=True)
 class Monitor:
-    """A table that grows during a run: a row with each check of the change, or every `every` steps."""
+    """A table that grows during a run: a row whenever the run computes its residual, or every `every` steps."""
 
     path: Path
     take: Callable[[], None]  #: adds a row for this step, if there is none; collective
-    every: int | None = None  #: steps between rows; None: one with each check of the change
+    every: int | None = None  #: steps between rows; None: a row whenever the run computes its residual
     at_start: bool = False  #: whether the state before the first step has a row
     every_step: bool = False  #: whether each step has a row: if so, checkpoints and ends take one first
 

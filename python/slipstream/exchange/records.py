@@ -113,5 +113,5 @@ class Counts(Record):
     remote_ids: int  #: ids that other devices have, too
     sent_values: int
     unique_ids: int  #: ids that the device owns; needs unique=True, as do the next two
-    gathered_values: int  #: sent by gather()
-    scattered_values: int  #: sent by scatter()
+    gathered_values: int  #: values a component that gather() sends to their owners on other devices
+    scattered_values: int  #: values a component that scatter() sends from their owners to other devices

@@ -19,7 +19,7 @@
 namespace slipstream::krylov {
 namespace {
 
-/// Place of (r, z) and (r, r) after so many iterations.
+/// Place of (r, r), and without a preconditioner also of (r, z), after so many iterations.
 constexpr std::size_t pair_after(int iterations) { return iterations % 2 == 0 ? first_pair : second_pair; }
 /// Place of the (p, A p) that leads to a pair.
 constexpr std::size_t direction_sum(std::size_t pair) { return pair + 2; }
@@ -74,7 +74,7 @@ struct ConjugateGradients::Impl : LinearSolve {
   /// Second part of an iteration: updates x and the direction.
   struct Turning {
     const Vectors& x;
-    std::size_t now, before;  ///< (r, z) places for this iteration and for the one before
+    std::size_t now, before;  ///< places of (r, r) after this iteration and the one before; see rz_at()
   };
 
   /// The work of the second part that may run before the host knows whether the iteration was the last.

@@ -96,7 +96,7 @@ struct Stencil::Impl : SolverParts {
   std::int64_t base = 0, count = 0;  ///< which field was u when counting began; steps since
   std::uint64_t serial = 0;
   std::int64_t restarts = 0;
-  std::int64_t drained = 0;  ///< steps whose rows were taken
+  std::int64_t drained = 0;  ///< step up to which the receivers' samples have been copied to the host
   std::vector<std::vector<double>> seismograms;
 };
 
