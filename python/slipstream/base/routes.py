@@ -1,6 +1,6 @@
 """The routes of the engine, for what must know them before it is loaded. Made by tools/from_compiled.py."""
 
-#: Names in the order of preference of the rules.
+#: In the order in which the rules prefer them.
 NAMES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
 #: Those that the host drives: a throttle slows their messages.
 DRIVEN_BY_HOST = ("gpu_mpi", "staged")

@@ -6,7 +6,7 @@ from typing import Any
 from slipstream.base import toml_text
 
 #: Old key, and the name that its table has for it now.
-RENAMED = {("physics", "lid_speed"): "reference_velocity"}
+RENAMED: dict[tuple[str, ...], str] = {("physics", "lid_speed"): "reference_velocity"}
 
 
 def rename(data: dict[str, Any]) -> list[str]:

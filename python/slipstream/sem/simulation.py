@@ -5,7 +5,7 @@ Collective: on several ranks, every rank makes the same calls.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -15,14 +15,18 @@ from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
 from slipstream.run import engine
-from slipstream.run.simulation import NEVER, CaseSimulation, CaseT, EngineT, MachineOptions, plain
+from slipstream.run.simulation import NEVER, CaseSimulation, MachineOptions, plain
 from slipstream.sem import nek
 from slipstream.sem.case import SemCase
+from slipstream.sem.elements_case import ElementsCase
 from slipstream.sem.running import SemRun
 from slipstream.sem.statistics import Array, Statistics
 
 if TYPE_CHECKING:
-    from slipstream._sem import ElementSeries, Probe, Sem  # noqa: F401 (a base class names it)
+    from slipstream._sem import ElementSeries, Flow, Probe, Sem
+
+ElementsCaseT = TypeVar("ElementsCaseT", bound=ElementsCase)
+ElementsEngineT = TypeVar("ElementsEngineT", bound="Sem | Flow")
 
 
 class Side(TypedDict, total=False):
@@ -84,7 +88,7 @@ class Options(MachineOptions, total=False):
     scalars: Mapping[str, Scalar]
 
 
-class ElementsSimulation(CaseSimulation[CaseT, EngineT]):
+class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
     """A problem on spectral elements, whatever its unknowns are: Simulation and Flow share it."""
 
     _run_type: ClassVar[Callable[[engine.Setup], Any]]
