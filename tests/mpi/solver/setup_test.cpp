@@ -188,6 +188,7 @@ std::vector<Made> solvers(const Communicator& comm, const Machine& machine) {
   elements.order = 3;
   lbm::Options fluid;
   fluid.cells = {16, 16, 16};
+  fluid.viscosity = 0.1;
   return {
       made<stencil::Stencil>("a stencil", [=] { return stencil::Stencil(comm, machine, explicit_steps); }),
       made<stencil::Stencil>("an implicit stencil", [=] { return stencil::Stencil(comm, machine, implicit_steps); }),
