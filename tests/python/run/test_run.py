@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slipstream._core as core
-import slipstream._lbm as lbm
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command, words
 from errors import is_error
+from slipstream._lbm import Lbm
 from slipstream.case.reader import load
 from slipstream.machine import discovery, predict
 from slipstream_bench.lbm import updates
@@ -178,7 +178,7 @@ def test_plan_prints_the_dry_run_and_writes_nothing(cli: Cli, small: Path) -> No
 def test_a_throttle_is_in_the_predicted_step(small: Path) -> None:
     case = load(small, ["machine.backend=host", "machine.devices_per_rank=2"])
     machine = discovery.discover(case.machine)
-    plan = lbm.plan(machine, case.options() | {"throttle": "0.001 GB/s, 1000 us"})
+    plan = Lbm.plan(machine, case.options() | {"throttle": "0.001 GB/s, 1000 us"})
     pairs: dict[tuple[int, int], int] = {}
     for message in plan["messages"]:
         pair = (message["source"], message["target"])
@@ -196,10 +196,10 @@ def test_largest_grid_fits_and_a_little_larger_one_does_not(small: Path, cells: 
     memory = machine.devices()[0]["memory"]
 
     def needed(size: tuple[int, ...]) -> int:
-        plan = lbm.plan(machine, case.options() | {"cells": size})
+        plan = Lbm.plan(machine, case.options() | {"cells": size})
         return sum(array["bytes"] for array in plan["arrays"])
 
-    largest = lbm.largest_grid(machine, case.options())
+    largest = Lbm.largest_grid(machine, case.options())
     assert needed(largest) <= memory
     larger = tuple(n if n == 1 else round(1.05 * n) for n in largest)
     assert needed(larger) > memory
