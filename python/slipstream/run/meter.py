@@ -1,5 +1,6 @@
 """Measures the time of steps, and of the work between them."""
 
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,16 +48,23 @@ class Meter:
         return few or (self.seconds >= SECONDS and self.steps >= STEPS)
 
     def step(self) -> float:
-        """Seconds of a step, from the timed steps without the warm-up; 0 if there were none. In a run that ends earlier
-        the warm-up counts."""
-        warm_up = WARM_UP if self.enough else 0.0
-        left = (1 - warm_up) * sum(seconds for _, seconds in self._first)
-        steps, spent = 0, 0.0
-        for done, seconds in reversed(self._first):
-            if steps and spent + seconds > left:
+        """Seconds of a step: the median of the timed steps without the warm-up, so that a single stall of the machine
+        does not count. In a run that ends earlier it is the mean of all steps; 0 if there were none."""
+        if not self.enough:
+            return self.seconds / self.steps if self.steps else 0.0
+        left = (1 - WARM_UP) * sum(seconds for _, seconds in self._first)
+        spent = 0.0
+        counted: list[tuple[float, int]] = []
+        for steps, seconds in reversed(self._first):
+            if counted and spent + seconds > left:
                 break
-            steps, spent = steps + done, spent + seconds
-        return spent / steps if steps else 0.0
+            spent += seconds
+            counted.append((seconds / steps, steps))
+        counted.sort()
+        steps_so_far = list(itertools.accumulate(steps for _, steps in counted))
+        return next(
+            each for (each, _), so_far in zip(counted, steps_so_far, strict=True) if 2 * so_far >= steps_so_far[-1]
+        )
 
     def of(self, part: str) -> float:
         """Mean seconds of a part; 0 if it never ran."""

@@ -37,6 +37,14 @@ def test_step_is_that_of_the_steps_after_the_warm_up() -> None:
     assert clock.step() == pytest.approx(0.07) and clock.steps == 1020
 
 
+def test_a_single_stall_is_no_prediction() -> None:
+    clock = Meter()
+    clock.advanced(10, 0.3)
+    for seconds in (0.1, 0.1, 0.6, 0.1):
+        clock.advanced(10, seconds)
+    assert clock.enough and clock.step() == pytest.approx(0.01)
+
+
 def test_steps_that_are_slow_are_few() -> None:
     clock = Meter()
     clock.advanced(1, 15.0)  # first guesses are empty
