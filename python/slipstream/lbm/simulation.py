@@ -354,7 +354,7 @@ class Simulation(_Base):
         return zigzag.measure(self._engine)
 
     def energy(self) -> Energy:
-        """Values of this step, in units of the reference velocity and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
+        """Values of this step in units of the reference velocity and the length; in SI m^2/s^2, m^2/s^3. Collective."""
         return Energy(*energy.measure(self._engine, self.case))
 
     def loads(self, about: Sequence[float] | None = None) -> dict[str, Load]:
