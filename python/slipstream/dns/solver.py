@@ -175,19 +175,10 @@ class DnsSolver(Solver[DnsCase]):
         return running.DnsRun(setup, trace)
 
     def quantities(self, case: DnsCase) -> Mapping[str, Any]:
-        import numpy as np
+        from slipstream.pictures.quantity import Quantity, speed, velocity_parts
 
-        from slipstream.pictures.quantity import Quantity, of_field
-
-        speed = Quantity(
-            lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1),
-            lambda _: "speed",
-            signed=False,
-            usual=True,
-        )
-        parts = {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}
         vorticity = Quantity(_vorticity, lambda normal: rf"vorticity $\omega_{normal}$", usual=True)
-        return {"speed": speed, "vorticity": vorticity, **parts}
+        return {"speed": speed(), "vorticity": vorticity, **velocity_parts()}
 
 
 SOLVER = DnsSolver()

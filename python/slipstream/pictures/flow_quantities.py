@@ -7,7 +7,7 @@ import numpy as np
 from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.pictures.planes import Plane
-from slipstream.pictures.quantity import Quantity
+from slipstream.pictures.quantity import Quantity, speed
 
 Array = np.ndarray
 
@@ -41,9 +41,7 @@ def quantities(case: FlowCase) -> Mapping[str, Quantity]:
         return derived.plane_vorticity(case, plane.vectors("velocity"), plane.solid, plane.axes)
 
     return {
-        "speed": Quantity(
-            lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1), lambda _: unit.speed(), False, True
-        ),
+        "speed": speed(unit.speed()),
         "vorticity": Quantity(vorticity, unit.vorticity, usual=True),
         "density": Quantity(
             lambda plane: _density_above_rest(case, plane.field("density")[..., 0]), lambda _: unit.density, usual=True

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -18,3 +20,13 @@ class Quantity:
 def of_field(name: str, label: str, component: int = 0, signed: bool = True, usual: bool = False) -> Quantity:
     """A component of a field as stored in the file."""
     return Quantity(lambda plane: plane.field(name)[..., component], lambda _: label, signed, usual)
+
+
+def speed(label: str = "speed") -> Quantity:
+    """The magnitude of the velocity, drawn by default."""
+    return Quantity(lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1), lambda _: label, False, True)
+
+
+def velocity_parts() -> dict[str, Quantity]:
+    """Components of the field `velocity` by name; the first is drawn by default."""
+    return {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}

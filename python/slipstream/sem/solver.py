@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, part
-from slipstream.case.sides import SIDES
 from slipstream.case.solver import Run, Solver, Tiles
 from slipstream.run.solutions import OF_AN_ITERATION
-from slipstream.sem import checks
+from slipstream.sem import checks, facts
 from slipstream.sem.case import SemCase, Unknown
 
 if TYPE_CHECKING:
@@ -62,23 +61,14 @@ class SemSolver(Solver[SemCase]):
 
     def facts(self, case: SemCase) -> list[tuple[str, str]]:
         table = case.sem
-        bent = f", deformed by {table.deformation:g}" if table.deformation else ""
-        bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
         found = [
             ("method", f"{_EQUATIONS[table.equation]}, spectral elements of order {table.order}, f64"),
-            ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
+            ("elements", facts.box(case)),
         ]
         for one in case.unknowns:
-            kinds: dict[str, list[str]] = {}
-            for side, parts in zip(SIDES, case.conditions(one), strict=True):
-                kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
-            said = "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())
-            found.append((f"sides of {one.name}" if one.path else "sides", said))
+            found.append((f"sides of {one.name}" if one.path else "sides", facts.sides(case.conditions(one))))
         if case.marches:
-            in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
-            found.append(
-                ("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}")
-            )
+            found.append(("time step", facts.time_step(table)))
             if table.velocity:
                 found.append(("carried by", f"({', '.join(str(part) for part in table.velocity)})"))
         found += [(f"solves for {one.name}" if one.path else "solves", _solves(one)) for one in case.unknowns]

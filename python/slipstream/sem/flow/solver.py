@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, part
-from slipstream.case.sides import SIDES
 from slipstream.case.solver import Run, Solver, Tiles
+from slipstream.sem import facts
 from slipstream.sem.flow import checks
 from slipstream.sem.flow.case import FlowCase
 
@@ -40,19 +40,13 @@ class FlowSolver(Solver[FlowCase]):
 
     def facts(self, case: FlowCase) -> list[tuple[str, str]]:
         table = case.sem
-        bent = f", deformed by {table.deformation:g}" if table.deformation else ""
-        bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
         found = [
             ("method", f"incompressible flow, spectral elements of order {table.order} (Pn-Pn), f64"),
-            ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
+            ("elements", facts.box(case)),
             ("viscosity", f"{table.viscosity:g}"),
+            ("sides", facts.sides(case.conditions)),
+            ("time step", facts.time_step(table)),
         ]
-        kinds: dict[str, list[str]] = {}
-        for side, parts in zip(SIDES, case.conditions, strict=True):
-            kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
-        found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
-        in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
-        found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
         if table.divergence_damping:
             found.append(("divergence", f"damped by explicit steps of {table.divergence_damping:g} in all"))
         if table.filter:
@@ -99,18 +93,9 @@ class FlowSolver(Solver[FlowCase]):
         return running.FlowRun(setup, trace)
 
     def quantities(self, case: FlowCase) -> Mapping[str, Any]:
-        import numpy as np
+        from slipstream.pictures.quantity import of_field, speed, velocity_parts
 
-        from slipstream.pictures.quantity import Quantity, of_field
-
-        speed = Quantity(
-            lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1),
-            lambda _: "speed",
-            signed=False,
-            usual=True,
-        )
-        parts = {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}
-        return {"speed": speed, **parts, "pressure": of_field("pressure", "pressure", usual=True)}
+        return {"speed": speed(), **velocity_parts(), "pressure": of_field("pressure", "pressure", usual=True)}
 
     def curves(self, shown: Any, folder: Path) -> list[Path]:
         import numpy as np

@@ -1,0 +1,29 @@
+"""Lines of the banner that both problems on spectral elements have."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from slipstream.case.sides import SIDES
+from slipstream.sem.elements_case import ElementsCase
+
+
+def box(case: ElementsCase) -> str:
+    """Edges of the box, how it is bent, and the kind of factors."""
+    table = case.sem
+    bent = f", deformed by {table.deformation:g}" if table.deformation else ""
+    bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
+    return f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"
+
+
+def sides(conditions: Iterable[Sequence[Any]]) -> str:
+    """Kinds of conditions with their sides; `conditions`: the parts of each side, in the order of SIDES."""
+    kinds: dict[str, list[str]] = {}
+    for side, parts in zip(SIDES, conditions, strict=True):
+        kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
+    return "; ".join(f"{kind} {' '.join(found)}" for kind, found in kinds.items())
+
+
+def time_step(table: Any) -> str:
+    """`table`: [sem] of a case that goes over time."""
+    in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
+    return f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"
