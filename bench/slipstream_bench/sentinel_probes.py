@@ -160,7 +160,8 @@ class Probes:
         data = {
             "grid": {"cells": [n, n, n * self.devices], "periodic": [True] * 3},
             "lbm": {"precision": precision},
-            "physics": {"viscosity": 0.05, "reference_velocity": 0.05},
+            # Older parents know the reference velocity by this key.
+            "physics": {"viscosity": 0.05, "lid_speed": 0.05},
             **self._run(),
         }
         made = running.compiled(engine.prepare(parse(data, Source("bench")), self.machine))
