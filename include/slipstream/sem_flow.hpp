@@ -59,7 +59,6 @@ struct FlowOptions {
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
   int most_iterations = 1000;
   bool must_converge = true;  ///< throws where a solve does not converge; else it is counted
-  bool sums_on_host = false;  ///< for comparison, as in krylov::Options
   SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
   SolverOptions velocity{};  ///< default: Jacobi
   /// Running means of velocity, pressure and products of velocity components start at this time; none: no means.

@@ -195,7 +195,6 @@ krylov::Options Flow::Impl::how(double tolerance, const char* field) const {
   how.absolute_tolerance = tolerance * std::sqrt(volume);
   how.most_iterations = options.most_iterations;
   how.must_converge = options.must_converge;
-  how.sums_on_host = options.sums_on_host;
   // A right side may be no larger than what rounding leaves of its constant part.
   how.imbalance = std::numeric_limits<double>::infinity();
   how.trace = options.exchange.trace;
