@@ -6,6 +6,7 @@
 #include <slipstream/trace.hpp>
 
 #include "native/python_bench.hpp"
+#include "native/sums_on_host.hpp"
 #include "native/timed_loops.hpp"
 
 namespace slipstream::python {
@@ -51,18 +52,14 @@ struct Nekbone {
   sem::Space space;
   sem::Constraint constraint;
   sem::Vector b, x;
-  std::string sums;
+  std::optional<SumsOnHost> on_host;
   int components;
   std::optional<sem::HelmholtzSolver> solver;  // one for all solves, which replay its graphs
 
   /// All components solve the same equation.
-  Nekbone(sem::Space s, std::string by, int each = 1)
-      : space(std::move(s)),
-        constraint(space),
-        b(space.vector(each)),
-        x(space.vector(each)),
-        sums(std::move(by)),
-        components(each) {
+  Nekbone(sem::Space s, const std::string& sums, int each = 1)
+      : space(std::move(s)), constraint(space), b(space.vector(each)), x(space.vector(each)), components(each) {
+    if (sums == "host") on_host.emplace();
     sem::Vector f = space.vector();
     fill_smoothly(space, f);
     space.mass(f, b);
@@ -80,7 +77,6 @@ struct Nekbone {
     options.tolerance = 0;
     options.must_converge = false;
     options.most_iterations = iterations;
-    options.sums_on_host = sums == "host";
     options.trace = trace;
     solver->solve_all(b, x, 1, 0, options);
   }
@@ -173,6 +169,14 @@ void bind_bench_sem(nb::module_& m) {
         "Iterations and milliseconds of a solution of Poisson's equation by a method, its set-up apart: the fastest of "
         "so "
         "many; microseconds of an operator, of the preconditioner and of its coarsest problem. Collective.");
+  m.def(
+      "with_sums_on_host",
+      [](const nb::callable& work) {
+        const SumsOnHost here;
+        return work();
+      },
+      nb::arg("work"),
+      "Calls `work`, in which the host adds up the dot products of all Krylov solves, and returns its result.");
   m.def("trace_nekbone", &trace_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
         nb::arg("exchange"), nb::arg("iterations"), nb::arg("overlap"), nb::arg("sums"), nb::arg("trace"),
         "Records two solutions of so many iterations. Collective.");

@@ -34,6 +34,7 @@ from slipstream.machine import discovery
 
 from slipstream_bench import curves, options, record, whole_machine
 from slipstream_bench.sem import STEPS, WARM_UP, timed_steps
+from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
 #: Elements along each axis, and the end time of the march.
@@ -106,10 +107,14 @@ def _time_step(arguments: argparse.Namespace, backend: str) -> float:
 
 
 def _seconds_of_a_step(arguments: argparse.Namespace, machine: Any, backend: str, on_host: bool = False) -> float:
-    flow = _flow(arguments, machine, backend, sums_on_host=on_host, projection=10)
-    with as_case_error():
+    flow = _flow(arguments, machine, backend, projection=10)
+
+    def seconds() -> float:
         flow.advance(WARM_UP[backend])
         return timed_steps(flow, STEPS[backend])
+
+    with as_case_error():
+        return float(timed().with_sums_on_host(seconds)) if on_host else seconds()
 
 
 def _orders(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:

@@ -53,9 +53,6 @@ struct Options {
   std::string field = {};     ///< the unknown's name, for messages
   std::vector<std::string> components = {};  ///< names of several components; none: their numbers
   std::string hard = {};  ///< for messages: why such a system is hard to solve, and what to do about it
-  /// For comparison: the host waits for the partial sums, adds them, combines all ranks by MPI, and returns the result
-  /// to the devices. The bits then depend on the ranks.
-  bool sums_on_host = false;
   Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's reads
 };
 

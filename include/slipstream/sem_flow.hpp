@@ -59,7 +59,6 @@ struct FlowOptions {
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
   int most_iterations = 1000;
   bool must_converge = true;  ///< throws where a solve does not converge; else it is counted
-  bool sums_on_host = false;  ///< for comparison, as in krylov::Options
   SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
   SolverOptions velocity{};  ///< default: Jacobi
   /// Running means of velocity, pressure and products of velocity components start at this time; none: no means.
@@ -112,8 +111,8 @@ struct FlowSolution {
 ///     (b_0 / dt - nu Lap) u^{n+1} = g + nu curl curl u* - grad p              three Helmholtz problems
 ///
 /// all in the weak form. curl curl u* in place of -Lap u* keeps the splitting error at the order k at walls. Advection
-/// is dealiased (Space::advect). Both problems are solved for the increment over the extrapolated values. The pressure
-/// has the mean zero. Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997,
+/// is dealiased (Space::advect). Both solves start from extrapolated values. The pressure has the mean zero after each
+/// step. Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997,
 /// J. Sci. Comput. 12.
 ///
 /// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1. Running means add

@@ -71,7 +71,6 @@ sem::FlowOptions flow_options(const nb::dict& dict) {
   reader.read("velocity_tolerance", o.velocity_tolerance);
   reader.read("most_iterations", o.most_iterations);
   reader.read("go_on", go_on);
-  reader.read("sums_on_host", o.sums_on_host);
   reader.read("method", method);
   reader.read("preconditioner", preconditioner);
   reader.read("degree", o.pressure.degree);

@@ -172,7 +172,6 @@ struct ConjugateGradients::Impl : LinearSolve {
 
   Results solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                 const Options& options) {
-    on_host = options.sums_on_host;
     trace = options.trace;
     const HostSpan whole(trace, "conjugate gradients");
     take_precondition(system);
@@ -185,7 +184,7 @@ struct ConjugateGradients::Impl : LinearSolve {
                const Options& options, Results& results) {
     give(streams, each(from, &Beginning::limit), each(from, &Beginning::back));
     begin_directions(streams, system, x);
-    if (system.recording != 0 && one.loopable() && two.loopable() && !on_host && !trace) {
+    if (system.recording != 0 && loopable()) {
       const auto record = [&] { return recorded(streams, system, x); };
       const auto forget = [&] {
         for (Stream& stream : streams) synchronize(stream.device());

@@ -112,7 +112,7 @@ struct FlexibleGmres::Impl : LinearSolve {
 
   /// The same, and returns the coefficients and the length.
   std::pair<std::vector<double>, double> next(std::vector<Stream>& streams, const System& system, int j) {
-    const bool loops = system.recording != 0 && one.loopable() && sums.loopable() && !on_host && !trace;
+    const bool loops = system.recording != 0 && loopable() && sums.loopable();
     const std::vector<Graph>* graphs = nullptr;
     if (loops) {
       const auto record = [&] { return record_graphs(streams, [&] { queue_next(streams, system, j); }); };
@@ -187,7 +187,6 @@ struct FlexibleGmres::Impl : LinearSolve {
 
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options) {
-    on_host = options.sums_on_host;
     trace = options.trace;
     const HostSpan whole(trace, "flexible GMRES");
     return solve_from(streams, system, b, x, options,

@@ -7,7 +7,6 @@
 #include <slipstream/trace.hpp>
 
 #include "machine/private_communicator.hpp"
-#include "machine/sum.hpp"
 
 namespace slipstream::krylov {
 namespace {
@@ -63,7 +62,6 @@ Workspace::Workspace(const Communicator& c, const Machine& machine, Layout l)
                      Buffer<double>(device, slots * components * places, Memory::pinned),
                      Buffer<double>(device, given ? 0 : points),
                      Buffer<double>(device, 2 * components, Memory::pinned),
-                     {},
                      {}});
     Side& side = sides.back();
     if (!given) side.p = side.own_p.data();
@@ -74,8 +72,12 @@ Workspace::Workspace(const Communicator& c, const Machine& machine, Layout l)
   }
 }
 
+Workspace::AddUp Workspace::other_add_up;
+
+bool Workspace::loopable() const { return one.loopable() && two.loopable() && !trace && !other_add_up; }
+
 void Workspace::add_up(std::vector<Stream>& streams, BlockSums& sums, std::size_t place) {
-  if (on_host) return add_up_on_host(streams, components * (&sums == &two ? 2 : 1), place);
+  if (other_add_up) return other_add_up(*this, streams, components * (&sums == &two ? 2 : 1), place);
   std::vector<const double*> parts;
   std::vector<double*> results;
   for (std::size_t d = 0; d < sides.size(); ++d) {
@@ -84,28 +86,6 @@ void Workspace::add_up(std::vector<Stream>& streams, BlockSums& sums, std::size_
   }
   const DeviceSpans spans(trace, streams, "solver", "sum", "reduction");
   sums.run(streams, parts, results);
-}
-
-void Workspace::add_up_on_host(std::vector<Stream>& streams, std::size_t count, std::size_t place) {
-  const HostSpan span(trace, "sum on the host", "wait");
-  for (std::size_t d = 0; d < sides.size(); ++d) {
-    Side& side = sides[d];
-    if (side.host_parts.size() == 0)
-      side.host_parts = Buffer<double>(side.parts.device(), side.parts.size(), Memory::pinned);
-    copy(streams[d], side.host_parts.data(), side.parts.data(), side.parts.bytes());
-  }
-  std::vector<double> sum(count, 0.0);
-  for (std::size_t d = 0; d < sides.size(); ++d) {
-    streams[d].synchronize();
-    const auto blocks = static_cast<std::size_t>(sides[d].range.blocks());
-    for (std::size_t s = 0; s < count; ++s)
-      for (std::size_t n = 0; n < blocks; ++n) sum[s] += sides[d].host_parts.data()[s * blocks + n];
-  }
-  sum_over_ranks(comm, sum);
-  for (std::size_t d = 0; d < sides.size(); ++d) {
-    std::copy(sum.begin(), sum.end(), sides[d].host_parts.data());
-    copy(streams[d], at(d, place), sides[d].host_parts.data(), count * sizeof(double));
-  }
 }
 
 void Workspace::give(std::vector<Stream>& streams, const Each& limit, const Each& scale) {

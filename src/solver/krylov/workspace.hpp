@@ -2,6 +2,7 @@
 // Vectors and sums of conjugate gradients on the devices of a rank, and their copies on the host.
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,8 @@ struct Side {
   Range range;
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
-  Buffer<double> given;       ///< limits and scales, in pinned memory
-  Buffer<double> host_parts;  ///< for sums on the host
-  Buffer<double> z;           ///< if needed: the preconditioned r
+  Buffer<double> given;  ///< limits and scales, in pinned memory
+  Buffer<double> z;      ///< if needed: the preconditioned r
 };
 
 /// Numbers of the blocks of each device.
@@ -66,6 +66,12 @@ struct Workspace {
     add_up(streams, sums, place);
   }
   void add_up(std::vector<Stream>& streams, BlockSums& sums, std::size_t place);
+  /// Writes the sums over all blocks of `count` numbers a block, which lie in the parts, to a place of each device.
+  using AddUp = std::function<void(Workspace&, std::vector<Stream>&, std::size_t count, std::size_t place)>;
+  /// Replaces BlockSums in all solves of this process; none: BlockSums. Benchmarks set it, to compare.
+  static AddUp other_add_up;
+  /// Whether graphs may repeat the sums in a loop.
+  bool loopable() const;
 
   /// Sets limits and scales; once a solve.
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
@@ -108,11 +114,9 @@ struct Workspace {
   std::size_t components;
   BlockSums one, two;
   std::vector<Side> sides;
-  bool on_host = false;
   Trace* trace = nullptr;
 
  private:
-  void add_up_on_host(std::vector<Stream>& streams, std::size_t count, std::size_t place);
   Sums checked(std::size_t slot) const;
 
   Stream looks_;  ///< copies sums to the host concurrently with the streams

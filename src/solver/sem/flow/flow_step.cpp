@@ -106,23 +106,18 @@ void Flow::Impl::solve_pressure() {
   const int order = std::min(2, time_order_now());
   const bool two = order == 2 && past.count > 1;
   const double share = two ? length() / past.last : 0;
-  const std::vector<double*> guess = pointers(turn[0]), image = pointers(turn[1]);
-  combine(guess, {{1 + share, now}, {-share, before}});
-  space.helmholtz(guess, image, 1, 0);
-  std::vector<Term> all{{1, pointers(b)}, {-1, image}};
-  if (!surface.empty()) all.push_back({-differences.now / length(), pointers(surface)});
-  combine(pointers(b), all);
+  // The solver starts from the whole extrapolated pressure, so that it takes out the mean of the whole one.
+  combine(pointers(x), {{1 + share, now}, {-share, before}});
+  if (!surface.empty()) combine(pointers(b), {{1, pointers(b)}, {-differences.now / length(), pointers(surface)}});
   space.assemble(b);
   pressure_effort.add(pressure_solver.solve(b, x, 1, 0, how(options.pressure_tolerance, "pressure")));
   combine(before, {{1, now}});
-  combine(now, {{1, guess}, {1, pointers(x)}});
+  combine(now, {{1, pointers(x)}});
 }
 
 void Flow::Impl::solve_velocity() {
   const double h2 = differences_now().now / length();
-  for (std::size_t d = 0; d < x.size(); ++d)
-    copy(space.streams()[d], x[d].data(), part_of(pressure, 0)[d], x[d].bytes());
-  space.gradient(x, all_of(turn));
+  space.gradient(x, all_of(turn));  // x is the new pressure
   for (std::size_t c = 0; c < 3; ++c) {
     Component& one = components[c];
     space.mass(turn[c], turn[c]);
@@ -148,6 +143,7 @@ void Flow::Impl::solve_components(double h2) {
     };
     const std::size_t count = group.components.size();
     krylov::Options how_all = how(options.velocity_tolerance, "velocity");
+    how_all.from_zero = true;
     for (std::size_t n = 0; n < count; ++n) {
       combine(in_group(group.right, n), {{1, pointers(right[group.components[n]])}});
       how_all.components.push_back({"xyz"[group.components[n]]});
@@ -199,9 +195,7 @@ krylov::Options Flow::Impl::how(double tolerance, const char* field) const {
   how.absolute_tolerance = tolerance * std::sqrt(volume);
   how.most_iterations = options.most_iterations;
   how.must_converge = options.must_converge;
-  how.sums_on_host = options.sums_on_host;
-  how.from_zero = true;
-  // An increment may be no larger than what rounding leaves of the constant part.
+  // A right side may be no larger than what rounding leaves of its constant part.
   how.imbalance = std::numeric_limits<double>::infinity();
   how.trace = options.exchange.trace;
   how.field = std::string(field) + " at step " + std::to_string(state.step + 1);
