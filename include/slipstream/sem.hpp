@@ -303,6 +303,8 @@ struct Coefficients {
 enum class Preconditioner : std::uint8_t { jacobi, chebyshev, multigrid, schwarz };
 /// By its name in the enum. Throws Error where there is no such name.
 Preconditioner preconditioner_from_string(const std::string& name);
+/// "cg" or "fgmres". Throws Error for other names.
+krylov::Method method_from_string(const std::string& name);
 
 /// Method and preconditioner of a HelmholtzSolver.
 struct SolverOptions {
