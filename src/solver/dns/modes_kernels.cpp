@@ -3,6 +3,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "route/combine.hpp"
 #include "solver/dns/advance.hpp"
 #include "solver/dns/complex.hpp"
 
@@ -269,7 +270,7 @@ struct LineSpeeds {
     for (int i = 0; i < nx; ++i) {
       double speed = 0;
       for (int c = 0; c < 3; ++c) speed += std::abs(static_cast<double>(u.at[line * nx + i + c * u.step])) * scale[c];
-      if (!(speed <= most)) most = speed;  // keeps a NaN
+      most = combine(Op::max, most, speed);  // keeps a NaN
     }
     speeds[line] = most;
   }
