@@ -3,8 +3,9 @@ documentation's tables of routes and keys.
 
 Usage: PYTHONPATH=python python tools/from_compiled.py [--check]
 
-A document contains `<!-- compiled: routes -->` or `<!-- compiled: keys stencil -->`, and `<!-- end -->`. The text
-between them is replaced. `--check` changes nothing and fails if a file is out of date.
+A document contains `<!-- compiled: routes -->`, `<!-- compiled: keys stencil -->` or, for one of several tables of a
+solver, `<!-- compiled: keys sem flow -->`; then `<!-- end -->`. The text between them is replaced. `--check` changes
+nothing and fails if a file is out of date.
 """
 
 import argparse
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "slipstream"
 WIDTH = 120
 #: Solvers whose tables are made, each with its modules of Python and of C++.
-SOLVERS = ("lbm", "stencil", "dns")
+SOLVERS = ("lbm", "stencil", "dns", "sem")
 #: A bar within a cell of a table.
 BAR = "\\|"
 MADE = "Made by tools/from_compiled.py."
@@ -71,14 +72,16 @@ def quoted(text: str) -> str:
 def type_of(values: Mapping[str, Any]) -> str:
     """The annotation of a kind of values."""
     kind = values["kind"]
+    if values["expression"] and not values["shape"]:
+        return f"{type_of({**values, 'expression': False})} | str"
     if values["shape"]:
         count, *inner = values["shape"]
         one = type_of({**values, "shape": inner})
         if (count, one) == (3, "Finite"):
             return "Vector"
         return f"tuple[{', '.join([one] * count) if count else f'{one}, ...'}]"
-    if kind in ("flag", "text", "size"):
-        return {"flag": "bool", "text": "str", "size": "Size"}[kind]
+    if kind in ("flag", "size"):
+        return {"flag": "bool", "size": "Size"}[kind]
     if kind == "name":
         return f"Literal[{', '.join(map(quoted, values['names']))}]"
     if values["only"]:
@@ -128,10 +131,14 @@ def field(key: Mapping[str, Any]) -> Iterator[str]:
     yield "    )"
 
 
+def class_name(title: str) -> str:
+    return f"{title.title()}Table"
+
+
 def table_class(table: Mapping[str, Any]) -> Iterator[str]:
-    name = table["name"]
-    words = textwrap.wrap(f'"""[{name}]: {table["meaning"]}', WIDTH - 4)
-    yield f"class {name.title()}Table(Table):"
+    words = textwrap.wrap(f'"""[{table["name"]}]: {table["meaning"]}', WIDTH - 4 - len('"""'))
+    bases = ", ".join(map(class_name, table["bases"])) or "Table"
+    yield f"class {class_name(table['title'])}({bases}):"
     yield from (f"    {line}" for line in [*words[:-1], words[-1] + '"""'])
     units: dict[str, list[str]] = {}
     for key in table["keys"]:
@@ -147,9 +154,7 @@ def table_class(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def table_module(solver: str) -> str:
-    table = part(solver).case_table()
-    lines = list(table_class(table))
-    text = "\n".join(lines)
+    text = "\n\n\n".join("\n".join(table_class(table)) for table in part(solver).case_tables())
     types = [name for name in sorted({*NAMED.values(), "Size", "Table", "Vector"}) if re.search(rf"\b{name}\b", text)]
     typing = [name for name in ("Annotated", "ClassVar", "Literal") if name in text]
     return "\n".join(
@@ -186,12 +191,15 @@ def routes_text() -> str:
     return markdown(["route", "between", "how", "host in `end`"], rows)
 
 
-def keys_text(solver: str) -> str:
+def keys_text(solver: str, title: str = "") -> str:
+    """The keys of a table, without those of its bases."""
     names: dict[str, Any] = {}
     exec(table_module(solver), names)
-    table: type[Table] = names[f"{solver.title()}Table"]
+    table: type[Table] = names[class_name(title or solver)]
     rows = []
     for name, values, unit, default, _ in key_list.rows(table):
+        if name not in table.__annotations__:
+            continue
         meaning = re.sub(r" ?Left out: .*?\.( |$)", "", table.model_fields[name].description or "").strip().rstrip(".")
         rows.append([f"`{name}`", values, "" if unit == "-" else unit, default, meaning])
     return markdown(["key", "values", "unit", "default", "meaning"], rows)

@@ -113,7 +113,7 @@ nb::dict bench_poisson(const Machine& machine, const std::array<std::int64_t, 3>
   sem::SolverOptions how;
   krylov::Options solve;
   how.degree = degree;
-  how.method = krylov::method_from_string(method);
+  how.method = sem::method_from_string(method);
   how.preconditioner = sem::preconditioner_from_string(preconditioner);
   sem::HelmholtzSolver solver(space, constraint, how);
   sem::Vector f = space.vector(), b = space.vector(), x = space.vector();

@@ -35,8 +35,6 @@ struct Layout {
 
 /// Conjugate gradients need symmetric positive systems and preconditioners; flexible GMRES takes any.
 enum class Method : std::uint8_t { conjugate_gradients, flexible_gmres };
-/// "cg" or "fgmres". Throws Error for other names.
-Method method_from_string(const std::string& name);
 
 struct Options {
   /// A solve ends where sqrt((r, r)) is at most the larger of tolerance sqrt((b, b)) and absolute_tolerance.

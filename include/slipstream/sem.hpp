@@ -209,6 +209,7 @@ class Space {
   /// out = int grad phi . g dx for all polynomials phi of an element, not summed. A null component of g is zero. Needs
   /// SpaceOptions::gradient. Throws Error unsupported above most_advected_order.
   void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
+  void weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out);
   /// Step sizes s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2.
   /// In an element s is constant: one over an upper bound of the largest eigenvalue of D^T M D u = e M u. The bound is
   /// strict for bricks. Needs SpaceOptions::gradient.
@@ -303,6 +304,8 @@ struct Coefficients {
 enum class Preconditioner : std::uint8_t { jacobi, chebyshev, multigrid, schwarz };
 /// By its name in the enum. Throws Error where there is no such name.
 Preconditioner preconditioner_from_string(const std::string& name);
+/// "cg" or "fgmres". Throws Error for other names.
+krylov::Method method_from_string(const std::string& name);
 
 /// Method and preconditioner of a HelmholtzSolver.
 struct SolverOptions {

@@ -24,7 +24,7 @@ struct TuneOptions {
 
 /// Result of the tuner, and its source.
 struct Tuning {
-  ExchangeOptions options;  ///< with `chosen`, `reasons` and `knobs` filled
+  ExchangeOptions options;  ///< with `chosen` and `reasons` for this rank's messages, and `knobs`
   std::string source;       ///< "measured", "cache", or "rules" where there was nothing to measure
   std::string file;         ///< of the cache; empty where there is none
   double seconds = 0;

@@ -56,6 +56,13 @@ class Reader {
           {{"option", std::string(key)}, {"of", what_}, {"given", nb::cast<std::string>(nb::repr(options_[key]))}});
     }
   }
+  /// Reads a value by its name.
+  template <class Value>
+  void read(const char* key, Value& value, Value (*from_name)(const std::string&)) {
+    std::string name;
+    read(key, name);
+    if (options_.contains(key)) value = from_name(name);
+  }
   void finish() const {
     for (const auto& [key, value] : options_) {
       const auto name = nb::cast<std::string>(key);

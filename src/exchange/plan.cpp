@@ -252,9 +252,6 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
                            static_cast<std::int64_t>(k.grouping), static_cast<std::int64_t>(k.mpi),
                            static_cast<std::int64_t>(k.sync), k.in_place, k.packet_limit, k.chunk, k.ring})
     hash.add(static_cast<std::uint64_t>(value));
-  for (const auto& [pair, kind] : options.chosen)
-    for (const int value : {pair.first, pair.second, static_cast<int>(kind)})
-      hash.add(static_cast<std::uint64_t>(value));
   for (const RouteKind kind : options.routes) hash.add(static_cast<std::uint64_t>(kind));
   hash.add(to_string(options.throttle));
   hash.add(std::uint64_t{options.measure_errors});

@@ -7,46 +7,28 @@
 #include <exception>
 #include <map>
 #include <optional>
-#include <set>
 
 #include <slipstream/error.hpp>
 
 #include "exchange/choices.hpp"
+#include "exchange/message_classes.hpp"
 #include "exchange/overlaps.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"
+#include "exchange/tuner_candidates.hpp"
+#include "exchange/tuner_variants.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/hash.hpp"
 #include "machine/private_communicator.hpp"
-#include "machine/records.hpp"
 #include "machine/same_ranks.hpp"
+#include "machine/sum.hpp"
 #include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
-
-using PairKey = std::pair<int, int>;
-using Times = std::map<PairKey, double>;  // microseconds
-
-/// One route for all pairs that it can serve, with one setting of its knobs. Other pairs follow the rules.
-struct Candidate {
-  std::string name;
-  std::optional<RouteKind> route;  // none: all pairs follow the rules
-  Knobs knobs;
-  std::map<PairKey, RouteKind> chosen;
-  Times times = {};
-  double whole = never;  // microseconds on the slowest rank, by its host's clock
-  bool measured = false;
-};
-
-std::string shown(double microseconds) {
-  char text[40];
-  std::snprintf(text, sizeof text, microseconds < 100 ? "%.1f us" : "%.0f us", microseconds);
-  return text;
-}
 
 class Tuner {
  public:
@@ -81,7 +63,7 @@ class Tuner {
     check_work(comm_, how_);
     result_.options = options_;
     result_.source = "rules";
-    list_pairs();
+    list_messages();
     if (worth_measuring()) find();
     result_.seconds = seconds_now() - start;
     return std::move(result_);
@@ -101,8 +83,8 @@ class Tuner {
 
   // Candidates ----------------------------------------------------------------------------------------------------
 
-  /// Lists all messages between two devices, of all ranks, with their sizes.
-  void list_pairs() {
+  /// Lists the messages of this rank, and the classes of those of all ranks.
+  void list_messages() {
     Bundles bundles;
     bool onto_itself = false;
     on_all_ranks(comm_, [&] {
@@ -112,18 +94,13 @@ class Tuner {
       onto_itself = moved_onto_itself(grid_, items_, bundles);
     });
     onto_itself_ = !comm_.all(!onto_itself);
-    std::string mine;
     std::uint64_t hash = 0;
-    for (const auto& [key, b] : bundles.by_pair) {
-      if (grid_.machine().device(key.first).rank != grid_.rank()) continue;
-      hash +=
-          transfers_hash(b) * (2 * static_cast<std::uint64_t>(key.first) + 1) + static_cast<std::uint64_t>(key.second);
-      if (key.first != key.second) append_record(mine, Entry{key.first, key.second, static_cast<double>(b.bytes)});
-    }
-    pairs_ = gathered(mine);
-    transfers_ = 0;
-    for (const std::int64_t part : comm_.all_gather(static_cast<std::int64_t>(hash)))
-      transfers_ += static_cast<std::uint64_t>(part);
+    for (const auto& [key, b] : bundles.by_pair)
+      if (grid_.machine().device(key.first).rank == grid_.rank())
+        hash += transfers_hash(b) * (2 * static_cast<std::uint64_t>(key.first) + 1) +
+                static_cast<std::uint64_t>(key.second);
+    transfers_ = sum_over_ranks(comm_, hash);
+    classes_ = MessageClasses(comm_, grid_, planned_, bundles);
   }
 
   bool worth_measuring() {
@@ -136,11 +113,7 @@ class Tuner {
           "a field is moved onto itself, and measuring would change it: its routes follow the rules");
       return false;
     }
-    return !pairs_.empty();
-  }
-
-  bool combines() const {
-    return std::any_of(items_.begin(), items_.end(), [](const auto& item) { return item.pattern->op() != Op::copy; });
+    return !classes_.all().empty();
   }
 
   /// Puts fields of zeros in place of those into which exchanges combine, because each of them would change the sums.
@@ -179,117 +152,62 @@ class Tuner {
     return Pairs(grid_.machine(), planned_, asked ? prove_gpu_mpi(comm_, devices) : "");
   }
 
-  std::vector<RouteKind> serving(const Pair& pair) const {
-    std::vector<RouteKind> kinds;
-    for (const RouteKind kind : all_routes()) {
-      const bool allowed = std::find(options_.routes.begin(), options_.routes.end(), kind) != options_.routes.end();
-      if (allowed && refusal(kind, pair, options_).empty()) kinds.push_back(kind);
-    }
-    return kinds;
-  }
-
-  void list_candidates(const Pairs& pairs) {
-    candidates_.push_back({"rules", {}, options_.knobs, {}});
-    std::map<RouteKind, std::map<PairKey, RouteKind>> served;
-    std::map<RouteKind, double> largest;
-    for (const auto& [key, bytes] : pairs_)
-      for (const RouteKind kind : serving(pairs.of(key.first, key.second))) {
-        served[kind][key] = kind;
-        largest[kind] = std::max(largest[kind], bytes);
+  /// The allowed routes that serve each class on all ranks, in the order of the rules. Collective.
+  std::map<ClassNumber, std::vector<RouteKind>> serving() const {
+    const Pairs pairs = proven_pairs();
+    std::map<ClassNumber, std::vector<RouteKind>> found;
+    for (const auto& [number, one] : classes_.all()) {
+      std::uint64_t refused = 0;
+      for (const RouteKind kind : all_routes())
+        for (const PairKey& key : one.mine)
+          if (!refusal(kind, pairs.of(key.first, key.second), options_).empty()) refused |= bit(kind);
+      refused = comm_.any(refused);
+      for (const RouteKind kind : all_routes()) {
+        const bool allowed = std::find(options_.routes.begin(), options_.routes.end(), kind) != options_.routes.end();
+        if (allowed && !(refused & bit(kind))) found[number].push_back(kind);
       }
+    }
+    return found;
+  }
+  static std::uint64_t bit(RouteKind kind) { return std::uint64_t{1} << static_cast<int>(kind); }
+
+  void list_candidates(const std::map<ClassNumber, std::vector<RouteKind>>& serving) {
+    candidates_.push_back({"rules", {}, options_.knobs, {}});
+    std::map<RouteKind, std::map<ClassNumber, RouteKind>> served;
+    std::map<RouteKind, double> largest;
+    for (const auto& [number, kinds] : serving)
+      for (const RouteKind kind : kinds) {
+        served[kind][number] = kind;
+        largest[kind] = std::max(largest[kind], classes_.all().at(number).largest);
+      }
+    const Tried tried{grid_, items_, options_, comm_.size() > 1};
     for (const auto& [kind, chosen] : served)
-      for (const auto& [name, knobs] : variants(kind, largest[kind]))
+      for (const auto& [name, knobs] : variants(tried, kind, largest[kind]))
         candidates_.push_back({to_string(kind) + name, kind, knobs, chosen});
   }
 
-  /// Settings of the knobs that a route supports. Knobs that the user set stay unchanged.
-  std::vector<std::pair<std::string, Knobs>> variants(RouteKind kind, double largest) const {
-    const Knobs asked = options_.knobs, plain;
-    std::vector<std::pair<std::string, Knobs>> list{{"", asked}};
-    const auto also = [&](const std::string& name, auto change) {
-      Knobs knobs = asked;
-      change(knobs);
-      list.push_back({name, knobs});
-    };
-    const bool gpu = grid_.machine().device(0).local.backend == Backend::cuda;
-    const RouteTraits traits = traits_of(kind);
-    if (traits.in_place) {
-      for (const int teams : {0, 64}) {
-        if (teams && (!gpu || asked.teams != plain.teams)) continue;
-        const std::string with = teams ? ", 64 teams" : "";
-        if (teams) also(with, [&](Knobs& k) { k.teams = teams; });
-        if (combines() || asked.in_place != plain.in_place || asked.packet_limit != plain.packet_limit) continue;
-        const auto without_packets = [&, teams](Knobs& k) { k.packet_limit = 0, k.teams = teams ? teams : k.teams; };
-        also(", rows of 64 B in place" + with, [&](Knobs& k) { without_packets(k), k.in_place = 64; });
-        also(", all in slots" + with, [&](Knobs& k) { without_packets(k), k.in_place = std::int64_t{1} << 60; });
-      }
-      // A small ring stays in the device's cache.
-      if (constexpr std::int64_t small_ring = 8 << 20;
-          !combines() && asked.ring == plain.ring && largest > 2 * small_ring)
-        also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
-      if (!combines() && asked.packet_limit == plain.packet_limit)
-        also(", all in packets", [](Knobs& k) { k.packet_limit = std::int64_t{1} << 60; });
-    }
-    if (!traits.stores && gpu && asked.teams == plain.teams) also(", 64 teams", [](Knobs& k) { k.teams = 64; });
-    if (traits.streams && asked.streams == plain.streams)
-      also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
-    if (traits.pack && asked.pack == plain.pack && !options_.measure_errors)
-      for (const Pack way : {Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})
-        if (!(way == Pack::zero_copy && traits.device_memory) && !(way == Pack::memcpy3d && coded()))
-          also(", " + to_string(way) + " packing", [&](Knobs& k) { k.pack = way; });
-    if (traits.pack && !asked.sync) also(", waiting for every packing", [](Knobs& k) { k.sync = true; });
-    if (traits.grouping && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
-      also(", one message per pair of nodes", [](Knobs& k) { k.grouping = Grouping::nodes; });
-    if (traits.pack && asked.mpi == plain.mpi && asked.grouping == plain.grouping && all_to_all() &&
-        (!traits.device_memory || one_device_a_rank()))
-      for (const MpiCalls calls :
-           {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
-        // A library that fails on windows of device memory may hang. Such calls are tried only if the user names them.
-        const bool puts = calls == MpiCalls::put_fence || calls == MpiCalls::put_lock;
-        if (puts && gpu && traits.device_memory) continue;
-        also(", mpi = " + to_string(calls), [&](Knobs& k) { k.mpi = calls; });
-      }
-    if (traits.chunk && asked.chunk == plain.chunk)
-      for (const std::int64_t chunk : {std::int64_t{1} << 18, std::int64_t{1} << 20, std::int64_t{1} << 22})
-        if (static_cast<double>(chunk) < largest)
-          also(", chunks of " + std::to_string(chunk >> 10) + " KiB", [&](Knobs& k) { k.chunk = chunk; });
-    return list;
+  /// Gives each message of this rank the choice of its class.
+  template <class Value>
+  std::map<PairKey, Value> by_pair(const std::map<ClassNumber, Value>& by_class) const {
+    std::map<PairKey, Value> found;
+    for (const auto& [number, value] : by_class)
+      if (const auto one = classes_.all().find(number); one != classes_.all().end())
+        for (const PairKey& key : one->second.mine) found[key] = value;
+    return found;
   }
-
-  bool coded() const {
-    return std::any_of(items_.begin(), items_.end(),
-                       [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });
-  }
-  /// Whether all-rank calls may pay: several ranks, and all send to all.
-  bool all_to_all() const {
-    const auto is_transpose = [](const ExchangeItem& item) { return item.pattern->name() == "transpose"; };
-    return comm_.size() > 1 && std::any_of(items_.begin(), items_.end(), is_transpose);
-  }
-  bool one_device_a_rank() const { return grid_.machine().most_devices_of_rank() == 1; }
 
   // Measuring -----------------------------------------------------------------------------------------------------
 
-  struct Entry {
-    int source, target;
-    double value;
-  };
-
-  Times gathered(const std::string& mine) const {
-    Times all;
-    for (const Entry& entry : records_of<Entry>(comm_.all_gather(mine)))
-      all[{entry.source, entry.target}] = entry.value;
-    return all;
-  }
-
-  /// Times from the receiving ranks, gathered on all ranks.
-  Times gathered(const Exchange& exchange, const std::vector<double>& best) const {
-    std::string mine;
+  /// The times of the slowest messages of all ranks. Collective.
+  std::map<ClassNumber, double> slowest(const Exchange& exchange, const std::vector<double>& best) const {
+    std::map<ClassNumber, double> mine;
     for (std::size_t m = 0; m < best.size(); ++m) {
       const MessageInfo& message = exchange.messages()[m];
-      if (message.source != message.target && std::isfinite(best[m]))
-        append_record(mine, Entry{message.source, message.target, best[m]});
+      if (message.source == message.target || !std::isfinite(best[m])) continue;
+      double& slowest = mine.try_emplace(classes_.of({message.source, message.target}), 0.0).first->second;
+      slowest = std::max(slowest, best[m]);
     }
-    return gathered(mine);
+    return classes_.largest(comm_, mine);
   }
 
   /// Records an Overflow of the work: it is no fault of the route.
@@ -319,10 +237,9 @@ class Tuner {
   }
 
   /// Describes a message of this rank that takes another route than requested; empty if there is none.
-  static std::string astray(const Exchange& exchange, const Candidate& candidate) {
+  static std::string astray(const Exchange& exchange, const std::map<PairKey, RouteKind>& chosen) {
     for (const MessageInfo& m : exchange.messages())
-      if (const auto asked = candidate.chosen.find({m.source, m.target});
-          asked != candidate.chosen.end() && asked->second != m.route)
+      if (const auto asked = chosen.find({m.source, m.target}); asked != chosen.end() && asked->second != m.route)
         return "the message from device " + std::to_string(m.source) + " to device " + std::to_string(m.target) +
                " took the route " + to_string(m.route) + " (" + m.reason + ")";
     return {};
@@ -331,12 +248,12 @@ class Tuner {
   void measure(Candidate& candidate) {
     ExchangeOptions options = options_;
     options.knobs = candidate.knobs;
-    options.chosen = candidate.chosen;
+    options.chosen = by_pair(candidate.chosen);
     options.measure_errors = false;
     std::optional<Exchange> exchange;
     const auto make = [&] {
       exchange.emplace(comm_, grid_, items_, options);
-      const std::string stray = astray(*exchange, candidate);
+      const std::string stray = astray(*exchange, options.chosen);
       require(stray.empty(), ErrorCode::unavailable, stray);
     };
     if (!goes_on(candidate, failure_of(make))) return;
@@ -356,7 +273,7 @@ class Tuner {
       return taken;
     };
     const auto note = [&](double seconds) {
-      candidate.times = gathered(*exchange, best);
+      candidate.times = slowest(*exchange, best);
       candidate.whole = std::min(candidate.whole, 1e6 * seconds);
     };
     const auto is_hopeless = [&](double first) {
@@ -390,86 +307,16 @@ class Tuner {
   /// Whether other work overlaps with the messages. Single message times are then meaningless.
   bool overlaps() const { return !overlapped_.empty(); }
 
-  double cost(const Candidate& candidate) const {
-    if (overlaps()) return candidate.whole;
-    double sum = 0;
-    for (const auto& [key, kind] : candidate.chosen) {
-      const auto time = candidate.times.find(key);
-      sum += time == candidate.times.end() ? never : time->second;
-    }
-    return sum;
-  }
-
-  /// Best setting of each route.
-  std::map<RouteKind, const Candidate*> champions() const {
-    std::map<RouteKind, const Candidate*> best;
-    for (const Candidate& candidate : candidates_) {
-      if (!candidate.route || !candidate.measured) continue;
-      const Candidate*& champion = best[*candidate.route];
-      if (!champion || cost(candidate) < cost(*champion)) champion = &candidate;
-    }
-    return best;
-  }
-
-  /// Combines the fastest route of each pair. Knobs belong to the whole exchange, so each knob comes from a route that
-  /// it affects.
-  Candidate mixture(const std::map<RouteKind, const Candidate*>& champions) {
-    Candidate mixed{"the fastest for each pair", {}, options_.knobs, {}};
-    std::set<RouteKind> used;
-    for (const auto& [key, bytes] : pairs_) {
-      std::vector<std::pair<double, RouteKind>> order;
-      for (const auto& [kind, champion] : champions)
-        if (champion->chosen.contains(key) && champion->times.contains(key))
-          order.push_back({champion->times.at(key), kind});
-      if (order.empty()) continue;
-      std::sort(order.begin(), order.end());
-      mixed.chosen[key] = order.front().second;
-      used.insert(order.front().second);
-      std::string reason = "measured: ";
-      for (std::size_t n = 0; n < order.size(); ++n)
-        reason += (n ? ", " : "") + to_string(order[n].second) + " " + shown(order[n].first);
-      reasons_[key] = reason;
-    }
-    const auto some = [&](bool RouteTraits::*trait) {
-      return std::any_of(used.begin(), used.end(), [&](RouteKind kind) { return traits_of(kind).*trait; });
-    };
-    const bool in_place = some(&RouteTraits::in_place), device_memory = some(&RouteTraits::device_memory);
-    for (const RouteKind kind : used) {
-      const Knobs& knobs = champions.at(kind)->knobs;
-      const RouteTraits traits = traits_of(kind);
-      if (traits.in_place) {
-        mixed.knobs.in_place = knobs.in_place;
-        mixed.knobs.packet_limit = knobs.packet_limit;
-        mixed.knobs.ring = knobs.ring;
-      }
-      if (traits.in_place || !(traits.stores || in_place)) mixed.knobs.teams = knobs.teams;
-      if (traits.grouping) mixed.knobs.grouping = knobs.grouping;
-      if (traits.pack) mixed.knobs.mpi = knobs.mpi;
-      if (traits.pack && (traits.device_memory || !(device_memory && knobs.pack == Pack::zero_copy))) {
-        mixed.knobs.pack = knobs.pack;
-        mixed.knobs.sync = knobs.sync;
-      }
-      if (traits.chunk && (traits.in_place || !in_place)) mixed.knobs.chunk = knobs.chunk;
-      if (!traits.stores) mixed.knobs.streams = knobs.streams;
-    }
-    return mixed;
-  }
-
-  bool measured_before(const Candidate& mixed) const {
-    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& c) {
-      return c.measured && c.route && c.chosen == mixed.chosen && c.knobs == mixed.knobs;
-    });
-  }
-
-  /// Every rank measures. The result of rank 0 is used on all ranks.
+  /// All ranks compare the same numbers and choose the same.
   Found decide() {
-    const Pairs pairs = proven_pairs();
-    list_candidates(pairs);
+    const std::map<ClassNumber, std::vector<RouteKind>> serves = serving();
+    list_candidates(serves);
     for (Candidate& candidate : candidates_) measure(candidate);
     // The rules were measured first, on idle devices and links. They are measured again, and the better time counts.
     if (candidates_.front().measured) measure(candidates_.front());
-    Candidate mixed = mixture(champions());
-    if (!measured_before(mixed)) {
+    const Mixture best_mixture = mixture_of(candidates_, classes_, options_.knobs, overlaps());
+    Candidate mixed = best_mixture.candidate;
+    if (!measured_before(candidates_, mixed)) {
       measure(mixed);
       candidates_.push_back(mixed);
     }
@@ -481,15 +328,15 @@ class Tuner {
     require(best != candidates_.end(), ErrorCode::unavailable, "no route between the devices could be measured",
             {{"problem", "no_route"}});
     Found found{best->knobs, {}, {}};
-    for (const auto& [key, bytes] : pairs_) {
+    for (const auto& [key, kinds] : serves) {
       const auto given = best->chosen.find(key);
-      const std::vector<RouteKind> serves = serving(pairs.of(key.first, key.second));
-      found.chosen[key] = given != best->chosen.end() ? given->second : serves.front();
-      std::string reason = reasons_.contains(key) ? reasons_[key] : "measured";
+      found.chosen[key] = given != best->chosen.end() ? given->second : kinds.front();
+      const auto known = best_mixture.reasons.find(key);
+      std::string reason = known != best_mixture.reasons.end() ? known->second : "measured";
       const auto fastest = mixed.chosen.find(key);
       if (fastest == mixed.chosen.end() || fastest->second != found.chosen[key])
         reason += "; the exchange" + (overlaps() ? overlapped_ : " as a whole") + " is fastest with " + best->name +
-                  " (" + shown(best->whole) + ")";
+                  " (" + microseconds(best->whole) + ")";
       found.reasons[key] = reason;
     }
     return found;
@@ -499,7 +346,7 @@ class Tuner {
 
   void find() {
     // The list of transfers covers the options and lists of patterns.
-    ResultCache cache({"what was measured", "slipstream tuned exchange 5"},
+    ResultCache cache({"what was measured", "slipstream tuned exchange 6"},
                       tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + overlapped_,
                       how_);
     std::optional<Found> found;
@@ -523,8 +370,8 @@ class Tuner {
     result_.file = cache.file();
     result_.notes.insert(result_.notes.end(), cache.notes().begin(), cache.notes().end());
     result_.options.knobs = found->knobs;
-    result_.options.chosen = found->chosen;
-    result_.options.reasons = found->reasons;
+    result_.options.chosen = by_pair(found->chosen);
+    result_.options.reasons = by_pair(found->reasons);
   }
 
   const Communicator comm_;  // a candidate that fails ends alone
@@ -537,15 +384,14 @@ class Tuner {
   const Once& once_;
   std::string overlapped_;  // name of the overlapped work; empty: none
   std::vector<PlannedItem> planned_;
-  Times pairs_;                  // bytes of each pair's message
+  MessageClasses classes_;
   std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
-  Times best_;
+  std::map<ClassNumber, double> best_;
   double best_whole_ = never;
   std::deque<Field> zeros_;
   std::vector<Stream> streams_;
   std::vector<Arena> arenas_;  // keep memory for the next candidate
   std::vector<Candidate> candidates_;
-  std::map<PairKey, std::string> reasons_;
   Problem too_large_;  // Overflow on this rank
   Tuning result_;
 };

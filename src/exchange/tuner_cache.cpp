@@ -45,11 +45,10 @@ std::string fingerprint(const Machine& machine) {
 }  // namespace
 
 std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {
-  ExchangeOptions asked = options;
-  asked.chosen.clear();
   std::string key = "slipstream " + build_version() + " " + build_commit() + " | " + fingerprint(grid.machine()) +
-                    " | plan " + hex(plan_hash(grid, items, asked)) + " teams " + std::to_string(options.knobs.teams) +
-                    " streams " + to_string(options.knobs.streams) + (options.knobs.sync ? " sync" : "");
+                    " | plan " + hex(plan_hash(grid, items, options)) + " teams " +
+                    std::to_string(options.knobs.teams) + " streams " + to_string(options.knobs.streams) +
+                    (options.knobs.sync ? " sync" : "");
   for (char& c : key)
     if (c == '\n') c = ' ';
   return key;
@@ -61,9 +60,9 @@ std::string to_lines(const Found& found) {
   text << "knobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' ' << to_string(k.grouping) << ' '
        << to_string(k.mpi) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.packet_limit << ' '
        << k.chunk << ' ' << k.ring << '\n';
-  for (const auto& [pair, kind] : found.chosen) {
-    const auto reason = found.reasons.find(pair);
-    text << "pair " << pair.first << ' ' << pair.second << ' ' << to_string(kind) << ' '
+  for (const auto& [number, kind] : found.chosen) {
+    const auto reason = found.reasons.find(number);
+    text << "class " << number << ' ' << to_string(kind) << ' '
          << (reason == found.reasons.end() ? "measured" : reason->second) << '\n';
   }
   return text.str();
@@ -86,10 +85,10 @@ std::optional<Found> found_from_lines(const std::string& text) {
         k.grouping = grouping_from_string(grouping);
         k.mpi = mpi_calls_from_string(mpi);
       } else {
-        std::pair<int, int> pair;
-        words >> pair.first >> pair.second >> name;
-        found.chosen[pair] = route_from_string(name);
-        std::getline(words >> std::ws, found.reasons[pair]);
+        ClassNumber number = 0;
+        words >> number >> name;
+        found.chosen[number] = route_from_string(name);
+        std::getline(words >> std::ws, found.reasons[number]);
       }
       if (words.bad() || (words.fail() && !words.eof())) return {};
     }

@@ -3,17 +3,18 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include <slipstream/exchange.hpp>
 
+#include "exchange/message_classes.hpp"
+
 namespace slipstream {
 
-/// The part of ExchangeOptions that tuning sets.
+/// The result of tuning: knobs, and a route with its reason for each class of messages.
 struct Found {
   Knobs knobs;
-  std::map<std::pair<int, int>, RouteKind> chosen;
-  std::map<std::pair<int, int>, std::string> reasons;
+  std::map<ClassNumber, RouteKind> chosen;
+  std::map<ClassNumber, std::string> reasons;
 };
 
 /// Key of a tuning result in one line: devices and links of the machine, versions, and a hash of items and allowed

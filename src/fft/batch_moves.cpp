@@ -255,10 +255,10 @@ std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& c
   const std::vector<std::int64_t> rows = distinct(cut.rows);
   const auto bytes_of = [&](const MessageInfo& message, bool leaves) {
     if (message.bytes == 0) return std::int64_t{0};
-    const bool slots = message.route == RouteKind::direct;
+    const RouteTraits traits = traits_of(message.route);
     std::int64_t bytes = bytes_of_table;
-    if (message.route != RouteKind::kernel && !slots) bytes += message.bytes;
-    if (slots && !leaves) bytes += std::min(2 * message.bytes, options.knobs.ring);
+    if (!traits.stores) bytes += message.bytes;
+    if (traits.in_place && !leaves) bytes += std::min(2 * message.bytes, options.knobs.ring);
     return bytes;
   };
   for (const BatchCut::Counts& planes : distinct(cut.planes)) {

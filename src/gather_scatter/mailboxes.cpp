@@ -11,6 +11,7 @@
 #include "machine/hash.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
+#include "machine/sum.hpp"
 
 namespace slipstream {
 namespace {
@@ -29,13 +30,12 @@ class MailboxPattern final : public Pattern {
   MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());
-    Hash own, all;
+    Hash own;
+    own.add(static_cast<std::uint64_t>(comm.rank()));
     for (const Stretch& s : stretches_)
       for (const std::int64_t value : {s.source, s.target, s.from, s.to, s.count})
         own.add(static_cast<std::uint64_t>(value));
-    for (const std::int64_t part : comm.all_gather(static_cast<std::int64_t>(own.value())))
-      all.add(static_cast<std::uint64_t>(part));
-    fingerprint_ = all.value();
+    fingerprint_ = sum_over_ranks(comm, own.value());
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }

@@ -36,10 +36,6 @@ inline const std::vector<Change>& changes() {
        [](Asked& a) {
          a.options.routes = {RouteKind::kernel, RouteKind::staged};
        }},
-      {"chosen",
-       [](Asked& a) {
-         a.options.chosen[{0, 1}] = RouteKind::staged;
-       }},
       {"throttle", [](Asked& a) { a.options.throttle = throttle_from_string("1GB/s"); }},
       {"measure_errors", [](Asked& a) { a.options.measure_errors = true; }},
       {"poison", [](Asked& a) { a.options.poison = true; }},

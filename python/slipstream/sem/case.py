@@ -9,6 +9,7 @@ from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
 from slipstream.sem.elements_case import Array, ElementsCase, Expression
+from slipstream.sem.own_table import SolveTable
 from slipstream.sem.tables import (
     SemOutputTable,
     SemReceiverTable,
@@ -18,7 +19,6 @@ from slipstream.sem.tables import (
     SemStartTable,
     SemTable,
     SideTable,
-    SolveTable,
 )
 
 

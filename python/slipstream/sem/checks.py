@@ -11,7 +11,8 @@ from slipstream.case.sides import SIDES
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.sem.case import SemCase, Unknown
 from slipstream.sem.elements_case import ElementsCase
-from slipstream.sem.tables import SideTable, SolveTable
+from slipstream.sem.own_table import SolveTable
+from slipstream.sem.tables import SideTable
 
 Problem = tuple[Path, str]
 

@@ -11,7 +11,7 @@ from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
 from slipstream.sem import sampling
-from slipstream.sem.tables import ElementsTable
+from slipstream.sem.own_table import ElementsTable
 
 Array = np.ndarray
 Expression = float | str

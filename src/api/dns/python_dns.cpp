@@ -282,8 +282,7 @@ void bind_dns(nb::module_& m) {
           "That the solver holds on each device of this rank.")
       .def_prop_ro("host_bytes_moved", &Dns::host_bytes_moved, "From host memory to the device and back.")
       .def("describe_batches", &Dns::describe_batches);
-  m.def(
-      "case_table", [] { return table_dict(dns::case_table()); }, "The keys of [dns].");
+  bind_case_tables(m, &dns::case_tables);
   m.def("peaked_spectrum", &dns::peaked_spectrum, nb::arg("shells"), nb::arg("peak"), nb::arg("energy"),
         "k^4 exp(-2 (k / peak)^2) in the shells 0 .. shells, with the sum `energy`.");
 }

@@ -251,8 +251,7 @@ class Series {
 };
 
 void bind_lbm(nb::module_& m) {
-  m.def(
-      "case_table", [] { return table_dict(lbm::case_table()); }, "The keys of [lbm].");
+  bind_case_tables(m, &lbm::case_tables);
   using Release = nb::call_guard<Released>;
   nb::class_<Lbm, Solver>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
       .def_static("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none(),

@@ -9,7 +9,6 @@ namespace slipstream::python {
 /// Reads the elements, and how their messages travel.
 template <class Options>
 void read_elements(Reader& reader, Options& o) {
-  std::string factors = "stored";
   nb::object map = nb::none();
   nb::dict exchange;
   reader.read("elements", o.elements);
@@ -18,9 +17,8 @@ void read_elements(Reader& reader, Options& o) {
   reader.read("deformation", o.deform);
   reader.read("map", map);
   reader.read("order", o.order);
-  reader.read("factors", factors);
+  reader.read("factors", o.factors, &sem::factors_from_string);
   reader.read("exchange", exchange);
-  o.factors = sem::factors_from_string(factors);
   o.map = map_of(map);
   Watched watched;
   o.exchange = exchange_options(exchange, &watched);

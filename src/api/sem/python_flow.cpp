@@ -51,7 +51,6 @@ sem::FlowSide flow_side_of(const std::vector<nb::tuple>& parts) {
 sem::FlowOptions flow_options(const nb::dict& dict) {
   sem::FlowOptions o;
   Reader reader(dict, "the solver");
-  std::string method = "cg", preconditioner = "schwarz";
   std::vector<std::vector<nb::tuple>> sides;
   std::vector<nb::object> force, initial;
   bool go_on = false;
@@ -71,8 +70,8 @@ sem::FlowOptions flow_options(const nb::dict& dict) {
   reader.read("velocity_tolerance", o.velocity_tolerance);
   reader.read("most_iterations", o.most_iterations);
   reader.read("go_on", go_on);
-  reader.read("method", method);
-  reader.read("preconditioner", preconditioner);
+  reader.read("method", o.pressure.method, &sem::method_from_string);
+  reader.read("preconditioner", o.pressure.preconditioner, &sem::preconditioner_from_string);
   reader.read("degree", o.pressure.degree);
   reader.read("restart", o.pressure.restart);
   reader.read("projection", o.pressure.projection);
@@ -83,8 +82,6 @@ sem::FlowOptions flow_options(const nb::dict& dict) {
   if (!courant_limit.is_none()) o.courant_limit = nb::cast<double>(courant_limit);
   if (!mean_from.is_none()) o.mean_from = nb::cast<double>(mean_from);
   o.must_converge = !go_on;
-  o.pressure.method = krylov::method_from_string(method);
-  o.pressure.preconditioner = sem::preconditioner_from_string(preconditioner);
   o.force = three_given(force);
   o.initial = three_functions(initial);
   require(sides.size() <= 6, "a box has six sides");

@@ -6,7 +6,9 @@
 #include "api/sem/functions.hpp"
 #include "api/sem/on_elements.hpp"
 #include "api/sem/python_flow.hpp"
+#include "api/solver/case_table.hpp"
 #include "api/solver/python_solver.hpp"
+#include "solver/sem/keys.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -47,7 +49,6 @@ sem::Side side_of(const std::vector<nb::tuple>& parts) {
 
 /// Reads an unknown's own options. Returns the file that it starts from, and its field there.
 std::pair<std::string, std::string> read_scalar(Reader& reader, sem::Scalar& o) {
-  std::string preconditioner = "jacobi", method = "cg";
   nb::object source = nb::none(), initial = nb::none();
   nb::object diffusivity = nb::float_(o.diffusivity), reaction = nb::float_(o.reaction);
   std::pair<std::string, std::string> start;
@@ -64,14 +65,12 @@ std::pair<std::string, std::string> read_scalar(Reader& reader, sem::Scalar& o) 
   reader.read("absolute_tolerance", o.krylov.absolute_tolerance);
   reader.read("most_iterations", o.krylov.most_iterations);
   reader.read("go_on", go_on);
-  reader.read("preconditioner", preconditioner);
+  reader.read("preconditioner", o.solver.preconditioner, &sem::preconditioner_from_string);
   reader.read("degree", o.solver.degree);
-  reader.read("method", method);
+  reader.read("method", o.solver.method, &sem::method_from_string);
   reader.read("restart", o.solver.restart);
   reader.read("projection", o.solver.projection);
   o.krylov.must_converge = !go_on;
-  o.solver.method = krylov::method_from_string(method);
-  o.solver.preconditioner = sem::preconditioner_from_string(preconditioner);
   coefficient(diffusivity, o.diffusivity, o.diffusivity_at);
   coefficient(reaction, o.reaction, o.reaction_at);
   o.source = given(source);
@@ -84,11 +83,10 @@ std::pair<std::string, std::string> read_scalar(Reader& reader, sem::Scalar& o) 
 sem::Options sem_options(const nb::dict& dict) {
   sem::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "poisson";
   std::vector<nb::object> velocity;
   std::vector<nb::dict> more;
   read_elements(reader, o);
-  reader.read("equation", equation);
+  reader.read("equation", o.equation, &sem::equation_from_string);
   const std::pair<std::string, std::string> start = read_scalar(reader, o);
   reader.read("more", more);
   reader.read("velocity", velocity);
@@ -97,7 +95,6 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("time_order", o.time_order);
   reader.read("exact_start", o.exact_start);
   reader.finish();
-  o.equation = sem::equation_from_string(equation);
   for (const nb::dict& each : more) {
     Reader of_scalar(each, "a scalar");
     read_scalar(of_scalar, o.more.emplace_back());
@@ -148,6 +145,7 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact, std::size_t scalar)
 }
 
 void bind_sem_solver(nb::module_& m) {
+  bind_case_tables(m, &sem::case_tables);
   m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
   bind_element_files(m);
   nb::class_<sem::Probe>(m, "Probe", "Points in a solver's elements.")

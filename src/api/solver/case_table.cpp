@@ -6,7 +6,7 @@ namespace slipstream::python {
 namespace {
 
 nb::dict values_dict(const KeyValues& values) {
-  constexpr const char* kinds[] = {"flag", "integer", "number", "text", "name", "size"};
+  constexpr const char* kinds[] = {"flag", "integer", "number", "name", "size"};
   nb::dict d;
   d["kind"] = kinds[static_cast<std::size_t>(values.kind)];
   d["above"] = nb::cast(values.above);
@@ -16,10 +16,9 @@ nb::dict values_dict(const KeyValues& values) {
   d["names"] = nb::cast(values.names);
   d["only"] = nb::cast(values.only);
   d["shape"] = nb::cast(values.shape);
+  d["expression"] = values.expression;
   return d;
 }
-
-}  // namespace
 
 nb::dict table_dict(const CaseTable& table) {
   nb::list keys;
@@ -37,9 +36,24 @@ nb::dict table_dict(const CaseTable& table) {
   }
   nb::dict found;
   found["name"] = table.name;
+  found["title"] = table.title.empty() ? table.name : table.title;
+  found["bases"] = nb::cast(table.bases);
   found["meaning"] = table.meaning;
   found["keys"] = keys;
   return found;
+}
+
+}  // namespace
+
+void bind_case_tables(nb::module_& m, std::vector<CaseTable> (*tables)()) {
+  m.def(
+      "case_tables",
+      [tables] {
+        nb::list found;
+        for (const CaseTable& table : tables()) found.append(table_dict(table));
+        return found;
+      },
+      "The keys of the solver's table in a case file.");
 }
 
 }  // namespace slipstream::python

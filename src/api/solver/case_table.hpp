@@ -5,6 +5,7 @@
 
 namespace slipstream::python {
 
-nb::dict table_dict(const CaseTable& table);
+/// `case_tables()` of a solver's module.
+void bind_case_tables(nb::module_& m, std::vector<CaseTable> (*tables)());
 
 }  // namespace slipstream::python

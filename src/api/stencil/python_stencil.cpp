@@ -115,8 +115,7 @@ nb::dict tune_steps(const Machine& machine, const nb::dict& dict) {
 }
 
 void bind_stencil(nb::module_& m) {
-  m.def(
-      "case_table", [] { return table_dict(stencil::case_table()); }, "The keys of [stencil].");
+  bind_case_tables(m, &stencil::case_tables);
   m.def(
       "stable_time_step", [](const nb::dict& dict) { return stencil::stable_time_step(stencil_options(dict)); },
       nb::arg("options"));

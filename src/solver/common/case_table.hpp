@@ -1,6 +1,7 @@
 #pragma once
 // The keys of a solver's table in a case file. The schema in Python and the tables of the documentation are made from
 // them.
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,13 +15,14 @@ namespace slipstream {
 
 /// A kind of values that a key may have. `size`: of memory, as "8 GiB".
 struct KeyValues {
-  enum class Kind : std::uint8_t { flag, integer, number, text, name, size };
-  Kind kind = Kind::text;
+  enum class Kind : std::uint8_t { flag, integer, number, name, size };
+  Kind kind = Kind::number;
   std::optional<double> above = {}, least = {}, most = {};  ///< limits of numbers
   bool finite = true;                                       ///< of numbers
   std::vector<std::string> names = {};                      ///< the only values of kind name
   std::vector<std::int64_t> only = {};                      ///< the only integers; empty: all within the limits
   std::vector<int> shape = {};  ///< several values at once, nested: how many, or 0 for any number
+  bool expression = false;      ///< each value may also be text, an expression of places
 };
 
 namespace key_values {
@@ -40,7 +42,6 @@ inline KeyValues several(int count, KeyValues one) {
   return one;
 }
 inline KeyValues flag() { return {.kind = KeyValues::Kind::flag}; }
-inline KeyValues text() { return {.kind = KeyValues::Kind::text}; }
 inline KeyValues integer_from(double least) { return {.kind = KeyValues::Kind::integer, .least = least}; }
 inline KeyValues integers(std::vector<std::int64_t> only) {
   return {.kind = KeyValues::Kind::integer, .only = std::move(only)};
@@ -49,6 +50,11 @@ inline KeyValues number_above(double limit) { return {.kind = KeyValues::Kind::n
 inline KeyValues number_from(double least) { return {.kind = KeyValues::Kind::number, .least = least}; }
 inline KeyValues names(std::vector<std::string> all) {
   return {.kind = KeyValues::Kind::name, .names = std::move(all)};
+}
+/// Numbers, each of which may also be an expression.
+inline KeyValues or_expression(KeyValues numbers) {
+  numbers.expression = true;
+  return numbers;
 }
 /// The names of a table of (name, value).
 template <class Table>
@@ -83,6 +89,10 @@ auto value_in(const Table& table, const std::string& wanted, const std::string& 
 using KeyDefault = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                 std::vector<double>>;
 
+inline KeyDefault list_of(const std::array<double, 3>& values) {
+  return std::vector<double>(values.begin(), values.end());
+}
+
 struct Key {
   std::string name;
   std::vector<KeyValues> values;        ///< any of these
@@ -94,6 +104,8 @@ struct Key {
 struct CaseTable {
   std::string name, meaning;
   std::vector<Key> keys;
+  std::string title = {};               ///< of its class in Python; empty: its name
+  std::vector<std::string> bases = {};  ///< titles of earlier tables whose keys it has, too
 };
 
 }  // namespace slipstream

@@ -16,20 +16,20 @@ struct Advance {
     const Complex<T> u = factors.last ? Complex<T>{0, 0} : load(arrays.u, at, c);
     if (push != T(0) && factors.pushes) {
       const Complex<T> now = factors.first ? u : load(arrays.now, at, c);
-      n.re += push * now.re;
-      n.im += push * now.im;
+      n.real += push * now.real;
+      n.imaginary += push * now.imaginary;
     }
     const T e2 = e * e, to_sum = T(factors.sum_n) * power(e, factors.sum_e);
-    Complex<T> sum = factors.first ? Complex<T>{e2 * u.re, e2 * u.im} : load(arrays.sum, at, c);
-    sum.re += to_sum * n.re;
-    sum.im += to_sum * n.im;
+    Complex<T> sum = factors.first ? Complex<T>{e2 * u.real, e2 * u.imaginary} : load(arrays.sum, at, c);
+    sum.real += to_sum * n.real;
+    sum.imaginary += to_sum * n.imaginary;
     if (factors.last) return store(arrays.u, at, c, sum);
     const T of_u = power(e, factors.next_e), of_n = T(factors.next_n) * power(e, factors.next_n_e);
-    const Complex<T> next{of_u * u.re + of_n * n.re, of_u * u.im + of_n * n.im};
+    const Complex<T> next{of_u * u.real + of_n * n.real, of_u * u.imaginary + of_n * n.imaginary};
     if (push != T(0) && factors.ahead != 0) {
       const T ahead = T(factors.ahead) * push;
-      sum.re += ahead * next.re;
-      sum.im += ahead * next.im;
+      sum.real += ahead * next.real;
+      sum.imaginary += ahead * next.imaginary;
     }
     store(arrays.sum, at, c, sum);
     store(arrays.next, at, c, next);

@@ -1,13 +1,10 @@
 #pragma once
-// Complex numbers of modes, real part first.
+// Loads and stores complex numbers of modes, real part first.
+#include <slipstream/device/complex.hpp>
+
 #include "solver/dns/kernels.hpp"
 
 namespace slipstream::dns {
-
-template <class T>
-struct Complex {
-  T re, im;
-};
 
 template <class T>
 SLIP_FN Complex<T> load(const Three<T>& array, std::int64_t at, int c) {
@@ -17,8 +14,8 @@ SLIP_FN Complex<T> load(const Three<T>& array, std::int64_t at, int c) {
 template <class T>
 SLIP_FN void store(const Three<T>& array, std::int64_t at, int c, const Complex<T>& value) {
   T* const to = array.at + 2 * at + c * array.step;
-  to[0] = value.re;
-  to[1] = value.im;
+  to[0] = value.real;
+  to[1] = value.imaginary;
 }
 
 }  // namespace slipstream::dns

@@ -8,6 +8,7 @@
 
 #include "machine/agree.hpp"
 #include "machine/private_communicator.hpp"
+#include "route/combine.hpp"
 #include "solver/dns/impl.hpp"
 #include "solver/dns/keys.hpp"
 
@@ -360,7 +361,7 @@ void Dns::Impl::account(Held now, double share, bool first) {
 void Dns::Impl::close_budget() {
   const double missing = sums(Held::modes).energy - budget.before + budget.lost - budget.work;
   const double error = std::abs(missing) / (budget.lost > 0 ? budget.lost : budget.before);
-  if (!(error <= carried.largest_error)) carried.largest_error = error;  // keeps a NaN
+  carried.largest_error = combine(Op::max, carried.largest_error, error);
 }
 
 /// The host multiplies them where they lie, for they are few.
@@ -425,12 +426,15 @@ double Dns::Impl::courant() {
   return out_of_core ? courant_of(speeds) : courant_of_cells();
 }
 
-double Dns::Impl::courant_of(const std::vector<std::vector<double>>& of_lines) const {
+double fastest(const std::vector<std::vector<double>>& of_lines) {
   double most = 0;
   for (const std::vector<double>& of_device : of_lines)
-    for (const double speed : of_device)
-      if (!(speed <= most)) most = speed;  // keeps a NaN
-  return comm.max(most);
+    for (const double speed : of_device) most = combine(Op::max, most, speed);
+  return most;
+}
+
+double Dns::Impl::courant_of(const std::vector<std::vector<double>>& of_lines) const {
+  return comm.max(fastest(of_lines));
 }
 
 double Dns::Impl::courant_of_cells() {

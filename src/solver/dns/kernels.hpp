@@ -1,6 +1,7 @@
 #pragma once
 // Kernels on modes and cells between transforms. A complex number is two numbers, real part first.
 #include <array>
+#include <vector>
 
 #include <slipstream/stream.hpp>
 
@@ -90,9 +91,11 @@ void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, c
 constexpr int line_moments = 9;
 template <class T>
 void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gradient, double* moments);
-/// Maximum of sum_a |u_a| scale_a over each line along x.
+/// Maximum of sum_a |u_a| scale_a over each line along x; NaN where the line has a NaN.
 template <class T>
 void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const std::array<double, 3>& scale,
                        double* speeds);
+/// Maximum over the lines of all devices; NaN where one is NaN.
+double fastest(const std::vector<std::vector<double>>& of_lines);
 
 }  // namespace slipstream::dns

@@ -5,11 +5,9 @@ namespace {
 
 using namespace key_values;
 
-KeyDefault list_of(const std::array<double, 3>& values) { return std::vector<double>(values.begin(), values.end()); }
-
 }  // namespace
 
-CaseTable case_table() {
+std::vector<CaseTable> case_tables() {
   const Options usual;
   const auto left_out = std::monostate{};
   const KeyValues vector = several(3, number());
@@ -134,7 +132,7 @@ CaseTable case_table() {
        "",
        "One component travels while the next is transformed: twice the work arrays and messages."},
   };
-  return table;
+  return {table};
 }
 
 }  // namespace slipstream::dns

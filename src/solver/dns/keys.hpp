@@ -16,6 +16,6 @@ inline constexpr std::pair<const char*, Forcing::Kind> forcings[] = {
     {"power", Forcing::Kind::power}, {"energy", Forcing::Kind::energy}, {"stochastic", Forcing::Kind::stochastic}};
 inline constexpr std::pair<const char*, DType> precisions[] = {{"f32", DType::f32}, {"f64", DType::f64}};
 
-CaseTable case_table();
+std::vector<CaseTable> case_tables();
 
 }  // namespace slipstream::dns

@@ -3,6 +3,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "route/combine.hpp"
 #include "solver/dns/advance.hpp"
 #include "solver/dns/complex.hpp"
 
@@ -43,15 +44,15 @@ struct Stage {
     Complex<T> n[3], along{0, 0};
     for (int c = 0; c < 3; ++c) {
       n[c] = load(advance.arrays.rhs, at, c);
-      along.re += wave[c] * n[c].re;
-      along.im += wave[c] * n[c].im;
+      along.real += wave[c] * n[c].real;
+      along.imaginary += wave[c] * n[c].imaginary;
     }
     const T over = square > 0 ? T(1) / square : T(0);
     const T push = square > 0 && square < forced ? forcing : T(0);
     const T mean = square > 0 ? normal : T(0);  // the mean velocity stays
     for (int c = 0; c < 3; ++c) {
-      n[c].re = (n[c].re - wave[c] * along.re * over) * mean;
-      n[c].im = (n[c].im - wave[c] * along.im * over) * mean;
+      n[c].real = (n[c].real - wave[c] * along.real * over) * mean;
+      n[c].imaginary = (n[c].imaginary - wave[c] * along.imaginary * over) * mean;
       advance(at, c, n[c], e, push);
     }
   }
@@ -71,9 +72,9 @@ struct Curl {
     }
     const T x = waves.of(0, kx), y = waves.of(1, ky), z = waves.of(2, kz);
     const Complex<T> a = load(u, at, 0), b = load(u, at, 1), c = load(u, at, 2);
-    store(curl, at, 0, Complex<T>{z * b.im - y * c.im, y * c.re - z * b.re});
-    store(curl, at, 1, Complex<T>{x * c.im - z * a.im, z * a.re - x * c.re});
-    store(curl, at, 2, Complex<T>{y * a.im - x * b.im, x * b.re - y * a.re});
+    store(curl, at, 0, Complex<T>{z * b.imaginary - y * c.imaginary, y * c.real - z * b.real});
+    store(curl, at, 1, Complex<T>{x * c.imaginary - z * a.imaginary, z * a.real - x * c.real});
+    store(curl, at, 2, Complex<T>{y * a.imaginary - x * b.imaginary, x * b.real - y * a.real});
   }
 };
 
@@ -85,7 +86,7 @@ struct Gradient {
     const T wave[2] = {T(grid.kx(j) * grid.wave[0]), T(grid.ky(k) * grid.wave[1])};
     for (int c = 0; c < 2; ++c) {
       const Complex<T> value = load(u, grid.at(i, j, k), c);
-      store(gradient, grid.at(i, j, k), c, Complex<T>{-wave[c] * value.im, wave[c] * value.re});
+      store(gradient, grid.at(i, j, k), c, Complex<T>{-wave[c] * value.imaginary, wave[c] * value.real});
     }
   }
 };
@@ -128,13 +129,13 @@ struct Project {
     Complex<T> value[3], along{0, 0};
     for (int c = 0; c < 3; ++c) {
       value[c] = load(u, at, c);
-      along.re += wave[c] * value[c].re;
-      along.im += wave[c] * value[c].im;
+      along.real += wave[c] * value[c].real;
+      along.imaginary += wave[c] * value[c].imaginary;
     }
     for (int c = 0; c < 3; ++c)
       store(u, at, c,
-            Complex<T>{(value[c].re - wave[c] * along.re * over) * kept,
-                       (value[c].im - wave[c] * along.im * over) * kept});
+            Complex<T>{(value[c].real - wave[c] * along.real * over) * kept,
+                       (value[c].imaginary - wave[c] * along.imaginary * over) * kept});
   }
 };
 
@@ -149,7 +150,7 @@ struct Scale {
     if (!(square > 0 && square < scaled)) return;
     for (int c = 0; c < 3; ++c) {
       const Complex<T> value = load(u, grid.at(i, j, k), c);
-      store(u, grid.at(i, j, k), c, Complex<T>{value.re * factor, value.im * factor});
+      store(u, grid.at(i, j, k), c, Complex<T>{value.real * factor, value.imaginary * factor});
     }
   }
 };
@@ -169,9 +170,10 @@ struct LineSums {
       for (int c = 0; c < 3; ++c) {
         const Complex<T> value = load(u, grid.at(i, j, k), c);
         if (square > 0)
-          of_mode += static_cast<double>(value.re) * value.re + static_cast<double>(value.im) * value.im;
+          of_mode +=
+              static_cast<double>(value.real) * value.real + static_cast<double>(value.imaginary) * value.imaginary;
         else
-          mean[c] = static_cast<double>(value.re);
+          mean[c] = static_cast<double>(value.real);
       }
       energy += of_mode;
       squares += square * of_mode;
@@ -199,7 +201,7 @@ struct ShellSums {
     double sum = 0;
     for (int c = 0; c < components; ++c) {
       const Complex<T> a = load(u, grid.at(i, j, k), c), b = load(v, grid.at(i, j, k), c);
-      sum += static_cast<double>(a.re) * b.re + static_cast<double>(a.im) * b.im;
+      sum += static_cast<double>(a.real) * b.real + static_cast<double>(a.imaginary) * b.imaginary;
     }
     return sum;
   }
@@ -269,7 +271,7 @@ struct LineSpeeds {
     for (int i = 0; i < nx; ++i) {
       double speed = 0;
       for (int c = 0; c < 3; ++c) speed += std::abs(static_cast<double>(u.at[line * nx + i + c * u.step])) * scale[c];
-      if (!(speed <= most)) most = speed;  // keeps a NaN
+      most = combine(Op::max, most, speed);  // keeps a NaN
     }
     speeds[line] = most;
   }

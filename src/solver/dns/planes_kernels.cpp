@@ -1,5 +1,6 @@
 #include "solver/dns/planes.hpp"
 
+#include <slipstream/device/complex.hpp>
 #include <slipstream/launch.hpp>
 
 namespace slipstream::dns {
@@ -32,16 +33,14 @@ struct Columns {
   const T* five;
   T* to;
 
-  struct Value {
-    T re, im;
-  };
+  using Value = Complex<T>;
   SLIP_FN Value of(int n, std::int64_t at) const { return {five[n * field + 2 * at], five[n * field + 2 * at + 1]}; }
   SLIP_FN void operator()(int y, int x, int z) const {
     Value value{0, 0};
     if (const int c = grid.place_y(y); c >= 0) value = kept(x, y, grid.at(x, c, z));
     T* const target = to + 2 * ((static_cast<std::int64_t>(z) * grid.wide + x) * grid.cells[1] + y);
-    target[0] = value.re;
-    target[1] = value.im;
+    target[0] = value.real;
+    target[1] = value.imaginary;
   }
   SLIP_FN Value kept(int x, int y, std::int64_t at) const {
     if (component < 3) return of(component, at);
@@ -51,18 +50,18 @@ struct Columns {
       if (axis == 2) return of(6 + 2 * scalar, at);
       const Value theta = of(5 + 2 * scalar, at);
       const T wave = axis == 0 ? kx : ky;
-      return {-wave * theta.im, wave * theta.re};
+      return {-wave * theta.imaginary, wave * theta.real};
     }
     if (component == 3) {  // dw/dy - dv/dz
       const Value w = of(2, at), vz = of(4, at);
-      return {-ky * w.im - vz.re, ky * w.re - vz.im};
+      return {-ky * w.imaginary - vz.real, ky * w.real - vz.imaginary};
     }
     if (component == 4) {  // du/dz - dw/dx
       const Value w = of(2, at), uz = of(3, at);
-      return {uz.re + kx * w.im, uz.im - kx * w.re};
+      return {uz.real + kx * w.imaginary, uz.imaginary - kx * w.real};
     }
     const Value u = of(0, at), v = of(1, at);  // dv/dx - du/dy
-    return {ky * u.im - kx * v.im, kx * v.re - ky * u.re};
+    return {ky * u.imaginary - kx * v.imaginary, kx * v.real - ky * u.real};
   }
 };
 

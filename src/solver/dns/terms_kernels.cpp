@@ -27,7 +27,7 @@ struct Turn {
     const T re = T(factor * std::cos(angle)), im = T(factor * std::sin(angle));
     for (int c = 0; c < components; ++c) {
       const Complex<T> value = load(from, at, c);
-      store(to, at, c, Complex<T>{value.re * re - value.im * im, value.re * im + value.im * re});
+      store(to, at, c, Complex<T>{value.real * re - value.imaginary * im, value.real * im + value.imaginary * re});
     }
   }
 };
@@ -45,7 +45,7 @@ struct Slopes {
     if (grid.kept(wave[0], wave[1], wave[2])) value = load(of, at, component);
     for (int a = 0; a < 3; ++a) {
       const T slope = T(wave[a] * grid.wave[a]);
-      store(to, at, a, Complex<T>{-slope * value.im, slope * value.re});
+      store(to, at, a, Complex<T>{-slope * value.imaginary, slope * value.real});
     }
   }
 };
@@ -61,7 +61,7 @@ struct ScalarAlongZ {
     const Complex<T> value = load(of, at, component);
     const T slope = T(grid.kz(i) * grid.wave[2]);
     store(to, at, 0, value);
-    store(to, at, 1, Complex<T>{-slope * value.im, slope * value.re});
+    store(to, at, 1, Complex<T>{-slope * value.imaginary, slope * value.real});
   }
 };
 
@@ -109,12 +109,12 @@ struct ScalarLineSums {
       if (!(square > 0)) continue;
       const std::int64_t at = grid.at(i, j, k);
       const Complex<T> of = load(u, at, component);
-      const double re = static_cast<double>(of.re), im = static_cast<double>(of.im);
+      const double re = static_cast<double>(of.real), im = static_cast<double>(of.imaginary);
       found[0] += re * re + im * im;
       found[1] += square * (re * re + im * im);
       for (int c = 0; c < 3; ++c) {
         const Complex<T> v = load(u, at, c);
-        found[2 + c] += static_cast<double>(v.re) * re + static_cast<double>(v.im) * im;
+        found[2 + c] += static_cast<double>(v.real) * re + static_cast<double>(v.imaginary) * im;
       }
     }
     const int weight = grid.weight(kx);
@@ -143,8 +143,8 @@ struct Accelerate {
     for (int c = 0; c < 3; ++c) {
       const double* const value = of.values + 6 * n + 2 * c;
       Complex<T> sum = load(rhs, at, c);
-      sum.re += T(cells * value[0]);
-      sum.im += T(cells * value[1]);
+      sum.real += T(cells * value[0]);
+      sum.imaginary += T(cells * value[1]);
       store(rhs, at, c, sum);
     }
   }
@@ -168,7 +168,7 @@ struct Work {
           const Complex<T> value = load(u, at, c);
           const double* const pushed = of.values + 6 * n + 2 * c;
           sum += grid.weight(wave[0]) *
-                 (static_cast<double>(value.re) * pushed[0] + static_cast<double>(value.im) * pushed[1]);
+                 (static_cast<double>(value.real) * pushed[0] + static_cast<double>(value.imaginary) * pushed[1]);
         }
       }
     sums[k] = sum;

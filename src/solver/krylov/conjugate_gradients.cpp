@@ -324,11 +324,4 @@ Spectrum ConjugateGradients::spectrum(std::vector<Stream>& streams, const System
   return impl_->spectrum(streams, system, reduction);
 }
 
-Method method_from_string(const std::string& name) {
-  if (name == "cg") return Method::conjugate_gradients;
-  if (name == "fgmres") return Method::flexible_gmres;
-  throw Error(ErrorCode::invalid_argument, "no Krylov method is called '" + name + "': choose cg or fgmres",
-              {{"option", "method"}, {"given", name}});
-}
-
 }  // namespace slipstream::krylov

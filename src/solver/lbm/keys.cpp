@@ -7,7 +7,7 @@ using namespace key_values;
 
 }  // namespace
 
-CaseTable case_table() {
+std::vector<CaseTable> case_tables() {
   const Options usual;
   const auto left_out = std::monostate{};
   CaseTable table{"lbm", "the method.", {}};
@@ -83,7 +83,7 @@ CaseTable case_table() {
        "planes",
        "By moments: planes along z that a team goes through at most; auto: as for tile. The same bits."},
   };
-  return table;
+  return {table};
 }
 
 }  // namespace slipstream::lbm

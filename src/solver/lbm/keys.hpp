@@ -28,6 +28,6 @@ inline constexpr std::pair<const char*, Side> sides[] = {{"x-", Side::x_low}, {"
                                                          {"y-", Side::y_low}, {"y+", Side::y_high},
                                                          {"z-", Side::z_low}, {"z+", Side::z_high}};
 
-CaseTable case_table();
+std::vector<CaseTable> case_tables();
 
 }  // namespace slipstream::lbm

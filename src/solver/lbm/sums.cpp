@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <tuple>
 
+#include "machine/sum.hpp"
 #include "solver/lbm/impl.hpp"
 
 namespace slipstream::lbm {
@@ -74,8 +74,7 @@ std::vector<std::int64_t> Lbm::links_through_bodies() const {
   for (std::size_t body = 0; body < impl_->surfaces.names.size(); ++body) {
     std::int64_t mine = 0;
     for (const BlockWork& work : impl_->blocks) mine += work.through[body];
-    const auto all = impl_->comm.all_gather(mine);
-    counts.push_back(std::accumulate(all.begin(), all.end(), std::int64_t{0}));
+    counts.push_back(static_cast<std::int64_t>(sum_over_ranks(impl_->comm, static_cast<std::uint64_t>(mine))));
   }
   return counts;
 }
@@ -132,10 +131,9 @@ Energy Lbm::energy() {
 }
 
 std::int64_t Lbm::fluid_cells() const {
-  std::int64_t mine = 0, all = 0;
+  std::int64_t mine = 0;
   for (const auto& work : impl_->blocks) mine += work.fluid_cells;
-  for (const std::int64_t count : impl_->comm.all_gather(mine)) all += count;
-  return all;
+  return static_cast<std::int64_t>(sum_over_ranks(impl_->comm, static_cast<std::uint64_t>(mine)));
 }
 
 }  // namespace slipstream::lbm

@@ -95,18 +95,6 @@ void check_trilinear(const std::array<double, 24>& corners, const Rule& rule, co
 
 }  // namespace
 
-std::string to_string(Factors factors) {
-  return factors == Factors::stored ? "stored" : factors == Factors::affine ? "affine" : "trilinear";
-}
-
-Factors factors_from_string(const std::string& name) {
-  if (name == "stored") return Factors::stored;
-  if (name == "affine") return Factors::affine;
-  if (name == "trilinear") return Factors::trilinear;
-  throw Error(ErrorCode::invalid_argument, "geometric factors '" + name + "': there are stored, affine and trilinear",
-              {{"option", "factors"}, {"given", name}});
-}
-
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric) {
   const std::size_t n = rule.points.size(), points = n * n * n, count = static_cast<std::size_t>(last - first);

@@ -34,15 +34,6 @@ bool has_reaction_field(const Scalar& options) {
 
 }  // namespace
 
-Equation equation_from_string(const std::string& name) {
-  if (name == "poisson") return Equation::poisson;
-  if (name == "helmholtz") return Equation::helmholtz;
-  if (name == "diffusion") return Equation::diffusion;
-  throw Error(ErrorCode::invalid_argument,
-              "no equation of spectral elements is called '" + name + "': choose poisson, helmholtz or diffusion",
-              {{"option", "equation"}, {"given", name}});
-}
-
 ElementBox box_of(const Options& options) {
   ElementBox box;
   box.elements = options.elements;

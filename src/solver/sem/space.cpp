@@ -389,7 +389,9 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
   impl_->derivatives({u[0], u[1], u[2]}, out, of);
 }
 
-void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) {
+void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) { weak_divergence(g, pointers(out)); }
+
+void Space::weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out) {
   fine_points();  // throws where the order has no such kernel
   impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
@@ -398,7 +400,7 @@ void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) 
     order_kernels(impl_->rule.order)
         .weak_divergence(
             impl_->streams[d], impl_->rule,
-            {{data(0), data(1), data(2)}, part.metric.data(), impl_->mass[d].data(), out.at(d).data(), part.elements});
+            {{data(0), data(1), data(2)}, part.metric.data(), impl_->mass[d].data(), out.at(d), part.elements});
   }
 }
 

@@ -12,7 +12,7 @@ KeyValues only(const Numbers& numbers) {
 
 }  // namespace
 
-CaseTable case_table() {
+std::vector<CaseTable> case_tables() {
   const Options usual;
   const auto left_out = std::monostate{};
   CaseTable table{
@@ -45,7 +45,7 @@ CaseTable case_table() {
        "Step in time. Left out: 0.9 of the largest that is stable; implicit steps want it given."},
       {"diffusivity", {number_above(0)}, usual.diffusivity, "length^2 / time", "heat: in spacing^2 a unit of time."},
       {"speed",
-       {number_above(0), text()},
+       {or_expression(number_above(0))},
        usual.speed,
        "length / time",
        "wave: in lengths a unit of time. A number, or an expression in x, y, z (centres of cells, from the box's low "
@@ -91,7 +91,7 @@ CaseTable case_table() {
        "",
        "implicit: what becomes of a run whose conjugate gradients do not reach the tolerance."},
   };
-  return table;
+  return {table};
 }
 
 }  // namespace slipstream::stencil

@@ -19,6 +19,6 @@ inline constexpr std::pair<const char*, DType> precisions[] = {{"f32", DType::f3
 inline constexpr std::int64_t point_counts[] = {7, 27};
 inline constexpr std::int64_t orders[] = {2, 4, 6, 8};
 
-CaseTable case_table();
+std::vector<CaseTable> case_tables();
 
 }  // namespace slipstream::stencil

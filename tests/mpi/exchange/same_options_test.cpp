@@ -51,6 +51,12 @@ TEST_F(OptionsOfRanks, OneThatOneRankAloneChangesIsAnErrorOnAll) {
   expect_error(exchange(), ErrorCode::mismatch, {{"rank", 1}});
 }
 
+TEST_F(OptionsOfRanks, ARouteThatOneEndAloneChoosesIsAnErrorOnAll) {
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  if (comm.rank() == 1) asked.options.chosen[{0, 1}] = RouteKind::staged;
+  expect_error(exchange(), ErrorCode::mismatch, {{"device", 0}, {"peer", 1}, {"problem", "route"}});
+}
+
 TEST_P(SameOptions, OnAllRanksMakeAnExchangeOrOneErrorOnAll) {
   changes()[GetParam()].make(asked);
   const bool made = !exchange();

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -102,12 +105,34 @@ TEST_F(Tuned, EveryPairOfDevicesGetsARouteAndTimes) {
   EXPECT_GT(between, 0);
 }
 
-TEST_F(Tuned, AllRanksChooseAlike) {
+TEST_F(Tuned, BothEndsOfAMessageChooseAlike) {
   const Tuning tuning = tune_with({});
   std::string chosen;
-  for (const auto& [pair, kind] : tuning.options.chosen)
-    chosen += std::to_string(pair.first) + ">" + std::to_string(pair.second) + to_string(kind) + ' ';
-  for (const std::string& other : comm_.all_gather(chosen)) EXPECT_EQ(other, chosen);
+  for (const auto& [pair, kind] : tuning.options.chosen) {
+    chosen += std::to_string(pair.first) + ' ' + std::to_string(pair.second) + ' ' + to_string(kind) + ' ';
+    EXPECT_TRUE(machine_.device(pair.first).rank == comm_.rank() || machine_.device(pair.second).rank == comm_.rank());
+  }
+  std::map<std::pair<int, int>, std::multiset<std::string>> all;
+  for (const std::string& of_rank : comm_.all_gather(chosen)) {
+    std::istringstream words(of_rank);
+    std::string kind;
+    for (std::pair<int, int> pair; words >> pair.first >> pair.second >> kind;) all[pair].insert(kind);
+  }
+  for (const auto& [pair, kinds] : all) {
+    const bool one_rank = machine_.device(pair.first).rank == machine_.device(pair.second).rank;
+    EXPECT_EQ(kinds.size(), one_rank ? 1u : 2u);
+    EXPECT_EQ(kinds.count(*kinds.begin()), kinds.size()) << *kinds.begin() << ", " << *kinds.rbegin();
+  }
+}
+
+TEST_F(Tuned, AlikeMessagesShareARoute) {
+  const Tuning tuning = tune_with({});
+  const Exchange exchange(comm_, grid_, items_, tuning.options);
+  std::map<std::pair<bool, std::int64_t>, std::set<RouteKind>> routes;
+  for (const MessageInfo& m : exchange.messages())
+    if (m.source != m.target)
+      routes[{machine_.device(m.source).rank == machine_.device(m.target).rank, m.bytes}].insert(m.route);
+  for (const auto& [alike, kinds] : routes) EXPECT_EQ(kinds.size(), 1u) << alike.second << " B";
 }
 
 TEST_F(Tuned, ChoosesAmongTheAllowedRoutesOnly) {

@@ -48,8 +48,10 @@ def test_a_file_that_was_edited_is_named(
         ({"kind": "size"}, "Size"),
         ({"kind": "number", "shape": [0, 3]}, "tuple[Vector, ...]"),
         ({"kind": "integer", "least": 1.0, "shape": [2]}, "tuple[Count, Count]"),
+        ({"kind": "number", "above": 0.0, "expression": True}, "Positive | str"),
+        ({"kind": "number", "shape": [2], "expression": True}, "tuple[Finite | str, Finite | str]"),
     ],
 )
 def test_kinds_of_values_become_annotations(tool: ModuleType, values: dict[str, object], annotation: str) -> None:
     nothing = {"above": None, "least": None, "most": None, "finite": True, "names": [], "only": [], "shape": []}
-    assert tool.type_of(nothing | values) == annotation
+    assert tool.type_of(nothing | {"expression": False} | values) == annotation

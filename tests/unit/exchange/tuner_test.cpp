@@ -15,10 +15,10 @@ Found example() {
   found.knobs.in_place = 64;
   found.knobs.streams = Lanes::one;
   found.knobs.grouping = Grouping::nodes;
-  found.chosen[{0, 1}] = RouteKind::direct;
-  found.reasons[{0, 1}] = "measured: direct 21.0 us, peer 40.0 us";
-  found.chosen[{1, 0}] = RouteKind::staged;
-  found.reasons[{1, 0}] = "measured";
+  found.chosen[7] = RouteKind::direct;
+  found.reasons[7] = "measured: direct 21.0 us, peer 40.0 us";
+  found.chosen[std::uint64_t{1} << 51] = RouteKind::staged;
+  found.reasons[std::uint64_t{1} << 51] = "measured";
   return found;
 }
 
@@ -32,7 +32,7 @@ TEST(TunerText, ReadsBackWhatItWrote) {
 }
 
 TEST(TunerText, IsRefusedWithRoutesOfAnotherBuild) {
-  EXPECT_FALSE(found_from_lines(to_lines(example()) + "pair 2 3 carrier_pigeon measured\n").has_value());
+  EXPECT_FALSE(found_from_lines(to_lines(example()) + "class 3 carrier_pigeon measured\n").has_value());
 }
 
 using Kinds = std::vector<RouteKind>;

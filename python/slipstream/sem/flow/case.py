@@ -18,9 +18,9 @@ from slipstream.sem.flow.tables import (
     FlowSideTable,
     FlowSolutionTable,
     FlowStartTable,
-    FlowTable,
     Parts,
 )
+from slipstream.sem.own_table import FlowTable
 from slipstream.sem.tables import SemReceiverTable
 
 #: The Taylor-Green vortex, of energy 1/8 in a periodic box with edges 2 pi.

@@ -8,13 +8,12 @@
 
 #include "solver/sem/flow/impl.hpp"
 #include "solver/sem/impl.hpp"
+#include "solver/sem/keys.hpp"
 #include "solver/sem/patches.hpp"
 #include "solver/sem/places.hpp"
 
 namespace slipstream::sem {
 namespace {
-
-constexpr int most_damping = 16;
 
 /// The axis that a side is across, after the map. Throws Error where it is no plane across one.
 std::size_t axis_of_plane(const ElementBox& box, int order, std::size_t axis, std::size_t end) {

@@ -134,18 +134,19 @@ void Flow::Impl::solve_velocity() {
   if (means && time_now() > *options.mean_from) add_means();
 }
 
+std::vector<double*> Flow::Impl::component(const Vector& vector, std::size_t n) const {
+  std::vector<double*> found = pointers(vector);
+  for (std::size_t d = 0; d < found.size(); ++d) found[d] += static_cast<std::int64_t>(n) * space.points(d);
+  return found;
+}
+
 void Flow::Impl::solve_components(double h2) {
   for (Together& group : together) {
-    const auto in_group = [&](Vector& vector, std::size_t n) {
-      std::vector<double*> part = pointers(vector);
-      for (std::size_t d = 0; d < part.size(); ++d) part[d] += static_cast<std::int64_t>(n) * space.points(d);
-      return part;
-    };
     const std::size_t count = group.components.size();
     krylov::Options how_all = how(options.velocity_tolerance, "velocity");
     how_all.from_zero = true;
     for (std::size_t n = 0; n < count; ++n) {
-      combine(in_group(group.right, n), {{1, pointers(right[group.components[n]])}});
+      combine(component(group.right, n), {{1, pointers(right[group.components[n]])}});
       how_all.components.push_back({"xyz"[group.components[n]]});
     }
     components[group.components.front()].constraint.assemble(group.right, static_cast<int>(count));
@@ -156,7 +157,7 @@ void Flow::Impl::solve_components(double h2) {
       const std::vector<double*> now = part_of(velocity, c), before = part_of(velocity1, c);
       combine(part_of(velocity2, c), {{1, before}});
       combine(before, {{1, now}});
-      combine(now, {{1, pointers(star[c])}, {1, in_group(group.x, n)}});
+      combine(now, {{1, pointers(star[c])}, {1, component(group.x, n)}});
     }
   }
 }
@@ -167,15 +168,19 @@ void Flow::Impl::damp_divergence() {
     for (std::size_t c = 0; c < 3; ++c) combine(pointers(star[c]), {{1, part_of(velocity, c)}});
     space.divergence(all_of(std::as_const(star)), b);
     times(damping, pointers(b));
-    for (std::size_t c = 0; c < 3; ++c) {
-      std::array<const Vector*, 3> along{};
-      along[c] = &b;
-      space.weak_divergence(along, turn[c]);
-      space.assemble(turn[c]);
-      times(inverse_mass, pointers(turn[c]));
-      components[c].constraint.apply(pointers(turn[c]));
-      const std::vector<double*> now = part_of(velocity, c);
-      combine(now, {{1, now}, {-options.divergence_damping / steps, pointers(turn[c])}});
+    for (Together& group : together) {
+      const std::size_t count = group.components.size();
+      for (std::size_t m = 0; m < count; ++m) {
+        std::array<const Vector*, 3> along{};
+        along[group.components[m]] = &b;
+        space.weak_divergence(along, component(group.right, m));
+      }
+      components[group.components.front()].constraint.assemble(group.right, static_cast<int>(count));
+      for (std::size_t m = 0; m < count; ++m) {
+        const std::vector<double*> now = part_of(velocity, group.components[m]), change = component(group.right, m);
+        times(inverse_mass, change);
+        combine(now, {{1, now}, {-options.divergence_damping / steps, change}});
+      }
     }
   }
 }

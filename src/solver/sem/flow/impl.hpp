@@ -66,6 +66,8 @@ struct Flow::Impl : ElementParts {
   void solve_velocity();
   /// Solves H x = right for the increments x.
   void solve_components(double h2);
+  /// Component n of a vector of components, which lie one after the other.
+  std::vector<double*> component(const Vector& vector, std::size_t n) const;
   void damp_divergence();
   /// Makes the remaining substeps after the first one.
   void go_on();

@@ -167,16 +167,6 @@ struct HelmholtzSolver::Impl {
   }
 };
 
-Preconditioner preconditioner_from_string(const std::string& name) {
-  if (name == "jacobi") return Preconditioner::jacobi;
-  if (name == "chebyshev") return Preconditioner::chebyshev;
-  if (name == "multigrid") return Preconditioner::multigrid;
-  if (name == "schwarz") return Preconditioner::schwarz;
-  throw Error(ErrorCode::invalid_argument,
-              "no preconditioner is called '" + name + "': choose jacobi, chebyshev, multigrid or schwarz",
-              {{"option", "preconditioner"}, {"given", name}});
-}
-
 HelmholtzSolver::HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options)
     : HelmholtzSolver(space, constraint, no_coefficients, options) {}
 HelmholtzSolver::HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,

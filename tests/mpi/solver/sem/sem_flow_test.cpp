@@ -11,6 +11,7 @@
 #include <slipstream/checkpoint.hpp>
 #include <slipstream/gather.hpp>
 #include <slipstream/sem_flow.hpp>
+#include <slipstream/trace.hpp>
 
 #include "mpi/solver/sem/each_place.hpp"
 #include "support/expect_error.hpp"
@@ -347,6 +348,39 @@ TEST(SemSolverFlow, StepsByGradDivAreStable) {
     SCOPED_TRACE(bend);
     EXPECT_LT(largest, bend == 0 ? 1 + 1e-9 : 1.5);
     EXPECT_GT(largest, bend == 0 ? 0.7 : 0.4);
+  }
+}
+
+/// Sums over elements in the first step that no operator hides, on this rank.
+std::size_t sums_in_a_step(const Communicator& comm, FlowOptions o) {
+  Trace trace;
+  o.exchange.trace = &trace;
+  Flow flow(comm, machine_here(Backend::host, 1), o);
+  const std::string name = "\"sums of order " + std::to_string(o.order) + "\"";
+  const auto counted = [&] {
+    for (Stream& stream : flow.space().streams()) stream.synchronize();
+    const std::string json = trace.json(comm.rank());
+    std::size_t count = 0;
+    for (std::size_t at = json.find(name); at != std::string::npos; at = json.find(name, at + 1)) ++count;
+    return count;
+  };
+  const std::size_t before = counted();
+  flow.advance(1);
+  return counted() - before;
+}
+
+TEST(SemSolverFlow, DampingSendsOneMessageForComponentsThatAreFixedAtTheSamePoints) {
+  const Communicator comm = Communicator::world();
+  FlowOptions between_walls = coarse_vortex(0), between_mirrors = between_walls;
+  all_sides(between_walls, 1, at_rest);
+  between_walls.initial = {};
+  all_sides(between_mirrors, 1, mirror);
+  for (auto [o, groups] : {std::pair{coarse_vortex(0), 1u}, {between_walls, 1u}, {between_mirrors, 2u}}) {
+    const std::size_t undamped = sums_in_a_step(comm, o);
+    for (const unsigned steps : {1u, 3u}) {
+      o.divergence_damping = steps;
+      EXPECT_EQ(sums_in_a_step(comm, o), undamped + groups * steps);
+    }
   }
 }
 

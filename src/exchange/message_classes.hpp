@@ -1,0 +1,48 @@
+#pragma once
+// Classes of messages, whose times the tuner compares.
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+
+#include "exchange/plan.hpp"
+
+namespace slipstream {
+
+using PairKey = std::pair<int, int>;  ///< devices: source, target
+using ClassNumber = std::uint64_t;
+
+/// The number of a message's class: devices with equal properties, joined by the same kind of link, and sizes that
+/// have their highest bit in common. It is below 2^52, and so exact as a double.
+ClassNumber class_number(const Machine& machine, const Pairs& pairs, const PairKey& devices, std::size_t bytes);
+
+struct MessageClass {
+  double largest = 0;         ///< bytes of the largest message
+  double messages = 0;        ///< of all ranks
+  std::vector<PairKey> mine;  ///< those that leave or reach this rank
+};
+
+/// The classes of an exchange's messages between devices. Ranks exchange numbers of classes, of which there are few,
+/// and none of pairs.
+class MessageClasses {
+ public:
+  MessageClasses() = default;
+  /// `bundles`: of this rank. Collective.
+  MessageClasses(const Communicator& comm, const Grid& grid, const std::vector<PlannedItem>& items,
+                 const Bundles& bundles);
+
+  /// Those of all ranks, the same on all.
+  const std::map<ClassNumber, MessageClass>& all() const { return all_; }
+  /// The class of a message that leaves or reaches this rank.
+  ClassNumber of(const PairKey& devices) const { return of_.at(devices); }
+  /// The largest value of each class over ranks; classes without a value on any rank are left out. Collective.
+  std::map<ClassNumber, double> largest(const Communicator& comm, const std::map<ClassNumber, double>& mine) const;
+
+ private:
+  std::map<ClassNumber, MessageClass> all_;
+  std::map<PairKey, ClassNumber> of_;
+};
+
+}  // namespace slipstream
