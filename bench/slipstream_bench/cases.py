@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError, ErrorCode, RunError
@@ -29,7 +29,10 @@ from slipstream_bench import record
 
 #: Case files of the source tree.
 CASES = Path(__file__).resolve().parents[2] / "cases"
-QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
+QUICK = ("output.pictures=false", "output.report=false")
+WITHOUT_FIELDS = ("output.fields=false",)
+#: A prediction is good within this share of the measured time.
+GOOD = 0.25
 #: Published values of quantities that cases of the source tree expect: Wang et al. 2013; Clift, Grace & Weber 1978.
 PUBLISHED: Mapping[tuple[str, str], float] = {
     ("taylor_green", "energy.peak_dissipation"): 0.012858,
@@ -163,10 +166,19 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
         run.run(case, Console(quiet=True))
         kept = run_record.read(case.folder) if module.rank() == 0 else None
         # A run ended by a signal or a time limit has no comparison.
-        found = json.dumps(kept.figures) if kept and "expected" in kept.figures else ""
+        found = ""
+        if kept and "expected" in kept.figures:
+            found = json.dumps(kept.figures | {"predicted_s": predicted(kept.took, kept.predicted)})
     if not module.broadcast(found, 0):
         raise Stopped(f"bench cases: stopped during {entry}; what ran before is written")
     return json.loads(found) if found else {}
+
+
+def predicted(took: Mapping[str, Any], before: Mapping[str, Any]) -> float | None:
+    """Seconds that the first steps predicted for the steps that were made; None where there were too few."""
+    if not before or not before["steps"]:
+        return None
+    return float(before["seconds"]) * took["steps"] / before["steps"]
 
 
 def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
@@ -188,6 +200,7 @@ def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[di
         "steps": run.get("steps"),
         "seconds": record.digits(run["seconds"]) if run else None,
         "mlups": record.digits(run["mlups"]) if run else None,
+        "predicted_s": record.digits(run["predicted_s"]) if run and run["predicted_s"] is not None else None,
     }
     found = {quantity["quantity"]: quantity for quantity in run.get("expected", ())}
     made = [
@@ -259,6 +272,25 @@ def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
     console.print(terminal.table("comparison of collisions", columns, shown, left=5))
 
 
+def prediction_table(made: Sequence[tuple[Entry, dict[str, Any]]]) -> Group:
+    """Predicted times beside the measured ones, a row for each run."""
+    ratios: list[float] = []
+    shown: dict[str, tuple[Any, ...]] = {}
+    for entry, row in made:
+        took, before = row["seconds"], row["predicted_s"]
+        if str(entry) in shown or took is None:
+            continue
+        if before is None:
+            shown[str(entry)] = (entry, None, f"{took:.4g}", None, None)
+            continue
+        ratios.append(before / took)
+        verdict = "yes" if abs(ratios[-1] - 1) <= GOOD else "NO"
+        shown[str(entry)] = (entry, f"{before:.4g}", f"{took:.4g}", f"{ratios[-1]:.2f}", verdict)
+    good = sum(abs(ratio - 1) <= GOOD for ratio in ratios)
+    title = f"predicted times: {good} of {len(ratios)} within {100 * GOOD:.0f} % of the measured ones"
+    return terminal.table(title, ["case", "predicted, s", "took, s", "ratio", "good"], shown.values(), left=1)
+
+
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
     """Description of a run's failure; empty on success."""
     missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
@@ -266,11 +298,10 @@ def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
     return f"{entry} ({why})" if why else ""
 
 
-def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder: Path | None) -> None:
+def bench_cases(chosen: Sequence[Entry], changes: Sequence[str], console: Console, folder: Path | None) -> None:
     """Runs the cases and prints; rank 0 writes results after each case. Raises RunError with the names of cases that
     failed or missed an expected result. Collective.
     """
-    changes = [] if backend == "auto" else [f"machine.backend={backend}"]
     cases = [(entry, entry.load(changes)) for entry in chosen]
     module, machine = core(), discovery.discover(cases[0][1].machine)
     all_rows: list[dict[str, Any]] = []
@@ -296,6 +327,7 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
         # Writes after each case, so that a later failure loses no results.
         written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
+    console.print(prediction_table(by_entry))
     if any(entry.collision for entry in chosen):
         _show_errors(console, all_rows)
     if written:
@@ -315,6 +347,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="run each in these number formats")  # fmt: skip
     parser.add_argument("--refine", type=int, nargs="+", default=[1], metavar="N",
                         help="run each with N times the cells per axis, smaller velocities (default: 1)")  # fmt: skip
+    parser.add_argument("--fields", action="store_true",
+                        help="write fields, which predicted times include, but no result file")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -327,8 +361,14 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         for precision in arguments.precision or [None]
         for finer in sorted(set(arguments.refine))
     ]
-    bench_cases(chosen, arguments.backend, console, arguments.folder)
+    changes = [] if arguments.backend == "auto" else [f"machine.backend={arguments.backend}"]
+    if arguments.fields:
+        bench_cases(chosen, changes, console, None)
+    else:
+        bench_cases(chosen, [*changes, *WITHOUT_FIELDS], console, arguments.folder)
 
 
 #: Columns of a row that are results and not inputs, including ranges, which a case may tighten.
-FIGURES = frozenset({"steps", "seconds", "mlups", "low", "high", "found", "met", "error_percent", "order"})
+FIGURES = frozenset(
+    {"steps", "seconds", "mlups", "predicted_s", "low", "high", "found", "met", "error_percent", "order"}
+)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from conftest import CASES, ROOT, SMALL, Cli
 from errors import is_error, raises
+from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream_bench import cases
 from slipstream_bench.cases import Entry, entries, files
@@ -108,6 +109,31 @@ def test_collisions_are_run_beside_one_another_with_their_orders(cli: Cli, tmp_p
     assert fine["order"] == pytest.approx(2, abs=0.05)
     # The error of TRT is only rounding, so it has no order.
     assert all(row["error_percent"] < 1e-4 and "order" not in row for row in rows[:2])
+
+
+def test_a_prediction_counts_the_steps_that_were_made() -> None:
+    before = {"seconds": 100.0, "steps": 400}
+    assert cases.predicted({"steps": 100}, before) == pytest.approx(25)
+    assert cases.predicted({"steps": 100}, {}) is None and cases.predicted({"steps": 0}, before | {"steps": 0}) is None
+
+
+def test_predicted_times_stand_beside_the_measured_ones() -> None:
+    times = {"cavity": (10.0, 8.5), "car": (10.0, 7.0), "heat": (0.1, None), "bad": (None, None)}
+    made = [
+        (Entry(Path(f"{name}.toml")), {"seconds": took, "predicted_s": before})
+        for name, (took, before) in times.items()
+        for _ in range(2)
+    ]
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(cases.prediction_table(made))
+    title, _, *lines = filter(None, captured.get().splitlines())
+    assert title == "predicted times: 1 of 2 within 25 % of the measured ones"
+    assert [line.split() for line in lines] == [
+        ["cavity", "8.5", "10", "0.85", "yes"],
+        ["car", "7", "10", "0.70", "NO"],
+        ["heat", "-", "0.1", "-", "-"],
+    ]
 
 
 def test_errors_are_told_of_what_was_published() -> None:
