@@ -96,14 +96,14 @@ class OutOfCore {
   std::int64_t nx_, mx_, ny_, nz_;
   std::int64_t value_;        ///< bytes of a complex value
   std::int64_t row_, plane_;  ///< bytes of a row and of a plane of complex values
-  std::int64_t cells_;        ///< bytes of a row in physical space
+  std::int64_t cells_;        ///< bytes of a row of real values in physical space
   std::optional<Batches> batches_;
   std::vector<Own> own_;
   std::vector<Device> devices_;
-  std::int64_t deep_ = 1, high_ = 1;  ///< planes z and y of a batch
-  std::int64_t wide_ = 1;             ///< modes along x of a piece
+  std::int64_t deep_ = 1, high_ = 1;  ///< number of planes z and of planes y in a batch
+  std::int64_t wide_ = 1;             ///< number of modes along x in a piece
   bool splits_ = false;
-  std::optional<BatchMoves> forth_, back_;  ///< of planes z, and of planes y
+  std::optional<BatchMoves> forth_, back_;  ///< moves of batches of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft

@@ -12,15 +12,16 @@
 
 namespace slipstream {
 
-/// A kind of values that a key may have. `size`: of memory, as "8 GiB".
+/// The values that a key may have. Kind `size`: an amount of memory, such as "8 GiB".
 struct KeyValues {
   enum class Kind : std::uint8_t { flag, integer, number, text, name, size };
   Kind kind = Kind::text;
-  std::optional<double> above = {}, least = {}, most = {};  ///< limits of numbers
-  bool finite = true;                                       ///< of numbers
-  std::vector<std::string> names = {};                      ///< the only values of kind name
-  std::vector<std::int64_t> only = {};                      ///< the only integers; empty: all within the limits
-  std::vector<int> shape = {};  ///< several values at once, nested: how many, or 0 for any number
+  std::optional<double> above = {}, least = {}, most = {};  ///< limits of numbers: above, at least, at most
+  bool finite = true;                                       ///< whether numbers must be finite
+  std::vector<std::string> names = {};                      ///< the permitted names, for kind `name`
+  std::vector<std::int64_t> only = {};                      ///< the permitted integers; empty: all within the limits
+  /// shape of nested lists of values: lengths from the outside in, 0 for any length; empty: one value
+  std::vector<int> shape = {};
 };
 
 namespace key_values {
@@ -34,7 +35,7 @@ inline KeyValues up_to(double most, KeyValues one) {
   one.most = most;
   return one;
 }
-/// So many values at once. 0: any number.
+/// A list of `count` values. 0: any number of them.
 inline KeyValues several(int count, KeyValues one) {
   one.shape.insert(one.shape.begin(), count);
   return one;
@@ -50,7 +51,7 @@ inline KeyValues number_from(double least) { return {.kind = KeyValues::Kind::nu
 inline KeyValues names(std::vector<std::string> all) {
   return {.kind = KeyValues::Kind::name, .names = std::move(all)};
 }
-/// The names of a table of (name, value).
+/// Permits the names of a table of (name, value).
 template <class Table>
 KeyValues names_of(const Table& table) {
   std::vector<std::string> all;
@@ -59,7 +60,7 @@ KeyValues names_of(const Table& table) {
 }
 }  // namespace key_values
 
-/// The name of a value in a table of (name, value).
+/// Finds the name of a value in a table of (name, value).
 template <class Table, class Value>
 std::string name_in(const Table& table, Value wanted) {
   for (const auto& [name, value] : table)
@@ -67,7 +68,8 @@ std::string name_in(const Table& table, Value wanted) {
   return {};
 }
 
-/// The value with a name. Throws Error invalid_argument where there is none: `words`, the name, and the choices.
+/// Finds the value of a name in a table. For an unknown name it throws Error invalid_argument with `words`, the name
+/// and the choices.
 template <class Table>
 auto value_in(const Table& table, const std::string& wanted, const std::string& words, const char* option) {
   std::string choices;
@@ -79,15 +81,15 @@ auto value_in(const Table& table, const std::string& wanted, const std::string& 
               {{"option", option}, {"given", wanted}});
 }
 
-/// A value that a key has where it is left out; monostate: it depends on other keys.
+/// The default of a key that is left out; monostate: it depends on other keys.
 using KeyDefault = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                 std::vector<double>>;
 
 struct Key {
   std::string name;
-  std::vector<KeyValues> values;        ///< any of these
-  std::optional<KeyDefault> otherwise;  ///< none: the key is needed
-  std::string unit;                     ///< "-": a number without one; empty: no number
+  std::vector<KeyValues> values;        ///< kinds of values, any of which the key may have
+  std::optional<KeyDefault> otherwise;  ///< default; none: the key is required
+  std::string unit;                     ///< unit of the number; "-": dimensionless; empty: the value is not a number
   std::string meaning;
 };
 

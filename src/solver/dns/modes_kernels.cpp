@@ -9,7 +9,7 @@
 namespace slipstream::dns {
 inline namespace modes_kernels {
 
-/// `stretched`: edges differ from 2 pi. Otherwise wave numbers need no multiplication.
+/// Wave numbers of modes. `stretched`: edges differ from 2 pi. Otherwise wave numbers need no multiplication.
 template <class T, bool stretched>
 struct Waves {
   T wave[3];
@@ -48,7 +48,7 @@ struct Stage {
     }
     const T over = square > 0 ? T(1) / square : T(0);
     const T push = square > 0 && square < forced ? forcing : T(0);
-    const T mean = square > 0 ? normal : T(0);  // the mean velocity stays
+    const T mean = square > 0 ? normal : T(0);  // the mean velocity has no right-hand side, so it stays
     for (int c = 0; c < 3; ++c) {
       n[c].re = (n[c].re - wave[c] * along.re * over) * mean;
       n[c].im = (n[c].im - wave[c] * along.im * over) * mean;
@@ -65,7 +65,7 @@ struct Curl {
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
-    if (!grid.kept(kx, ky, kz)) {  // transforms leave undefined values there
+    if (!grid.kept(kx, ky, kz)) {  // transforms leave undefined values in truncated modes
       for (int c = 0; c < 3; ++c) store(curl, at, c, Complex<T>{0, 0});
       return;
     }
@@ -142,7 +142,7 @@ template <class T>
 struct Scale {
   ModeGrid grid;
   Three<T> u;
-  double scaled;  // square of the shell below which modes are
+  double scaled;  // square of the shell below which modes are scaled
   T factor;
   SLIP_FN void operator()(int i, int j, int k) const {
     const double square = grid.shell_square(grid.kx(j), grid.ky(k), grid.kz(i));
@@ -186,7 +186,7 @@ struct LineSums {
   }
 };
 
-/// Neighbours in `shell` read neighbours along z.
+/// Sums over shells: adjacent threads take adjacent shells, and so read adjacent modes along z.
 template <class T>
 struct ShellSums {
   ModeGrid grid;
@@ -203,7 +203,7 @@ struct ShellSums {
     }
     return sum;
   }
-  /// The least k_z >= 0 with a square of at least `least`, by the width of shells.
+  /// The least k_z >= 0 whose square is at least `least`, in units of the shell's width.
   SLIP_FN static int from(double least, double ratio) {
     int k = least > 0 ? static_cast<int>(std::sqrt(least) / ratio) : 0;
     while (k > 0 && square(k - 1, ratio) >= least) --k;
@@ -269,13 +269,13 @@ struct LineSpeeds {
     for (int i = 0; i < nx; ++i) {
       double speed = 0;
       for (int c = 0; c < 3; ++c) speed += std::abs(static_cast<double>(u.at[line * nx + i + c * u.step])) * scale[c];
-      if (!(speed <= most)) most = speed;  // keeps a NaN
+      if (!(speed <= most)) most = speed;  // written so that a NaN is kept
     }
     speeds[line] = most;
   }
 };
 
-/// Modes with |k| <= shells + 1/2.
+/// Square of the radius of the modes with |k| <= shells + 1/2.
 double below(int shells) { return (shells + 0.5) * (shells + 0.5); }
 
 template <class F>

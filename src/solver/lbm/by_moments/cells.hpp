@@ -39,7 +39,8 @@ struct StoredMomentsF16 {
     constexpr float scale = 1.0f / unit(n);
     return float_of(word) * scale;
   }
-  /// Density that a start adds to a cell: an odd multiple of the least half, by up to 1023, above zero or below.
+  /// Small random density that a start adds to a cell: an odd multiple of half the least unit, by up to 1023, positive
+  /// or negative.
   static SLIP_FN float seed(std::uint32_t chance) {
     constexpr float least = 0x1p-24f / unit(0);
     return static_cast<float>(2 * static_cast<int>(chance >> 22) - 1023) * least;
@@ -57,7 +58,8 @@ struct StoredMomentsF16 {
 
 template <int n>
 using Nth = std::integral_constant<int, n>;
-/// Visits moments in the order of TenMoments; word(n) is the n-th, put(n, word) receives it.
+/// Converts between words and moments, in the order of TenMoments. word(n) returns the n-th word, put(n, word) receives
+/// it.
 template <class S, class F>
 SLIP_FN TenMoments<typename S::Number> moments_of_words(const F& word) {
   const auto part = [&](auto n) { return S::template load<n()>(word(n)); };
@@ -79,7 +81,8 @@ SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& 
   part(Nth<8>{}, m.xz);
   part(Nth<9>{}, m.yz);
 }
-/// The moments of a cell, the first of which lies at `at`. `chance`: additional random bits for rounding.
+/// Loads or stores the moments of a cell, the first of which lies at `at`. `chance`: additional random bits for
+/// rounding.
 template <class S>
 SLIP_FN TenMoments<typename S::Number> load_moments(const typename S::Word* at, std::int64_t component) {
   return moments_of_words<S>([&](auto n) { return at[n() * component]; });
