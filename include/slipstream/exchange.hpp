@@ -19,16 +19,16 @@ namespace slipstream {
 
 class Trace;
 
-/// A finite value that is infinite in its coding; names the item. It arrives as infinity, and the exchange cannot be
-/// begun again.
+/// A finite value became infinite in its coding; the error names the item. The value arrives as infinity, and the
+/// exchange cannot be begun again.
 class Overflow : public Error {
  public:
   explicit Overflow(const std::string& message, Facts facts = {})
       : Error(ErrorCode::overflow, message, std::move(facts)) {}
 };
 
-/// A place of a window that the caller's kernels did not store to (ExchangeOptions::poison); names it and the item. The
-/// old content of that place has been sent.
+/// The caller's kernels did not store to a place of a window (ExchangeOptions::poison); the error names the place and
+/// the item. The old content of that place has been sent.
 class Unwritten : public Error {
  public:
   explicit Unwritten(const std::string& message, Facts facts = {})
@@ -42,7 +42,7 @@ struct ExchangeOptions {
   /// least 60 s in the first exchange, in which NCCL connects the devices. The error's text has the seconds waited.
   double wait_limit = 30;
   Knobs knobs;
-  Throttle throttle;  ///< for all messages between devices, and for those within one that the host sends
+  Throttle throttle;  ///< applies to all messages between devices, and to those within a device that the host sends
   /// Routes of pairs of devices (source, target) that a tuner has chosen. They take precedence over the rules.
   std::map<std::pair<int, int>, RouteKind> chosen;
   std::map<std::pair<int, int>, std::string> reasons;  ///< why, for reports

@@ -128,7 +128,7 @@ struct TenWords {
   }
 };
 
-/// `S`: how they are stored. Moments are those that a cell left when it last collided.
+/// Storage of moments; `S` is their format in memory. A cell has the moments that its last collision left.
 template <class S>
 struct MomentCells {
   using Lattice = D3Q19;
@@ -168,19 +168,19 @@ struct MomentCells {
     });
     return found;
   }
-  /// The population that a cell receives: from a fluid cell, from a wall, or from a link.
+  /// Finds the population that a cell receives: from a fluid cell, from a wall, or from a link.
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const {
     const BoundaryCell beside = boundary_at(cell);
     if (beside.arrivals >= 0) return arrivals()[h.i * boundary.count + beside.arrivals];
     const bool back = (beside.resting >> h.i & 1u) != 0 || SideWalls::out_of(walls.beside(cell.x, cell.y, cell.z), h);
     return sent(back ? cell : behind(cell, h), back ? opposite(h) : h);
   }
-  /// Stores a population for a cell that links bring populations to.
+  /// Stores a population for a cell whose incoming populations come from links.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
-  /// Like the function of the same name in Populations.
+  /// Acts as the function of the same name in Populations.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     const Sending<Number> own = sending(cell);
@@ -204,8 +204,9 @@ struct MomentCells {
             part(std::integral_constant<int, 2>{}), part(std::integral_constant<int, 3>{})};
   }
 
-  /// Populations from the neighbours. For resting walls (bits of `resting`) they are the cell's own, also for walls at
-  /// sides `beside` it. Values are undefined if a link brings another one and cells beyond the side hold none.
+  /// Gathers populations from the neighbours of a cell. At resting walls (bits of `resting`, and sides `beside` the
+  /// cell) they are the cell's own. Values are undefined if a link brings another one and cells beyond the side hold
+  /// none.
   SLIP_FN void gather(const Cell& cell, std::uint32_t resting, unsigned beside, Number (&g)[D3Q19::q]) const {
     const Sending<Number> own = sending(cell);
     unrolled<0, D3Q19::q>([&](auto i) {
