@@ -107,7 +107,7 @@ class FlowCase(Case):
 
     @property
     def cell_edge(self) -> float:
-        """Edge of a cell in the lengths of the case: m, or 1."""
+        """Length of a cell's edge in the case's unit of length: m, or 1."""
         return self.units.cell if self.si and self.units.cell else 1.0
 
     @property

@@ -17,7 +17,7 @@ _NAMES = (
 
 
 class InitialTable(Table):
-    """[initial]: the flow at the start; left out: at rest."""
+    """[initial]: the initial flow; left out: at rest."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "reference velocity, or m/s": "velocity",
@@ -36,7 +36,7 @@ class InitialTable(Table):
 
 
 class ExactTable(Table):
-    """[exact]: the velocity that is known for the end of the run; its distance goes to comparison.json."""
+    """[exact]: the exact velocity at the end of the run; the error relative to it goes to comparison.json."""
 
     in_units: ClassVar[Mapping[str, str]] = {"reference velocity, or m/s": "velocity"}
 
@@ -48,8 +48,8 @@ class ExactTable(Table):
 
 
 class DomainTable(Table):
-    """[domain]: in place of grid.cells: the box round the meshes of the bodies, with margins, made larger until whole
-    blocks fill it (Zheng 2023, 1.1). Bodies then move with the box, whose low corner is the origin."""
+    """[domain] replaces grid.cells by a box around the meshes of the bodies, with margins, enlarged until whole blocks
+    fill it (Zheng 2023, 1.1). Bodies then move with the box, whose low corner is the origin."""
 
     in_units: ClassVar[Mapping[str, str]] = {"cells; SI: m": "margin_low margin_high", "cells": "block"}
 
@@ -67,9 +67,8 @@ class DomainTable(Table):
 
 
 class UnitsTable(Table):
-    """[units]: in which ones [physics], run.time and output.every_time are written, and the files of the run. Ratios
-    (time_units, residual, output.every, guard.density, and without speeds velocities in the reference velocity) stay
-    ratios."""
+    """[units]: the units of [physics], run.time, output.every_time and the files of the run. Ratios (time_units,
+    residual, output.every, guard.density, and without speeds velocities in the reference velocity) stay ratios."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "m": "cell",
@@ -156,7 +155,7 @@ class FlowRunTable(RunTable):
 
 
 class FlowOutputTable(OutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "length / reference velocity": "every",
@@ -184,7 +183,7 @@ class FlowOutputTable(OutputTable):
 
 
 class FlowGuardTable(GuardTable):
-    """[guard]: when a run is given up."""
+    """[guard]: the conditions under which a diverged run ends."""
 
     in_units: ClassVar[Mapping[str, str]] = {"density at rest": "density"}
 

@@ -45,7 +45,7 @@ class WallsTable(SidesTable[Wall]):
     """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
 
     def velocity(self, side: str) -> tuple[float, float, float]:
-        """Velocity of a side, in the unit of the case."""
+        """Velocity of a wall, in the unit of the case."""
         return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
 
 

@@ -24,7 +24,7 @@ Rim = Annotated[
 ]
 RIM_FORMS = frozenset({"widths", "word"})
 
-#: A route, alone or with a sign.
+#: Patterns of a route, alone or with a sign, and of other words.
 _ROUTE, _WORD = rf"^[+-]?({'|'.join(ROUTES)})$", r"^[A-Za-z0-9_-]+$"
 _NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
@@ -35,7 +35,7 @@ ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
 _BITS = r"(, rate [0-9.]+)?(, block [0-9]+)?(, max error [0-9.eE+-]+)?"
 _CODING = rf"^(raw|cast( to (f32|f16|bf16))?|(blockfloat|zfp){_BITS}|auto(, max error [0-9.eE+-]+)?)$"
 CodingName = Annotated[str, Field(pattern=_CODING)]
-#: A rate and a latency; the engine checks their bounds.
+#: Text with a rate and a latency; the engine checks their bounds.
 ThrottleText = Annotated[str, Field(pattern=_SLOW)]
 BodyName = Annotated[str, Field(pattern=_WORD)]
 #: Descriptions of patterns, for messages.
@@ -184,7 +184,7 @@ class ExchangeTable(Table):
     wait_limit: WaitLimit = Field(60.0, description="Seconds after which a missing message is an error; inf: never.")
 
 
-#: Keys of [exchange] by subject, because no solver needs all.
+#: Keys of [exchange] by subject, because no solver needs all of them.
 EXCHANGE_PARTS = {
     "blocks": ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "placement_seed"),
     "coding": ("coding", "measure_errors"),

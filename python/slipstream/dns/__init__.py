@@ -18,7 +18,7 @@ __all__ = [
     "structure_function",
 ]
 
-#: Where names come from that are not of slipstream.dns.simulation.
+#: Modules of the names that slipstream.dns.simulation does not define.
 _MODULES = {
     "ScalarStatistics": "slipstream.dns.statistics",
     "Statistics": "slipstream.dns.statistics",

@@ -15,14 +15,14 @@ Array = np.ndarray
 class ScalarStatistics(Record):
     """Statistics of one scalar theta. Its unit is that of its gradient times length."""
 
-    variance: float  #: <theta^2>, unit^2
-    dissipation: float  #: 2 diffusivity <|grad theta|^2>, unit^2 / time
-    flux: tuple[float, float, float]  #: <u theta>, unit x length / time
-    spectrum: Array  #: [shell], variance of the shells 0, 1, ..., unit^2
+    variance: float  #: mean <theta^2>, in unit^2
+    dissipation: float  #: dissipation 2 diffusivity <|grad theta|^2>, in unit^2 / time
+    flux: tuple[float, float, float]  #: flux <u theta>, in unit x length / time
+    spectrum: Array  #: variance of the shells 0, 1, ..., in unit^2, [shell]
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """As the compiled module tells it."""
+        """Converts the dictionary of the compiled module."""
         return cls(**{**found, "flux": tuple(found["flux"]), "spectrum": np.array(found["spectrum"])})
 
 

@@ -146,8 +146,8 @@ void scale_factors(Stream& stream, const double* factors, const double* kappa, d
 /// `cube`.
 void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
                      std::int64_t elements);
-/// Finds the largest sum over a of |c . grad a| / nearest[a] in each element e. out[2 e] is the sum, and out[2 e + 1]
-/// the number of its point.
+/// Finds the largest sum over a of |c . grad a| / nearest[a] in each element e. The sum goes to out[2 e], and the
+/// number of its point to out[2 e + 1].
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
                    double* out, std::int64_t elements);
 /// Computes the diagonal of h1 A + h2 B, element by element.
