@@ -53,7 +53,7 @@ struct Nekbone {
   sem::Vector b, x;
   std::string sums;
   int components;
-  std::optional<sem::HelmholtzSolver> solver;  // one for all solves, which replay its graphs
+  std::optional<sem::HelmholtzSolver> solver;  // one solver for all solves, which replay its graphs
 
   /// All components solve the same equation.
   Nekbone(sem::Space s, std::string by, int each = 1)

@@ -209,7 +209,7 @@ class Solver(ABC, Generic[CaseT]):
         return data
 
     def check_before_start(self, case: CaseT) -> None:
-        """Raises CaseError for faults that one process can find before ranks start, and that `problems` does not find."""
+        """Raises CaseError for faults that one process can find before ranks start, and `problems` does not find."""
 
     def check_at_length(self, case: CaseT) -> None:
         """Raises CaseError for faults that take long to find. `check` and `plan` call this; a run finds them in its

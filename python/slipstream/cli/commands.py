@@ -116,7 +116,7 @@ def check(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _taking(case: Case) -> str:
-    """Text on the time and disk space that a run on one rank needs. A failure to predict them is no fault of the case."""
+    """Text on the time and disk space that a run on one rank needs. A failed prediction is no fault of the case."""
     from slipstream.machine import discovery
     from slipstream.run import prediction
 

@@ -10,7 +10,7 @@ from slipstream.case.tables import OutputTable, RunTable
 
 
 class BeginTable(Table):
-    """[initial]: the flow at the start."""
+    """[initial]: the initial flow."""
 
     in_units: ClassVar[Mapping[str, str]] = {"1 / length": "peak", "length^2 / time^2": "energy", "-": "seed"}
 
@@ -44,7 +44,7 @@ class DnsRunTable(RunTable):
 
 
 class DnsOutputTable(OutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     in_units: ClassVar[Mapping[str, str]] = {"time": "mean_from"}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MachineTable(Table):
-    """[machine]: where it runs."""
+    """[machine]: the devices on which a case runs."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "devices": "devices_per_rank",
@@ -50,7 +50,9 @@ def choose_backend(wanted: str) -> str:
 
 
 def discover(wanted: MachineTable, *, guest: bool = False) -> "Machine":
-    """The machine as found, with this rank bound to it. `guest`: in another program, bound only where asked for."""
+    """Discovers the machine, and binds this rank to cores. `guest`: within another program, ranks are bound only on
+    request.
+    """
     bind = wanted.bind and (not guest or "bind" in wanted.model_fields_set)
     backend = choose_backend(wanted.backend)
     core().set_host_threads(wanted.threads)
@@ -74,7 +76,7 @@ def describe(description: MachineFile) -> "Machine":
 
 
 def crowding(machine: "Machine") -> list[str]:
-    """A warning where ranks with host devices share cores: each step waits until all of them have run."""
+    """A warning about ranks with host devices that share cores: each step waits until all of them have run."""
     ranks, cores = launched_here(), os.cpu_count() or 1
     if ranks <= cores or any(device["backend"] != "host" for device in machine.devices()):
         return []

@@ -12,13 +12,14 @@ from slipstream.case.tables import BodyName, OutputTable, RunTable
 _NAMES = "A number, or an expression in x, y, z (from the box's low corner), the sides Lx, Ly, Lz"
 _AND_TIME = f"{_NAMES} and, of diffusion, the time t"
 
-#: Edges of the box, and by how much the elements along them differ.
+#: Edges of the box, or ratios of element lengths along them.
 Edges = tuple[Positive, Positive, Positive]
 
 
 class ElementsTable(Table):
-    """[sem]: the elements. [grid] has how many there are along x, y and z, and the periodic axes. Lengths and times are
-    in any units that fit together."""
+    """[sem]: the elements. [grid] has their numbers along x, y and z, and the periodic axes. Lengths and times are in
+    any consistent units.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"-": "order stretch deformation", "length": "lengths map"}
 
@@ -42,7 +43,7 @@ class ElementsTable(Table):
 
 
 class SolveTable(Table):
-    """Keys that each unknown may have of its own: coefficients, and how it is solved for."""
+    """Keys that each unknown may have for itself: coefficients, and options of its solver."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "length^2 / time": "diffusivity",
@@ -164,8 +165,9 @@ class ScalarTable(SolveTable):
 
 
 class SemStartTable(Table):
-    """[initial]: the state at the start of diffusion; left out: [exact] at time 0 where that is given, else zero. One
-    of value and file."""
+    """[initial]: the initial state of diffusion; left out: [exact] at time 0 where that is given, else zero. Give value
+    or file.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
 
@@ -179,8 +181,9 @@ class SemStartTable(Table):
 
 
 class SemReceiverTable(Table):
-    """[receivers.NAME]: u and further scalars, at a point in receivers.csv with each look at the change, or along a
-    line in profiles.csv at the end."""
+    """[receivers.NAME]: u and further scalars, at a point in receivers.csv with each check of the residual, or along a
+    line in profiles.csv at the end.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"length": "at to", "points": "points"}
 
@@ -190,8 +193,9 @@ class SemReceiverTable(Table):
 
 
 class SemSolutionTable(Table):
-    """[exact]: the solution that is known; with sides that are Neumann's or periodic alone, Poisson's but for a
-    constant."""
+    """[exact]: the exact solution, for comparison. Poisson's equation with Neumann or periodic sides only determines it
+    up to a constant.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
 
@@ -199,13 +203,13 @@ class SemSolutionTable(Table):
 
 
 class SemRunTable(RunTable):
-    """[run]: when to stop, whichever comes first. Poisson's and Helmholtz's equation are one step."""
+    """[run]: when to stop, whichever comes first. Poisson's and Helmholtz's equation take one step."""
 
     residual: Positive | None = Field(None, description="Steady: the largest |du/dt| below this.")
 
 
 class SemOutputTable(OutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     fields: bool = Field(
         True, description="u and further scalars as fields.vtkhdf, curved elements of high order for ParaView."

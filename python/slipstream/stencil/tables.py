@@ -23,7 +23,7 @@ class StencilSidesTable(SidesTable[SideTable]):
 
 
 class StartTable(Table):
-    """[initial]: the state at the start; left out: zero."""
+    """[initial]: the initial state; left out: zero."""
 
     in_units: ClassVar[Mapping[str, str]] = {"u": "value", "u / time": "rate"}
 
@@ -32,7 +32,7 @@ class StartTable(Table):
 
 
 class SolutionTable(Table):
-    """[exact]: the solution that is known for the end of the run."""
+    """[exact]: the exact solution at the end of the run, for comparison."""
 
     in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
 
@@ -41,7 +41,7 @@ class SolutionTable(Table):
 
 class SourceTable(Table):
     """[sources.NAME]: Ricker's wavelet, (1 - 2 a) exp(-a) amplitude with a = (pi frequency (t - delay))^2, added to
-    d2u/dt2 in the cell that holds a point."""
+    d2u/dt2 in the cell that contains a point."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "length": "at",
@@ -57,7 +57,7 @@ class SourceTable(Table):
 
 
 class ReceiverTable(Table):
-    """[receivers.NAME]: u of the cell that holds a point after each step, in seismograms.csv."""
+    """[receivers.NAME]: u after each step in the cell that contains a point, written to seismograms.csv."""
 
     in_units: ClassVar[Mapping[str, str]] = {"length": "at"}
 
@@ -71,7 +71,7 @@ class StencilRunTable(RunTable):
 
 
 class StencilOutputTable(OutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     fields: bool = Field(True, description="u as fields.vtkhdf, for ParaView.")
     pictures: bool = Field(True, description="seismograms.png, where there are receivers.")

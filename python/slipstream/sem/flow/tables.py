@@ -89,7 +89,7 @@ class FlowTable(ElementsTable):
 
 
 class FlowSideTable(Table):
-    """[boundaries.SIDE]: a side of the box that is not periodic; one that is not named is a wall at rest."""
+    """[boundaries.SIDE]: a side of the box that is not periodic; a side without this table is a wall at rest."""
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
 
@@ -111,8 +111,9 @@ class FlowSidesTable(SidesTable[FlowSideTable]):
 
 
 class FlowStartTable(Table):
-    """[initial]: the velocity at the start; left out: [exact] at time 0 where that is given, else at rest. One of flow
-    and velocity."""
+    """[initial]: the initial velocity; left out: [exact] at time 0 where that is given, else at rest. Give flow or
+    velocity.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
 
@@ -123,7 +124,7 @@ class FlowStartTable(Table):
 
 
 class FlowSolutionTable(Table):
-    """[exact]: the flow that is known."""
+    """[exact]: the exact flow, for comparison."""
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity", "length^2 / time^2": "pressure"}
 
@@ -136,7 +137,7 @@ class FlowRunTable(SemRunTable):
 
 
 class FlowOutputTable(SemOutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     fields: bool = Field(
         True, description="Velocity and pressure as fields.vtkhdf, curved elements of high order for ParaView."
