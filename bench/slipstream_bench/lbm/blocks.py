@@ -112,7 +112,7 @@ def open_case(choice: Choice, grid: Triple, side: int) -> LbmCase:
 
 
 class Blocks:
-    """Measures blocks on one machine. All methods are collective."""
+    """Measures communication of blocks on one machine. All methods are collective."""
 
     def __init__(self, choice: Choice, grid: Triple, machine: Any) -> None:
         self.choice, self.grid, self.machine = choice, grid, machine
@@ -201,9 +201,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints blocks; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
-    grid = options.parse_grid(choice.grid, 3)  # so that there is a block in the middle
+    # at least 3 along each axis, so that some block has neighbours on all sides
+    grid = options.parse_grid(choice.grid, 3)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     machine = discovery.discover(any_case(choice, max(1, per_rank)).machine)

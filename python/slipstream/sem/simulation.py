@@ -42,7 +42,7 @@ class Side(TypedDict, total=False):
 
 
 class Scalar(TypedDict, total=False):
-    """Keys of [sem.scalars.NAME], an unknown beside u. Missing keys of diffusivity, reaction and solver are as for u."""
+    """Keys of [sem.scalars.NAME], an unknown beside u. Missing keys have the values of u's."""
 
     diffusivity: float | str
     reaction: float | str
