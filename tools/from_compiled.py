@@ -22,9 +22,9 @@ from slipstream.case import key_list
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "slipstream"
 WIDTH = 120
-#: Solvers whose tables are made, each with its modules of Python and of C++.
+#: Solvers whose tables of keys are generated, each with its Python module and C++ module.
 SOLVERS = ("lbm", "stencil", "dns")
-#: A bar within a cell of a table.
+#: A literal bar within a cell of a table.
 BAR = "\\|"
 MADE = "Made by tools/from_compiled.py."
 MARKED = re.compile(r"(<!-- compiled: (?P<what>[\w ]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
@@ -63,7 +63,7 @@ def routes_module() -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as Python writes it, in double quotes unless it has some itself."""
+    """A text as a Python literal, in double quotes unless it contains one."""
     mark = "'" if '"' in text and "'" not in text else '"'
     return mark + text.replace("\\", "\\\\").replace(mark, "\\" + mark) + mark
 
@@ -92,10 +92,10 @@ def type_of(values: Mapping[str, Any]) -> str:
 
 
 def strings(text: str, first: int, later: int) -> list[str]:
-    """A text as strings that Python joins: the first begins in the column `first`, the others in `later`."""
+    """A text as adjacent Python string literals: the first begins in column `first`, others in column `later`."""
     found, rest, begin = [], text, first
     while rest:
-        room = WIDTH - begin - 3  # for quotes and a comma
+        room = WIDTH - begin - 3  # three columns are for quotes and a comma
         if len(quoted(rest)) <= room + 2:
             found.append(rest)
             break
@@ -106,7 +106,7 @@ def strings(text: str, first: int, later: int) -> list[str]:
 
 
 def field(key: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a key."""
+    """The lines of Python code for a key."""
     types = [type_of(values) for values in key["values"]]
     if not key["needed"] and key["default"] is None:
         types.append("None")
@@ -203,7 +203,7 @@ def made(what: str) -> str:
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """Each file with the text that it should have."""
+    """Each generated file with its expected text."""
     yield PACKAGE / "base" / "routes.py", routes_module()
     for solver in SOLVERS:
         yield PACKAGE / solver / "own_table.py", table_module(solver)

@@ -242,7 +242,7 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
     options.components = components;
     options.coding = coding;
     const auto gs = made(dealt, options);
-    // Alternates between two sets of arrays; neither needs a new plan.
+    // Exchanges alternate between two sets of arrays without a new plan.
     Arrays<T> one(dealt, streams, components), other(dealt, streams, components);
     int round = 0;
     for (const Op op : ops)
