@@ -46,15 +46,15 @@ def routes_module() -> str:
 
     return "\n".join(
         [
-            f'"""The routes of the engine, for what must know them before it is loaded. {MADE}"""',
+            f'"""The routes of the engine, for modules that need them before the engine is loaded. {MADE}"""',
             "",
-            "#: In the order in which the rules prefer them.",
+            "#: All routes, in the order in which the rules prefer them.",
             f"NAMES = {named('name')}",
-            "#: Those that the host drives: a throttle slows their messages.",
+            "#: Routes that the host drives; a throttle delays their messages.",
             f"DRIVEN_BY_HOST = {named('needs_host')}",
-            "#: Those that need a library beside the engine.",
+            "#: Routes that need a library beside the engine.",
             f"LIBRARIES = {named('library')}",
-            "#: Those that serve devices of a node only with peer access, in one process and in two.",
+            "#: Routes that need peer access between devices of a node, in one process or in two.",
             f"BY_PEER_ACCESS_WITHIN_PROCESS = {named('peer_within_process')}",
             f"BY_PEER_ACCESS_BETWEEN_PROCESSES = {named('peer_between_processes')}",
             "",

@@ -24,12 +24,20 @@ class MachineTable(Table):
         "threads": "threads",
     }
 
-    backend: Literal["auto", "host", "cuda"] = Field("auto", description="auto: cuda where there is a GPU.")
-    devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
-    ranks_per_node: Annotated[int, Field(ge=0)] = Field(0, description="k: let each k ranks act as a node.")
-    cyclic: bool = Field(False, description="With ranks_per_node: deal the ranks out in turn, not in blocks.")
-    bind: bool = Field(True, description="Bind each rank to the cores and memory nearest its devices.")
-    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads of a rank's host kernels; 0: its cores.")
+    backend: Literal["auto", "host", "cuda"] = Field(
+        "auto", description="Backend of the devices; auto: cuda if there is a GPU, otherwise host."
+    )
+    devices_per_rank: Annotated[int, Field(ge=0)] = Field(
+        0, description="Devices of each rank; 0: an equal share of the GPUs, or one host device."
+    )
+    ranks_per_node: Annotated[int, Field(ge=0)] = Field(
+        0, description="Groups of this many ranks act as nodes; 0: the real nodes."
+    )
+    cyclic: bool = Field(False, description="With ranks_per_node: assign ranks to nodes in turn, not in blocks.")
+    bind: bool = Field(True, description="Bind each rank to the cores and memory closest to its devices.")
+    threads: Annotated[int, Field(ge=0)] = Field(
+        0, description="Number of threads of host kernels per rank; 0: one per core of the rank."
+    )
 
 
 def choose_backend(wanted: str) -> str:

@@ -57,8 +57,8 @@ class DeviceTable(Table):
     """Devices of a described machine, which are all equal."""
 
     name: str
-    memory_gb: Positive = Field(description="10^9 bytes")
-    memory_gb_per_s: Positive = Field(description="read + write")
+    memory_gb: Positive = Field(description="memory in 10^9 bytes")
+    memory_gb_per_s: Positive = Field(description="bytes read and written per second")
     groups: Annotated[list[Count], Field(min_length=1)] = Field([1], description="devices of a node, by group")
 
 
@@ -66,7 +66,7 @@ class HostTable(Table):
     """Host of a node."""
 
     memory_gb: Positive | None = None
-    gb_per_s: Positive | None = Field(None, description="a device and its host, each way")
+    gb_per_s: Positive | None = Field(None, description="rate between a device and its host in each direction")
 
 
 class LinkTable(Table):
@@ -75,10 +75,10 @@ class LinkTable(Table):
     kind: Kind
     gb_per_s: Positive
     peer: bool = False
-    per_device_gb_per_s: Positive | None = Field(None, description="all links of this sort of a device")
-    per_group_gb_per_s: Positive | None = Field(None, description="all devices of a group")
-    per_node_gb_per_s: Positive | None = Field(None, description="all devices of a node")
-    through_host: bool = Field(False, description="on the device's link to its host")
+    per_device_gb_per_s: Positive | None = Field(None, description="limit for all links of this kind of a device")
+    per_group_gb_per_s: Positive | None = Field(None, description="limit for all devices of a group")
+    per_node_gb_per_s: Positive | None = Field(None, description="limit for all devices of a node")
+    through_host: bool = Field(False, description="the path uses the device's link to its host")
 
 
 class PairTable(Table):
@@ -104,7 +104,7 @@ class MachineFile(Table):
 
     name: str
     nodes: Count = 1
-    ranks: Count | None = Field(None, description="per node; left out: one per device")
+    ranks: Count | None = Field(None, description="ranks per node; left out: one per device")
     device: DeviceTable
     host: HostTable = HostTable()
     links: LinksTable = LinksTable()

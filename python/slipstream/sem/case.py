@@ -63,9 +63,9 @@ class SemCase(ElementsCase):
 
     sem: SemTable
     boundaries: SemSidesTable = SemSidesTable()
-    initial: SemStartTable | None = Field(None, description="The state at the start of diffusion.")
-    exact: SemSolutionTable | None = Field(None, description="The solution that is known.")
-    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="By name.")
+    initial: SemStartTable | None = Field(None, description="The initial state of diffusion.")
+    exact: SemSolutionTable | None = Field(None, description="The exact solution.")
+    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="Receivers, by name.")
     run: SemRunTable = SemRunTable()
     output: SemOutputTable = SemOutputTable()
 

@@ -57,10 +57,10 @@ class StencilCase(Case):
 
     stencil: StencilTable
     boundaries: StencilSidesTable = StencilSidesTable()
-    initial: StartTable | None = Field(None, description="The state at the start; left out: zero.")
-    sources: dict[BodyName, SourceTable] = Field({}, description="By name.")
-    receivers: dict[BodyName, ReceiverTable] = Field({}, description="By name.")
-    exact: SolutionTable | None = Field(None, description="The solution that is known for the end.")
+    initial: StartTable | None = Field(None, description="The initial state; left out: zero.")
+    sources: dict[BodyName, SourceTable] = Field({}, description="Point sources, by name.")
+    receivers: dict[BodyName, ReceiverTable] = Field({}, description="Receivers, by name.")
+    exact: SolutionTable | None = Field(None, description="The exact solution at the end of the run.")
     run: StencilRunTable = StencilRunTable()
     output: StencilOutputTable = StencilOutputTable()
 

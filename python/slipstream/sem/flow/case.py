@@ -44,9 +44,9 @@ class FlowCase(ElementsCase):
 
     sem: FlowTable
     boundaries: FlowSidesTable = FlowSidesTable()
-    initial: FlowStartTable | None = Field(None, description="The velocity at the start.")
-    exact: FlowSolutionTable | None = Field(None, description="The flow that is known.")
-    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="By name.")
+    initial: FlowStartTable | None = Field(None, description="The initial velocity.")
+    exact: FlowSolutionTable | None = Field(None, description="The exact flow.")
+    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="Receivers, by name.")
     run: FlowRunTable = FlowRunTable()
     output: FlowOutputTable = FlowOutputTable()
 

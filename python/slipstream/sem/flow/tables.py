@@ -29,62 +29,70 @@ class FlowTable(ElementsTable):
         "solutions": "projection",
     }
 
-    equation: Literal["navier_stokes"] = Field(description="Of incompressible flow.")
-    viscosity: Positive = Field(description="Kinematic, in lengths squared a unit of time.")
-    force: Parts | None = Field(None, description=f"By mass, along x, y and z. {_AND_TIME}.")
-    time_step: Positive = Field(description="The same all through; with target_courant of what is made in parts.")
-    time_order: Literal[1, 2, 3] = Field(3, description="Of the backward differences and of the extrapolation.")
+    equation: Literal["navier_stokes"] = Field(description="Selects the incompressible Navier-Stokes equations.")
+    viscosity: Positive = Field(description="Kinematic viscosity.")
+    force: Parts | None = Field(None, description=f"Body force per mass along x, y and z. {_AND_TIME}.")
+    time_step: Positive = Field(
+        description="The time step, which is constant; target_courant may split it into substeps."
+    )
+    time_order: Literal[1, 2, 3] = Field(
+        3, description="Order of the backward differences in time and of the extrapolation."
+    )
     start: Literal["lower", "exact"] = Field(
         "lower",
-        description="The first steps are of lower order, which leaves an error of order 2 in the time step; or of full "
-        "order, from [exact] at the times before.",
+        description="First steps of lower order, or of full order from [exact] at earlier times. Steps of lower "
+        "order leave an error of order 2 in the time step.",
     )
     target_courant: Positive | None = Field(
-        None, description="Each time step is made in equal parts, as few as keep the Courant number at this."
+        None, description="Each time step has as few equal substeps as keep the Courant number below this."
     )
     courant_limit: Positive | None = Field(
         None,
-        description="Courant number that ends the run. Left out: where advection by a uniform velocity begins to grow.",
+        description="A Courant number above this ends the run. Left out: where advection by a uniform velocity "
+        "begins to grow.",
     )
     divergence_damping: NotNegative = Field(
         1.0,
         le=16,
-        description="Explicit steps that damp the divergence after each time step, which elements leave within "
-        "themselves; 0: none.",
+        description="Sum of the factors of the explicit steps that damp the divergence after each time step; 0: "
+        "none. They reduce the divergence that the projection leaves inside elements.",
     )
     filter: NotNegative = Field(
         0.0,
-        description="Rate at which the highest modes are damped (a high-pass filter): du/dt = - filter (u - G u); 0: "
-        "none.",
+        description="Rate at which a high-pass filter damps the highest modes: du/dt = - filter (u - G u); 0: none.",
     )
-    filter_modes: Count = Field(1, description="Modes that the filter damps along each axis.")
+    filter_modes: Count = Field(1, description="Number of highest modes that the filter damps along each axis.")
     mean_from: NotNegative | None = Field(
         None,
-        description="From this time on, running means are kept: mean_velocity, mean_pressure, mean_squares (uu vv ww) "
-        "and mean_products (uv uw vw), in fields.vtkhdf and checkpoints.",
+        description="Time from which running means are kept in fields.vtkhdf and checkpoints. They are "
+        "mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw).",
     )
     pressure_tolerance: Positive = Field(
         1e-5,
-        description="The pressure's solution ends where the root of the residual's mean square is at most this: "
-        "sqrt((r, r) / volume), r an integral.",
+        description="The pressure solver ends when the root mean square residual, sqrt((r, r) / volume), is at "
+        "most this. The residual r of a point is an integral.",
     )
-    velocity_tolerance: Positive = Field(1e-7, description="The same of each part of the velocity.")
-    most_iterations: Count = Field(1000, description="Of a solution.")
+    velocity_tolerance: Positive = Field(1e-7, description="The same tolerance for each component of the velocity.")
+    most_iterations: Count = Field(1000, description="Largest number of iterations per solution.")
     method: Literal["cg", "fgmres"] = Field(
-        "cg", description="Of the pressure: flexible conjugate gradients, or restarted flexible GMRES."
+        "cg", description="Pressure solver: flexible conjugate gradients (cg), or restarted flexible GMRES (fgmres)."
     )
-    restart: int = Field(30, ge=1, le=63, description="fgmres: iterations between restarts; each keeps two vectors.")
+    restart: int = Field(
+        30, ge=1, le=63, description="fgmres: iterations between restarts; each one stores two vectors."
+    )
     projection: int = Field(
-        10, ge=0, le=63, description="The pressure's first guess comes from the span of so many earlier solutions, too."
+        10, ge=0, le=63, description="Number of earlier pressures whose span gives the first guess of the pressure."
     )
     preconditioner: Literal["jacobi", "multigrid", "schwarz"] = Field(
         "schwarz",
-        description="Of the pressure: the diagonal; or p-multigrid whose smoothers are Chebyshev polynomials in the "
-        "diagonal (multigrid) or in overlapping Schwarz (schwarz).",
+        description="Preconditioner of the pressure: diagonal, or p-multigrid with Chebyshev or overlapping "
+        "Schwarz smoothers.",
     )
-    degree: Count | None = Field(None, description="Of Chebyshev's polynomials: multigrid 3, schwarz 2 where left out.")
+    degree: Count | None = Field(
+        None, description="Degree of the Chebyshev polynomials. Left out: multigrid 3, schwarz 2."
+    )
     not_converged: Literal["stop", "go on"] = Field(
-        "stop", description="What becomes of a run where a solution does not reach its tolerance."
+        "stop", description="Whether a run stops or goes on if a solver does not reach its tolerance."
     )
 
 
@@ -94,16 +102,16 @@ class FlowSideTable(Table):
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
 
     kind: Literal["wall", "velocity", "symmetry"] = Field(
-        description="At rest; the fluid has a velocity there, as at an inlet, or at a wall that moves; or a mirror, on "
-        "sides that are planes across x, y or z."
+        description="A wall at rest, a given velocity (an inlet or a moving wall), or a symmetry plane normal to "
+        "x, y or z."
     )
-    velocity: Parts | None = Field(None, description=f"Of kind velocity. {_AND_TIME}.")
+    velocity: Parts | None = Field(None, description=f"velocity: the velocity on the side. {_AND_TIME}.")
     where: str | None = Field(
         None,
-        description="An expression in x, y, z, Lx, Ly, Lz: the condition holds on the elements' faces at whose centres "
+        description="An expression in x, y, z, Lx, Ly, Lz: the condition holds on element faces at whose centres "
         "it is above 0.",
     )
-    otherwise: "FlowSideTable | None" = Field(None, description="With where: what holds on the other faces.")
+    otherwise: "FlowSideTable | None" = Field(None, description="With where: the condition on the other faces.")
 
 
 class FlowSidesTable(SidesTable[FlowSideTable]):
@@ -111,16 +119,14 @@ class FlowSidesTable(SidesTable[FlowSideTable]):
 
 
 class FlowStartTable(Table):
-    """[initial]: the initial velocity; left out: [exact] at time 0 where that is given, else at rest. Give flow or
-    velocity.
-    """
+    """[initial]: the initial velocity; left out: that of [exact] at time 0, or rest. Give flow or velocity."""
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
 
     flow: Literal["taylor_green"] | None = Field(
-        None, description="Taylor & Green 1937: (sin x cos y cos z, - cos x sin y cos z, 0)."
+        None, description="The Taylor-Green vortex of 1937, (sin x cos y cos z, - cos x sin y cos z, 0)."
     )
-    velocity: Parts | None = Field(None, description=f"{_NAMES}.")
+    velocity: Parts | None = Field(None, description=f"Initial velocity. {_NAMES}.")
 
 
 class FlowSolutionTable(Table):
@@ -128,30 +134,30 @@ class FlowSolutionTable(Table):
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity", "length^2 / time^2": "pressure"}
 
-    velocity: Parts | None = Field(None, description=f"{_AND_TIME}.")
-    pressure: Finite | str | None = Field(None, description=f"But for a constant. {_AND_TIME}.")
+    velocity: Parts | None = Field(None, description=f"Exact velocity. {_AND_TIME}.")
+    pressure: Finite | str | None = Field(None, description=f"Exact pressure, up to a constant. {_AND_TIME}.")
 
 
 class FlowRunTable(SemRunTable):
-    """[run]: when to stop, whichever comes first."""
+    """[run]: limits of a run, which ends at the first one reached."""
 
 
 class FlowOutputTable(SemOutputTable):
     """[output]: the files that a run writes."""
 
     fields: bool = Field(
-        True, description="Velocity and pressure as fields.vtkhdf, curved elements of high order for ParaView."
+        True, description="Write velocity and pressure to fields.vtkhdf, as curved high-order elements for ParaView."
     )
     nek: Literal["no", "f32", "f64"] = Field(
-        "no", description="Beside fields.vtkhdf, places, velocity (U) and pressure (P) as field files of Nek5000."
+        "no", description="Also write field files of Nek5000 with coordinates, velocity (U) and pressure (P)."
     )
     planes: Literal["x", "y", "z"] | None = Field(
         None,
-        description="planes.csv at the end: means over the planes of points across this axis, of the running means "
-        "where sem.mean_from is given.",
+        description="Write planes.csv at the end of the run: means over planes normal to this axis. With "
+        "sem.mean_from they are those of the running means.",
     )
     reference: Literal["auto", "none", "taylor_green1600", "albensoeder2005"] = Field(
         "auto",
-        description="What to compare with: a published decay (auto: of Taylor-Green at Reynolds number 1600), or a "
-        "cubic cavity of edge 1 whose lid y+ has the speed 1 along x.",
+        description="Flow for comparison: the Taylor-Green decay at Reynolds number 1600, or a lid-driven cubic "
+        "cavity. The cavity has edge 1, and its lid y+ has the speed 1 along x. auto: the decay.",
     )
