@@ -1,15 +1,15 @@
-# The commands of this project; CMakePresets.json holds the builds behind them.
+# The commands of this project; CMakePresets.json has the builds that they use.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-# Read when a recipe runs, after set-up may have made the .venv.
+# Evaluated when a recipe runs, because set-up may have created .venv before it.
 PYTHON = $(shell tools/setup.sh --python)
 export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
-# Open MPI refuses root unless told twice; containers have no other user.
+# Open MPI refuses to run as root unless two variables are set. Containers often have only that user.
 ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
-# Ninja starts more compilers than there are cores, which take turns; so each unit takes the time of a core of its own.
+# Ninja starts more compilers than there are cores, which slows each unit down. This build uses one compiler per core.
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .PHONY: help demo docs test test-all set-up build sanitize format gpu-test gpu-sanitize gpu-bench gpu-kit clean
@@ -36,7 +36,7 @@ build: set-up
 	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
 	cmake --build --preset host
 
-# Engine and lattice Boltzmann alone, without the other solvers and the tests.
+# Builds only the engine and lattice Boltzmann, without other solvers and tests.
 demo: set-up
 	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
 	cmake --build --preset host --target demo

@@ -4,9 +4,9 @@ import numpy as np
 import slipstream as slip
 
 cavity = slip.lbm.Simulation(cells=(64, 64, 64), reynolds=1000, reference_velocity=0.1)  # the lid y+ moves along +x
-cavity.run(until=10)  # in height / lid speed
+cavity.run(until=10)  # in units of height / lid speed
 
-# All ranks ask, rank 0 is told: NumPy [z][y][x][component], gathered; cavity.arrays() are the blocks where they lie.
+# All ranks call this. Rank 0 gets a gathered NumPy array [z][y][x][component]; cavity.arrays() gives the local blocks.
 u, found = cavity.velocity, cavity.compare()
 if u is not None and found is not None:
     print("fastest cell:", np.linalg.norm(u, axis=-1).max(), "cells a step")

@@ -1,4 +1,4 @@
-# Tells the library what it was built from and with (include/slipstream/build_info.hpp).
+# Compiles facts about the build into the library: commit, compiler and options (include/slipstream/build_info.hpp).
 function(slipstream_build_info target)
   set(type ${CMAKE_BUILD_TYPE})
   if(SLIPSTREAM_SANITIZE)

@@ -1,11 +1,12 @@
-# cuFFTDx: transforms of further lengths in the kernels that store where values must go. Headers alone, of Python's package
-# nvidia-mathdx or of NVIDIA's MathDx. Off unless asked for: its kernels take minutes to compile.
+# Optional cuFFTDx: transforms of further lengths in the kernels that also store values at their destination. It
+# consists of headers, from Python's package nvidia-mathdx or from NVIDIA's MathDx. It is off by default, because its
+# kernels take minutes to compile.
 include(CMakeDependentOption)
 cmake_dependent_option(SLIPSTREAM_CUFFTDX "Lines of 7 * 2^k and 15 * 2^k values by cuFFTDx, which needs cufftdx.hpp" OFF
                        SLIPSTREAM_CUDA OFF)
 set(SLIPSTREAM_CUFFTDX_ROOT "" CACHE PATH "Folder with include/cufftdx.hpp")
 
-# Drops its files from the list of sources where it is off.
+# Removes the sources of cuFFTDx from the list if the option is off.
 function(slipstream_cufftdx sources)
   if(NOT SLIPSTREAM_CUFFTDX)
     set(list ${${sources}})

@@ -1,4 +1,4 @@
-# GoogleTest as the system has it; else its sources from Debian's package.
+# Uses the system's GoogleTest, or builds it from the sources in Debian's package.
 find_package(GTest QUIET)
 if(NOT GTest_FOUND)
   find_path(GOOGLETEST_SOURCES googletest/include/gtest/gtest.h NO_DEFAULT_PATH

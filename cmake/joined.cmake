@@ -1,7 +1,7 @@
 set(SLIPSTREAM_JOINED_FOLDER ${CMAKE_BINARY_DIR}/joined CACHE PATH
     "Where files lie that join sources: builds that have it in common compile the same files, and ccache compiles them once")
 
-# Sets <result> to the path of a source in src/ or tests/ from there, as it is included.
+# Sets <result> to the path of a source relative to src/ or tests/, as an #include names it.
 function(slipstream_included_as result source)
   get_filename_component(source ${source} ABSOLUTE)
   file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
@@ -9,9 +9,9 @@ function(slipstream_included_as result source)
   set(${result} ${source} PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to a file <name>.cpp that includes the sources, which lie in src/ or tests/: one unit costs the headers of
-# all of them once. A <name> that ends in _kernels is for *_kernels.cpp. It stands for the same sources in every build, since
-# builds may share the folder. A source alone is its own file, and none is none.
+# Sets <result> to a file <name>.cpp that includes the sources, which lie in src/ or tests/. One unit parses their
+# common headers once. The name of a file that joins *_kernels.cpp ends in _kernels. It stands for the same sources in
+# every build, because builds may share the folder. A single source is not joined, and no source gives no file.
 function(slipstream_join result name)
   list(LENGTH ARGN count)
   if(count LESS_EQUAL 1)
@@ -24,11 +24,12 @@ function(slipstream_join result name)
     string(APPEND content "#include \"${included}\"\n")
   endforeach()
   set(joined ${SLIPSTREAM_JOINED_FOLDER}/${name}.cpp)
-  file(CONFIGURE OUTPUT ${joined} CONTENT "${content}" @ONLY)  # leaves a file of the same content as it is
+  file(CONFIGURE OUTPUT ${joined} CONTENT "${content}" @ONLY)  # keeps the time stamp of an unchanged file
   set(${result} ${joined} PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to a file for nvcc that holds a source of kernels, or what such a file joins, and no loops of the host.
+# Sets <result> to a file for nvcc that includes a source of kernels, or the sources that a joined file includes,
+# without their host loops.
 function(slipstream_as_cuda result source)
   slipstream_included_as(included ${source})
   set(content "#include \"${included}\"\n")
@@ -43,7 +44,8 @@ function(slipstream_as_cuda result source)
   set(${result} ${cuda} PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to files that join the sources of each folder, at most so many in one, kernels apart from the others.
+# Sets <result> to files that join the sources of each folder, at most <most> sources in a file; kernels are joined
+# separately.
 function(slipstream_join_rooms result most)
   set(rooms)
   set(all)

@@ -4,13 +4,13 @@
 # there, *_nocuda.cpp only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of
 # the rest.
 
-# Compiled one by one: these have definitions of their own, or take as long as a room.
+# Sources that are not joined: they have definitions of their own, or take as long to compile as a whole room.
 set(SLIPSTREAM_ALONE "_cuda(_kernels)?\\.cpp$" "_nocuda\\.cpp$" "device/device\\.cpp$" device/cuda/ "fft/radix_stores\\.cpp$"
     fft/lines_ route/program_ gather_scatter/gather_scatter_kernels gather_scatter/unique_kernels "stencil/.*_kernels"
     "sem/.*_kernels" lbm/instances/)
 list(JOIN SLIPSTREAM_ALONE "|" SLIPSTREAM_ALONE)
 
-# Sources of a room, src/<room> and the folders below it, as files to compile.
+# Lists the files to compile for a room: the sources in src/<room> and its subfolders.
 function(slipstream_room result room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
   if(SLIPSTREAM_CUDA)
@@ -30,8 +30,8 @@ function(slipstream_room result room)
   set(${result} ${alone} ${plain} ${kernels} PARENT_SCOPE)
 endfunction()
 
-# slipstream_library(<name> SOURCES file... USES library... [PRIVATE library...]): a shared library, so that all modules and
-# programs of a process share what it keeps. The engine is `slipstream`; another one is `slipstream_<name>`, exported as
+# slipstream_library(<name> SOURCES file... USES library... [PRIVATE library...]): a shared library, so that all modules
+# of a process share its state. The engine is `slipstream`; another one is `slipstream_<name>`, exported as
 # Slipstream::<name>.
 function(slipstream_library name)
   cmake_parse_arguments(PARSE_ARGV 1 its "" "" "SOURCES;USES;PRIVATE")
@@ -39,7 +39,7 @@ function(slipstream_library name)
   if(name STREQUAL slipstream)
     set(target slipstream)
   endif()
-  # Tells libraries and modules of other builds apart: src/device/build_match.cpp.
+  # src/device/build_match.cpp uses this identity to reject libraries and modules of another build.
   string(MD5 folder ${CMAKE_BINARY_DIR})
   string(SUBSTRING ${folder} 0 8 folder)
   set(identity ${CMAKE_BINARY_DIR}/generated/build_of_${name}.cpp)

@@ -1,5 +1,5 @@
-# Optional libraries that move messages between GPUs, and cuFFT. Only their headers are needed here: the libraries are loaded when
-# a program runs, from where they are found now unless the system's loader knows them.
+# Optional libraries that move messages between GPUs, and cuFFT. The build needs only their headers. A program loads the
+# libraries at run time, from the system's search path or from where the build found them.
 set(SLIPSTREAM_NCCL AUTO CACHE STRING "route nccl: AUTO (where nccl.h is found in a CUDA build), ON or OFF")
 set(SLIPSTREAM_NVSHMEM AUTO CACHE STRING "route nvshmem: AUTO (where nvshmem_host.h is found in a CUDA build), ON or OFF")
 set(SLIPSTREAM_CUFFT AUTO CACHE STRING "Fourier transforms on GPUs: AUTO (where cufft.h is found in a CUDA build), ON or OFF")
@@ -7,7 +7,7 @@ set(SLIPSTREAM_NCCL_ROOT "" CACHE PATH "Folder with include/nccl.h")
 set(SLIPSTREAM_NVSHMEM_ROOT "" CACHE PATH "Folder with include/nvshmem_host.h")
 set(SLIPSTREAM_CUFFT_ROOT "" CACHE PATH "Folder with include/cufft.h")
 
-# Where Python's packages nvidia-nccl-* and nvidia-nvshmem-* lie, if at all.
+# Sets <result> to the folder of Python's packages nvidia-nccl-* and nvidia-nvshmem-*, or to nothing.
 function(slipstream_python_nvidia result)
   set(python ${Python_EXECUTABLE} python3)
   list(GET python 0 python)
@@ -16,7 +16,7 @@ function(slipstream_python_nvidia result)
   set(${result} ${paths} PARENT_SCOPE)
 endfunction()
 
-# Chooses between <name>_cuda.cpp and <name>_nocuda.cpp in the list of sources; they lie in src/route, or in the folder
+# Keeps either <name>_cuda.cpp or <name>_nocuda.cpp in the list of sources. They lie in src/route, or in the folder
 # given last.
 function(slipstream_message_library name header library sources)
   set(folder ${ARGN})

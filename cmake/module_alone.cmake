@@ -1,5 +1,5 @@
-# The Python modules for libraries that were built elsewhere, as tools/gpu_kit.sh takes them to machines with another
-# Python. SLIPSTREAM_LIBRARY is the engine's; the others lie beside it.
+# Builds the Python modules for libraries that were built elsewhere: tools/gpu_kit.sh takes these to machines with
+# another Python. SLIPSTREAM_LIBRARY is the engine's library; the others lie beside it.
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS CXX)
 function(slipstream_imported target)

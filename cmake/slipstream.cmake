@@ -1,4 +1,4 @@
-# The libraries on the engine, each behind those that it stands on.
+# The libraries above the engine, each after the libraries that it depends on.
 set(SLIPSTREAM_PARTS collective gather_scatter fft krylov lbm stencil dns sem)
 set(SLIPSTREAM_USES_krylov collective)
 set(SLIPSTREAM_USES_stencil krylov)
@@ -12,15 +12,15 @@ function(slipstream_uses result name)
   set(${result} slipstream ${targets} PARENT_SCOPE)
 endfunction()
 
-# The processor that kernels are compiled for on the host: this machine's, or any with AVX2, as all hosts of GPUs have it.
-# The latter is what builds for other machines share with those for this one, by way of ccache.
+# The processor for which host kernels are compiled: that of this machine, or any with AVX2, which all hosts of GPUs
+# have. Builds for AVX2 share results through ccache, whatever the machine.
 if(SLIPSTREAM_NATIVE)
   set(SLIPSTREAM_MARCH -march=native)
 elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(SLIPSTREAM_MARCH -march=x86-64-v3)
 endif()
 
-# Compiles *_kernels.cpp as CUDA in a CUDA build, and elsewhere for SLIPSTREAM_MARCH. Nothing else is compiled for it.
+# Compiles *_kernels.cpp as CUDA in a CUDA build, otherwise for SLIPSTREAM_MARCH. Other files are compiled for neither.
 function(slipstream_kernels)
   list(FILTER ARGN INCLUDE REGEX "_kernels\\.cpp$")
   if(SLIPSTREAM_CUDA)
@@ -30,10 +30,10 @@ function(slipstream_kernels)
   endif()
 endfunction()
 
-# In a CUDA build g++ compiles the loops of kernels on the host as in other builds, so that ccache compiles them once. For
-# nvcc there is a file of the same content, <name>.cu, which leaves the loops out. The objects of g++ are joined into one
-# that shows the loops alone. It initialises nothing, since nvcc's objects do. A missing loop is an error of the linker.
-# Replaces kernels in a list of sources. The target uses the libraries given.
+# In a CUDA build g++ compiles the host loops of kernels as in other builds, so that ccache can share the objects. The
+# compiler nvcc gets a file <name>.cu with the same content but without these loops. The objects of g++ are joined into one
+# object that exports only the loops. It initialises nothing, because nvcc's objects do. A missing loop is an error of the
+# linker. The function replaces kernels in a list of sources. `target` uses the given libraries.
 function(slipstream_loops sources target)
   set(kernels ${${sources}})
   list(FILTER kernels INCLUDE REGEX "_kernels\\.cpp$")
@@ -64,7 +64,7 @@ function(slipstream_loops sources target)
   set(${sources} ${others} ${loops} PARENT_SCOPE)
 endfunction()
 
-# Warnings, and the arithmetic that determinism asks for: no contraction to fused operations in either compiler.
+# Warnings, and options for deterministic arithmetic: neither compiler contracts to fused operations.
 function(slipstream_compile_options target)
   set(host -ffp-contract=off -fno-math-errno -fno-trapping-math)
   if(SLIPSTREAM_SANITIZE)
@@ -78,9 +78,10 @@ function(slipstream_compile_options target)
   if(SLIPSTREAM_MARCH)
     string(APPEND forwarded ,${SLIPSTREAM_MARCH})
   endif()
-  # g++ then collects its garbage seldom: the same objects in 3 to 6 % less time, with up to 130 MB more memory.
+  # A larger heap lets g++ collect garbage less often: compilation takes 3 to 6 % less time and up to 130 MB more
+  # memory.
   set(seldom $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
   target_compile_options(${target} PRIVATE ${seldom}
-    $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra -Wno-subobject-linkage>  # the last warns of joined files alone
+    $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra -Wno-subobject-linkage>  # only joined files cause the last warning
     $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --Werror=cross-execution-space-call --extended-lambda -Xcompiler=${forwarded} --expt-relaxed-constexpr>)
 endfunction()

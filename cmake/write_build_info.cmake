@@ -1,4 +1,4 @@
-# Runs at each build (cmake -P). configure_file leaves an unchanged file alone, so a new commit compiles one small file.
+# Runs at each build (cmake -P). configure_file keeps an unchanged file, so a new commit compiles one small file.
 set(COMMIT "$ENV{SLIPSTREAM_COMMIT}")
 if(NOT COMMIT)
   execute_process(COMMAND git rev-parse --short=12 HEAD WORKING_DIRECTORY ${SOURCE_DIR}

@@ -1,4 +1,5 @@
-// The Laplacian of a wave by Fourier transforms, each device with its part of a 24 x 20 x 16 box.
+// The Laplacian of a wave by Fourier transforms. Each device has a part of a 24 x 20 x 16 box. The code for Slipstream
+// is between the marks.
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -23,9 +24,9 @@ int main(int argc, char** argv) {
     options.type = slip::DType::f64;
     slip::Fft fft(comm, machine, {24, 20, 16}, options);
     const slip::Box cells = fft.physical().block(fft.physical().local()[0]).box,
-                    modes = fft.spectral().block(fft.spectral().local()[0]).box;  // z, x, y
-    std::vector<double> u(cells.volume());                                        // this rank's slab, [z][y][x]
-    std::vector<std::complex<double>> v(modes.volume());                          // [y][x][z]
+                    modes = fft.spectral().block(fft.spectral().local()[0]).box;  // order of this box: z, x, y
+    std::vector<double> u(cells.volume());                                        // this rank's slab [z][y][x]
+    std::vector<std::complex<double>> v(modes.volume());                          // modes [y][x][z]
     std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
     for (std::size_t i = 0; i < u.size(); ++i) u[i] = wave(i % 24, cells.lo[2] + i / (24 * 20));
@@ -40,12 +41,12 @@ int main(int argc, char** argv) {
     }
     fft.backward({v.data()}, {u.data()}, streams);
     streams[0].synchronize();
-    fft.check();  // throws where another rank did not come
+    fft.check();  // throws if another rank did not take part
     // </slipstream>
     for (std::size_t i = 0; i < u.size(); ++i)
       most = std::max(most, std::abs(u[i] + 13 * wave(i % 24, cells.lo[2] + i / (24 * 20))));
     std::printf("rank %d: the Laplacian of a wave is right to %.0e\n", comm.rank(), most);
-  }  // the library's objects end before MPI does
+  }  // the library's objects are destroyed before MPI ends
   MPI_Finalize();
   return most > 1e-10;
 }

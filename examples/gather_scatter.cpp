@@ -1,5 +1,6 @@
 // Sums over points that elements share, on this program's own array. The elements form a ring, one a rank, with three
-// points each. The last point of an element is the first of the next rank's.
+// points each. The last point of an element is the first of the next rank's. The code for Slipstream is between the
+// marks.
 #include <cstdio>
 
 // <slipstream>
@@ -12,7 +13,8 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // <slipstream>
-    const slip::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
+    // or another communicator of the program; the library uses a duplicate
+    const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
     const std::int64_t rank = comm.rank(), first = 2 * rank + 1, last = 2 * ((rank + 1) % comm.size()) + 1;
     const std::vector<std::int64_t> ids{first, first + 1, last};  // global numbers of this rank's points, from 1
@@ -20,14 +22,14 @@ int main(int argc, char** argv) {
     std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
 
-    slip::GatherScatter sum(comm, machine, {{ids, rank, 3}});  // of blocks of 3 points this rank has number `rank`
+    slip::GatherScatter sum(comm, machine, {{ids, rank, 3}});  // of the blocks of 3 points, this rank has number `rank`
     sum.run(streams, {{u.data()}});                            // u becomes Q Q^T u
     streams[0].synchronize();
-    sum.check();  // throws where another rank did not come; the next run does it too
+    sum.check();  // throws if another rank did not take part; so does the next run
     // </slipstream>
     std::printf("rank %d: %g %g %g\n", comm.rank(), u[0], u[1], u[2]);
     wrong = u != std::vector<double>{2, 1, 2};
-  }  // the library's objects end before MPI does
+  }  // the library's objects are destroyed before MPI ends
   MPI_Finalize();
   return wrong;
 }

@@ -3,9 +3,9 @@
 import numpy as np
 import slipstream as slip
 
-grid = slip.Grid((8, 8, 8), backend="host")  # whose devices take part
+grid = slip.Grid((8, 8, 8), backend="host")  # its devices take part
 rank, size = grid.comm.rank, grid.comm.size
-ids = np.asarray([2 * rank + 1, 2 * rank + 2, 2 * ((rank + 1) % size) + 1])  # global numbers, from 1
+ids = np.asarray([2 * rank + 1, 2 * rank + 2, 2 * ((rank + 1) % size) + 1])  # global numbers of points, from 1
 u = np.ones(3)
 slip.GatherScatter(grid, ids, block=3).run(u)  # u becomes Q Q^T u
 print(f"rank {rank}: {u}\n", end="", flush=True)

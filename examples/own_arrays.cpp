@@ -1,4 +1,5 @@
-// The same as own_arrays.cu without a GPU: ghost cells of a std::vector, on this program's communicator and boxes.
+// A version of own_arrays.cu without a GPU: ghost cells of a std::vector, on this program's communicator and boxes. The
+// code for Slipstream is between the marks.
 #include <cstdio>
 
 // <slipstream>
@@ -6,7 +7,7 @@
 namespace slip = slipstream;
 // </slipstream>
 
-constexpr int n = 16, g = 2, wide = n + 2 * g;  // cells a side, ghost layers, both
+constexpr int n = 16, g = 2, wide = n + 2 * g;  // cells per side, ghost layers, cells per side with ghosts
 
 /// Prints the ghost left of the first interior cell. Returns true if it is not the left rank's value.
 bool wrong_ghost(const std::vector<float>& u, int rank, int ranks) {
@@ -20,27 +21,29 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // <slipstream>
-    const slip::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
+    // or another communicator of the program; the library uses a duplicate
+    const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
     slip::GridOptions cut{.periodic = {true, true, true}};
-    for (int r = 0; r < comm.size(); ++r)  // own boxes: rank r holds a cube, in a row along x
+    for (int r = 0; r < comm.size(); ++r)  // this program's boxes: each rank has a cube, in a row along x
       cut.boxes.push_back({r, {{r * n, 0, 0}, {(r + 1) * n, n, n}}, machine.devices_of_rank(r)[0]});
     const slip::Grid grid({comm.size() * n, n, n}, machine, comm.rank(), cut);
 
-    std::vector<float> u(wide * wide * wide, static_cast<float>(comm.rank()));  // own array [z][y][x], with ghosts
+    // this program's array [z][y][x], with ghosts
+    std::vector<float> u(wide * wide * wide, static_cast<float>(comm.rank()));
     slip::Field field = slip::Field::adopt(comm, grid, {.name = "u", .ghost = {g, g, g}}, {{u.data()}});
     std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
     const slip::Halo halo({.reach = slip::Reach::all, .low = {g, g, g}, .high = {g, g, g}});
     slip::Exchange exchange(comm, grid, {{&halo, &field}});
 
-    exchange.begin(streams);  // work on the interior goes here
+    exchange.begin(streams);  // compute on interior cells here
     exchange.end(streams);
     streams[0].synchronize();
-    exchange.check();  // throws where a neighbour did not come; the next begin does it too
+    exchange.check();  // throws if a neighbour did not take part; so does the next begin
     // </slipstream>
     wrong = wrong_ghost(u, comm.rank(), comm.size());
-  }  // the library's objects end before MPI and the array do
+  }  // the library's objects are destroyed before MPI ends and the array is freed
   MPI_Finalize();
   return wrong;
 }

@@ -9,9 +9,9 @@
 namespace slip = slipstream;
 // </slipstream>
 
-constexpr int n = 64, g = 2, wide = n + 2 * g;  // cells a side, ghost layers, both
+constexpr int n = 64, g = 2, wide = n + 2 * g;  // cells per side, ghost layers, cells per side with ghosts
 
-/// [z][y][x], ghosts included; every byte is 1 + the rank.
+/// An array [z][y][x] including ghosts, every byte 1 + the rank.
 float* own_array(int device, int rank) {
   float* u = nullptr;
   cudaSetDevice(device);
@@ -41,29 +41,31 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // <slipstream>
-    const slip::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
+    // or another communicator of the program; the library uses a duplicate
+    const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::cuda, 1, 0, false, false});
     const slip::Device gpu = machine.device(machine.devices_of_rank(comm.rank())[0]).local;
     slip::GridOptions cut{.periodic = {true, true, true}};
-    for (int r = 0; r < comm.size(); ++r)  // own boxes: rank r holds a cube, in a row along x
+    for (int r = 0; r < comm.size(); ++r)  // this program's boxes: each rank has a cube, in a row along x
       cut.boxes.push_back({r, {{r * n, 0, 0}, {(r + 1) * n, n, n}}, machine.devices_of_rank(r)[0]});
     const slip::Grid grid({comm.size() * n, n, n}, machine, comm.rank(), cut);
 
     u = own_array(gpu.index, comm.rank());
-    cudaStream_t mine = own_stream(gpu.index);  // what it holds comes before, what follows sees the ghosts
+    // the exchange runs after earlier work of this stream and before later work
+    cudaStream_t mine = own_stream(gpu.index);
     slip::Field field = slip::Field::adopt(comm, grid, {.name = "u", .ghost = {g, g, g}}, {{u}});
     std::vector<slip::Stream> streams;
     streams.push_back(slip::Stream::wrap(gpu, mine));
     const slip::Halo halo({.reach = slip::Reach::all, .low = {g, g, g}, .high = {g, g, g}});
     slip::Exchange exchange(comm, grid, {{&halo, &field}});
 
-    exchange.begin(streams);  // kernels on the interior may be queued here
+    exchange.begin(streams);  // queue kernels on interior cells here
     exchange.end(streams);
     cudaStreamSynchronize(mine);
-    exchange.check();  // throws where a neighbour did not come; the next begin does it too
+    exchange.check();  // throws if a neighbour did not take part; so does the next begin
     // </slipstream>
     wrong = wrong_ghost(u, comm.rank(), comm.size());
-  }  // the library's objects end before the array and MPI do
+  }  // the library's objects are destroyed before the array is freed and MPI ends
   cudaFree(u);
   MPI_Finalize();
   return wrong;

@@ -8,7 +8,7 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/own_coding.hpp>
 
-#include "exchange/own_coding_kernels.hpp"  // only in this file: it compiles the coding's kernels
+#include "exchange/own_coding_kernels.hpp"  // this file alone includes it, because it compiles the coding's kernels
 namespace slip = slipstream;
 
 struct TopBits {
@@ -34,14 +34,14 @@ struct TopBits {
 };
 
 int main() {
-  const slip::Communicator comm = slip::Communicator::world();  // starts MPI, and ends it
+  const slip::Communicator comm = slip::Communicator::world();  // starts MPI and ends it
   slip::add_coding<TopBits>("top bits");
   const slip::Backend backend = slip::available(slip::Backend::cuda) ? slip::Backend::cuda : slip::Backend::host;
   const slip::Machine machine = slip::Machine::discover(comm, {.backend = backend});
   const slip::Grid grid({64, 8, 8}, machine, comm.rank(), {.periodic = {true, true, true}});
   slip::Field u(grid, {.name = "u", .type = slip::DType::f64, .ghost = {1, 1, 1}, .shared = true});
   const auto wave = [](std::int64_t x) { return 1e200 * std::sin(2 * M_PI * (x + 0.5) / 64); };
-  std::vector<double> all;  // [z][y][x], of the whole grid
+  std::vector<double> all;  // the whole grid [z][y][x]
   for (int n = 0; n < 64 * 8 * 8; ++n) all.push_back(wave(n % 64));
   u.write({{0, 0, 0}, {64, 8, 8}}, all.data());
   std::vector<slip::Stream> streams;
@@ -52,7 +52,7 @@ int main() {
                           {{.pattern = &halo, .source = &u, .coding = slip::coding_from_string("own top bits")}});
   exchange.run(streams);
   for (slip::Stream& stream : streams) stream.synchronize();
-  exchange.check();  // throws where a value was too large
+  exchange.check();  // throws if a value was too large
 
   const std::int64_t first = grid.local()[0], left = grid.block(first).box.lo[0] - 1;
   double ghost = 0;

@@ -15,7 +15,7 @@ struct Heat {
 };
 
 int main() {
-  const slip::Communicator comm = slip::Communicator::world();  // starts MPI, and ends it
+  const slip::Communicator comm = slip::Communicator::world();  // starts MPI and ends it
   const slip::Backend backend = slip::available(slip::Backend::cuda) ? slip::Backend::cuda : slip::Backend::host;
   const slip::Machine machine = slip::Machine::discover(comm, {.backend = backend});
   const slip::Grid grid({48, 32, 32}, machine, comm.rank(), {.periodic = {true, true, true}});

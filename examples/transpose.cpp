@@ -1,5 +1,5 @@
 // A transpose on this program's own arrays: slabs along z become slabs along x, with x and z swapped. Each rank then
-// holds whole lines along the former z, contiguous in memory.
+// holds whole lines along the former z, contiguous in memory. The code for Slipstream is between the marks.
 #include <complex>
 #include <cstdio>
 
@@ -20,22 +20,23 @@ int main(int argc, char** argv) {
     slabs.partition.devices = {1, 1, machine.devices()};
     const slip::Grid from({16, 8, 24}, machine, comm.rank(), slabs), to({24, 8, 16}, machine, comm.rank(), slabs);
     const slip::Box mine = from.block(from.local()[0]).box, there = to.block(to.local()[0]).box;
-    std::vector<std::complex<double>> u(mine.volume()), v(there.volume());  // [z][y][x], packed
-    for (std::size_t i = 0; i < u.size(); ++i) u[i] = {double(i % 16), double(mine.lo[2] + i / 128)};  // (x, z)
+    std::vector<std::complex<double>> u(mine.volume()), v(there.volume());  // packed arrays [z][y][x]
+    // numbers each value by its x and z
+    for (std::size_t i = 0; i < u.size(); ++i) u[i] = {double(i % 16), double(mine.lo[2] + i / 128)};
     std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
 
     slip::Field source = slip::Field::adopt(comm, from, {.name = "u", .type = slip::DType::c128}, {{u.data()}}),
                 target = slip::Field::adopt(comm, to, {.name = "v", .type = slip::DType::c128}, {{v.data()}});
-    const slip::Transpose transpose(from, to, {.axes = {2, 1, 0}, .kept = {}});  // x goes to z, y to y, z to x
-    slip::Exchange exchange(comm, from, {{&transpose, &source, &target}});       // once; runs a million times
+    const slip::Transpose transpose(from, to, {.axes = {2, 1, 0}, .kept = {}});  // x becomes z, y stays, z becomes x
+    slip::Exchange exchange(comm, from, {{&transpose, &source, &target}});       // one set-up serves a million runs
     exchange.run(streams);
     streams[0].synchronize();
-    exchange.check();  // throws where another rank did not come
+    exchange.check();  // throws if another rank did not take part
     // </slipstream>
     for (std::size_t i = 0; i < v.size(); ++i) wrong |= v[i] != std::complex<double>(there.lo[2] + i / 192, i % 24);
     std::printf("rank %d: %s\n", comm.rank(), wrong ? "wrong" : "every line along z is here");
-  }  // the library's objects end before MPI does
+  }  // the library's objects are destroyed before MPI ends
   MPI_Finalize();
   return wrong;
 }

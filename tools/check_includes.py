@@ -86,7 +86,7 @@ PYTHON_RANKS = [
     SOLVERS, ["cli"], ["bench"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
-#: Its table refers to rooms further left.
+#: The table of solvers refers to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
 #: Names that modules may import from the package itself.
 OF_PACKAGE = {"__version__", "_core", "_collective", "_gather_scatter", "_fft", *(f"_{name}" for name in SOLVERS)}
@@ -253,7 +253,7 @@ def check_python(root: Path) -> tuple[int, list[str]]:
     folders = (root / PACKAGE, root / BENCHMARKS)
     files = sorted(file.relative_to(root) for folder in folders for file in folder.rglob("*.py"))
     modules = {module_of(path): path for path in files}
-    graph: dict[str, dict[str, int]] = {}  # by importer and imported module: the line
+    graph: dict[str, dict[str, int]] = {}  # the line of each import, by importer and imported module
     findings = []
     for module, path in modules.items():
         here = python_room(module)

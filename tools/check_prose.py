@@ -31,7 +31,7 @@ from change import base_of, changed_files, git
 LIMIT = 30
 #: Limits of all pages: the share of inverted openings, words a sentence, lines without a heading.
 MOST_INVERTED, MOST_WORDS, MOST_LINES = 0.01, 18.0, 40
-#: Pages of results hold tables.
+#: Pages of results consist mostly of tables.
 RESULTS = ("docs/results/", "docs/notes/")
 GENERATED = re.compile(r"(<!-- (?:table|directions): [^\n]*-->\n).*?(?=<!-- end -->)", re.DOTALL)
 
@@ -56,20 +56,20 @@ INVERTED = re.compile(
 
 #: A full stop after one of these ends no sentence.
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|resp|Fig|Eq)\.$")
-#: Before a capital, code or the keys of an entry (`key: `); an entry may end with a semicolon, too.
+#: A sentence ends before a capital, code or the keys of an entry (`key: `). An entry may end with a semicolon, too.
 SENTENCE_END = re.compile(r"[.!?][)\"'*_]*\s+(?=[\"'(*_`]*[A-Z`]|--|[\w.]+(?:, [\w.]+)*: )|;\s+(?=[\w.]+: )")
 
 CODE_SPAN = re.compile(r"``[^`]+``|`[^`]+`")
 CITATION = re.compile(r"\([^()]*\b(?:1[6-9]|20)\d\d\b[^()]*\)")
-#: A sentence that is itself one: `Author: Title, 2017`.
+#: A reference such as `Author: Title, 2017` is one sentence.
 CITES = re.compile(r", (?:1[6-9]|20)\d\d\b(?!-)")
-#: Comments for tools begin so.
+#: Comments with these beginnings address a tool, not a reader.
 PRAGMA = re.compile(r"(noqa|type:|fmt:|ruff:|pragma|NOLINT|clang-format|shellcheck|!|-\*-)")
 CODE_LINE = re.compile(r"[\w\".\[\]]+ *(=|\+=) *\S|\$ |>>> |(?!.*[a-z]{2} [a-z]{2,} [a-z]{2}).*[;{}\\]$")
-#: Columns that are laid out with spaces.
+#: Columns of a table that is laid out with spaces.
 TABLE_LINE = re.compile(r"\||.*\S {3,}\S")
 ITEM = re.compile(r"[-*+] +")
-#: These begin an item where the line before them has ended.
+#: A line with such a beginning starts an item, if the line before it ends a sentence.
 NUMBER_OR_KEY = re.compile(r"(\d+[.)]|`[^`]+`(, `[^`]+`)*:|[\w.-]+(, [\w.-]+)*:) +")
 
 
@@ -94,13 +94,13 @@ Line = tuple[int, str]
 def word_count(text: str) -> int:
     """Words as a reader counts them: code is one word; numbers and formulas are none."""
     text = CODE_SPAN.sub(" code ", CITATION.sub(" ", text))
-    # A list of keys reads as one.
+    # A list of keys counts as one word.
     text = re.sub(r"code(?:\s*(?:,|/|and|or|,\s*and|,\s*or)\s*code)+", "code", text)
     return sum(bool(re.search(r"[A-Za-z]{2}", word)) or word in ("a", "A", "I") for word in text.split())
 
 
 def sentences(paragraph: list[Line]) -> Iterator[Sentence]:
-    """The sentences of lines that follow one another."""
+    """The sentences of consecutive lines."""
     text, starts = "", []
     for number, line in paragraph:
         starts.append((len(text), number))
@@ -155,7 +155,7 @@ CXX = re.compile(
 
 
 def in_cxx(text: str) -> Iterator[list[Line]]:
-    """Paragraphs of comments; one behind code stands alone."""
+    """Paragraphs of comments. A comment behind code is a paragraph of its own."""
     whole: list[Line] = []
     for match in CXX.finditer(text):
         number = text.count("\n", 0, match.start()) + 1
@@ -176,7 +176,7 @@ def _comments(lines: list[Line]) -> Iterator[list[Line]]:
 
 
 def in_python(text: str) -> Iterator[list[Line]]:
-    """Paragraphs of docstrings and comments; those of a text that is no Python are none."""
+    """Paragraphs of docstrings and comments; none for a text that is not valid Python."""
     try:
         tree = ast.parse(text)
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
@@ -200,7 +200,7 @@ def in_python(text: str) -> Iterator[list[Line]]:
 
 
 def _docstring(lines: list[Line]) -> Iterator[list[Line]]:
-    """Lines that are indented deeper than the docstring are an example."""
+    """Lines that are indented more than the docstring are an example and are omitted."""
     indents = [len(line) - len(line.lstrip()) for _, line in lines[1:] if line.strip()]
     margin = min(indents, default=0)
     kept = [
@@ -214,7 +214,7 @@ TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|(#.*)')
 
 
 def in_toml(text: str) -> Iterator[list[Line]]:
-    """Comments of a case or machine file. A key that is commented out is none, but what stands behind it is."""
+    """Comments of a case or machine file. A key that is commented out is not prose, but a comment behind it is."""
     whole: list[Line] = []
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"# *[\w\".]+ *=", line):
@@ -230,7 +230,7 @@ def in_toml(text: str) -> Iterator[list[Line]]:
 
 
 def in_script(text: str) -> Iterator[list[Line]]:
-    """Comments that have lines of their own, in files of the shell, make and CMake."""
+    """Comments on lines of their own, in files of the shell, make and CMake."""
     lines = enumerate(text.splitlines(), 1)
     yield from _comments([(number, line.strip().lstrip("#")) for number, line in lines if re.match(r"\s*#", line)])
 
@@ -243,14 +243,14 @@ READERS: dict[str, Callable[[str], Iterator[list[Line]]]] = {
 
 
 def prose(path: str, text: str) -> Iterator[Sentence]:
-    """The sentences of a file; none where it is of a kind that is not read."""
+    """The sentences of a file; none for kinds of files that are not checked."""
     reader = next((READERS[end] for end in READERS if path.endswith(end)), None)
     for paragraph in reader(text) if reader else ():
         yield from sentences(paragraph)
 
 
 def findings(path: str, text: str, before: set[str]) -> list[str]:
-    """`path:line: reason: sentence` of each that reads badly and was not there before."""
+    """`path:line: reason: sentence` for each bad sentence that the old text lacks."""
     return [
         f"{path}:{sentence.line}: {', '.join(faults)}: {sentence.text}"
         for sentence in sorted(prose(path, text), key=lambda sentence: sentence.line)
@@ -259,7 +259,7 @@ def findings(path: str, text: str, before: set[str]) -> list[str]:
 
 
 def check(root: Path, base: str) -> list[str]:
-    """All findings between a commit and the working tree, in files that git does not know yet, too."""
+    """All findings between a commit and the working tree, including untracked files."""
     changed = changed_files(root, base).items()
     before = {
         sentence.text
@@ -277,7 +277,7 @@ def check(root: Path, base: str) -> list[str]:
 
 @dataclass
 class Count:
-    """Sentences of many files."""
+    """Counts of sentences, words and faults over many files."""
 
     sentences: int = 0
     words: int = 0
@@ -302,7 +302,7 @@ class Count:
 
 
 def glossary_faults(text: str) -> list[str]:
-    """Too many words of our own, and those that take more than a sentence."""
+    """Errors for too many home-made words, and for entries longer than a sentence."""
     entries = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=\n\n|\n- |\n#|\Z)", text, re.MULTILINE | re.DOTALL)
     many = [f"{GLOSSARY}: {len(entries)} words, at most {MOST_TERMS}"] if len(entries) > MOST_TERMS else []
     long = [word for word, said in entries if len([*sentences([(1, said.replace("\n", " "))])]) != 1]
@@ -310,7 +310,7 @@ def glossary_faults(text: str) -> list[str]:
 
 
 def page_faults(path: str, text: str) -> list[str]:
-    """Stretches of a page without a heading, and more table than text."""
+    """Errors for long stretches of a page without a heading, and for pages with more table than text."""
     lines = GENERATED.sub(r"\1", text).splitlines()
     faults, fence, last, table = list[str](), False, 0, 0
     for number, line in enumerate([*lines, "# the end"]):
@@ -328,7 +328,7 @@ def page_faults(path: str, text: str) -> list[str]:
 
 
 def score(root: Path) -> tuple[list[str], list[str]]:
-    """Counts of all that git knows, and what exceeds the limits of pages."""
+    """Counts over all files in git, and errors for pages beyond the limits."""
     faults, pages, comments = list[str](), Count(), dict[str, Count]()
     for path in git(root, "ls-files").splitlines():
         if not (root / path).is_file():

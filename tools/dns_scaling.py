@@ -20,9 +20,10 @@ from slipstream.machine import discovery, machine_file  # noqa: E402
 
 STAGES, FIELDS_THAT_MOVE = 2, 8
 COMPLEX = 8
-#: Contexts and kernels leave so much of the 16 GB of a device.
+#: GiB of a device's 16 GB that remain beside CUDA contexts and kernels.
 BUDGET = "14 GiB"
-#: Nodes, cells along each axis, seconds a step with zero-copy and with pitched copies; the talk's largest was a target.
+#: Rows of the talk: nodes, cells along each axis, seconds per step with zero-copy and with pitched copies. The largest
+#: problem was a target.
 TALK: tuple[tuple[int, int, float | None, float | None], ...] = (
     (2, 1536, 8.67, 5.07),
     (16, 3072, 12.32, 7.63),
@@ -33,13 +34,13 @@ TALK: tuple[tuple[int, int, float | None, float | None], ...] = (
 
 
 def kept(n: int) -> float:
-    """Bytes of a field of the modes that are kept along x and y."""
+    """Bytes of a field of the modes that dealiasing keeps along x and y."""
     highest = (n - 1) // 3
     return COMPLEX * (highest + 1) * (2 * highest + 1) * n
 
 
 def planned(n: int, nodes: int, described: machine_file.MachineFile, budget: str = BUDGET) -> dict[str, Any]:
-    """The plan of n^3 cells on so many nodes."""
+    """The plan of n^3 cells on this many nodes."""
     words = [f"grid.cells=[{n},{n},{n}]", "dns.precision=f32", "dns.scheme=rk2", f'dns.device_memory="{budget}"']
     case = load(ROOT / "cases" / "dns_taylor_green.toml", [*words, "expected={}"])
     machine = discovery.describe(described.model_copy(update={"nodes": nodes}))
@@ -48,11 +49,11 @@ def planned(n: int, nodes: int, described: machine_file.MachineFile, budget: str
 
 
 def least(n: int, nodes: int, described: machine_file.MachineFile, plan: dict[str, Any]) -> dict[str, float]:
-    """Seconds of a step by each link."""
+    """Lower bounds on the seconds of a step, by each kind of link."""
     field = kept(n) / nodes
     assert described.host.gb_per_s and described.links.network
     per_node = described.links.network.per_node_gb_per_s or described.links.network.gb_per_s
-    to_devices = described.host.gb_per_s * 1e9 * described.devices_per_node  # each way
+    to_devices = described.host.gb_per_s * 1e9 * described.devices_per_node  # rates each way
     return {
         "host_s": STAGES * plan["batches"]["fields"] * field / to_devices,
         "network_s": STAGES * FIELDS_THAT_MOVE * field * (1 - 1 / nodes) / (per_node * 1e9),

@@ -47,15 +47,15 @@ def routes_module() -> str:
 
     return "\n".join(
         [
-            f'"""The routes of the engine, for what must know them before it is loaded. {MADE}"""',
+            f'"""The routes of the engine, for modules that need them before the engine is loaded. {MADE}"""',
             "",
-            "#: In the order in which the rules prefer them.",
+            "#: All routes, in the order in which the rules prefer them.",
             f"NAMES = {named('name')}",
-            "#: Those that the host drives: a throttle slows their messages.",
+            "#: Routes that the host drives; a throttle delays their messages.",
             f"DRIVEN_BY_HOST = {named('needs_host')}",
-            "#: Those that need a library beside the engine.",
+            "#: Routes that need a library beside the engine.",
             f"LIBRARIES = {named('library')}",
-            "#: Those that serve devices of a node only with peer access, in one process and in two.",
+            "#: Routes that need peer access between devices of a node, in one process or in two.",
             f"BY_PEER_ACCESS_WITHIN_PROCESS = {named('peer_within_process')}",
             f"BY_PEER_ACCESS_BETWEEN_PROCESSES = {named('peer_between_processes')}",
             "",
@@ -64,7 +64,7 @@ def routes_module() -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as Python writes it, in double quotes unless it has some itself."""
+    """A text as a Python literal, in double quotes unless it contains one."""
     mark = "'" if '"' in text and "'" not in text else '"'
     return mark + text.replace("\\", "\\\\").replace(mark, "\\" + mark) + mark
 
@@ -95,10 +95,10 @@ def type_of(values: Mapping[str, Any]) -> str:
 
 
 def strings(text: str, first: int, later: int) -> list[str]:
-    """A text as strings that Python joins: the first begins in the column `first`, the others in `later`."""
+    """A text as adjacent Python string literals: the first begins in column `first`, others in column `later`."""
     found, rest, begin = [], text, first
     while rest:
-        room = WIDTH - begin - 3  # for quotes and a comma
+        room = WIDTH - begin - 3  # three columns are for quotes and a comma
         if len(quoted(rest)) <= room + 2:
             found.append(rest)
             break
@@ -109,7 +109,7 @@ def strings(text: str, first: int, later: int) -> list[str]:
 
 
 def field(key: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a key."""
+    """The lines of Python code for a key."""
     types = [type_of(values) for values in key["values"]]
     if not key["needed"] and key["default"] is None:
         types.append("None")
@@ -211,7 +211,7 @@ def made(what: str) -> str:
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """Each file with the text that it should have."""
+    """Each generated file with its expected text."""
     yield PACKAGE / "base" / "routes.py", routes_module()
     for solver in SOLVERS:
         yield PACKAGE / solver / "own_table.py", table_module(solver)

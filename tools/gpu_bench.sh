@@ -153,7 +153,7 @@ build_parent() {
   (
     cd "$parent"
     export SLIPSTREAM_COMMIT=${PARENT_COMMIT:-unknown}
-    [ -e bench/CMakeLists.txt ] || targets=python_package  # with the benchmarks in it
+    [ -e bench/CMakeLists.txt ] || targets=python_package  # builds the benchmarks as well
     source tools/gpu_build.sh
   )
 }
@@ -224,7 +224,7 @@ wait
 for line in "${alone[@]}"; do
   number=$((number + 1))
   IFS='|' read -r _ needed _ <<<"$line"
-  # Benchmarks of fewer GPUs see only as many, because the number of visible GPUs is part of the result.
+  # Benchmarks of fewer GPUs see only that many, because the number of visible GPUs is part of the result.
   measure $number "$(seq -s, 0 $((needed - 1)))" "$line"
 done
 for ((n = 1; n <= number; ++n)); do

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 POINTS = 28  # number of points per ring
-EXPONENT = 4.0  # of the superellipse: 2 gives an ellipse, larger values approach a rectangle
+EXPONENT = 4.0  # exponent of the superellipse: 2 gives an ellipse, larger values approach a rectangle
 
-# x, half width, lower and upper end of the ring.
+# Rings of the body: x, half width, lower and upper end.
 BODY = [
     (0.00, 0.55, 0.28, 0.48),
     (0.06, 0.70, 0.22, 0.60),

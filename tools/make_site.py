@@ -32,7 +32,7 @@ LANGUAGES = {
     ".json": "json",
 }
 PICTURES = (".png", ".svg")
-#: A class, a function, an alias or a constant.
+#: Declares a class, a function, an alias or a constant.
 DECLARED = re.compile(
     r"(?:class|struct|enum(?: class)?) (?:alignas\(\w+\) )?(\w+)|(\w+(?:::\w+)*)\(|using (\w+)|(\w+)(?: =|;|\{)"
 )
@@ -227,7 +227,7 @@ def navigation(index: str, pages: list[str]) -> list[Any]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turns links to files outside into links to their pages; those of pages made here are right already."""
+    """Turns links to files outside into links to their pages. Links of generated pages are right already."""
     if page.file.generated_by:
         return markdown
     return linked(markdown, (DOCS / page.file.src_uri).parent, page.file.src_uri)

@@ -90,7 +90,7 @@ def gather_scatter() -> Iterator[str]:
                     copies.setdefault((2 * ex + i, 2 * ey + j), []).append(place(ex, ey, i, j))
     for points in copies.values():
         if len(points) > 1:
-            # A loop around the four copies of a corner; otherwise a line between two copies.
+            # Draws a loop around the four copies of a corner, or a line between two copies.
             order = [points[n] for n in (0, 1, 3, 2, 0)] if len(points) == 4 else points
             path = " L".join(f"{x:g} {y:g}" for x, y in order)
             yield f'<path d="M{path}" fill="none" stroke="{GREY}" stroke-width="2"/>'

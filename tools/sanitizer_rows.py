@@ -24,9 +24,9 @@ ENDED, KILLED = 124, 137
 _PASSED = re.compile(r"^\[       OK \] ", re.MULTILINE)
 _FAILED = re.compile(r"^\[  FAILED  \] .*\(\d+ ms\)$", re.MULTILINE)
 _SKIPPED = re.compile(r"^\[  SKIPPED \] .*\(\d+ ms\)$", re.MULTILINE)
-# One per process. A hazard that racecheck calls a warning counts as an error here.
+# The summary of one process. A hazard that racecheck calls a warning counts as an error here.
 _SUMMARY = re.compile(r"^=+ (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.MULTILINE)
-# Errors of a run that did not reach its summary, except that it was ended.
+# Errors in the log of a run that did not reach its summary; the end by a signal does not count.
 _REPORTED = re.compile(
     r"^=+ (?:Invalid|Misaligned|Illegal|Out-of-range|Warp|(?:(?:Error|Warning): )?Race)", re.MULTILINE
 )

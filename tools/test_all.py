@@ -42,7 +42,7 @@ PYTHON_TESTS = ROOT / "tests" / "python"
 #: Time limit of `make test` in seconds on two idle cores.
 BUDGET = 720
 SLOWEST = 10
-#: Limits on the printed output of failures.
+#: Limits on the number of failures, on the lines of each and on their width, as printed.
 SHOWN_FAILURES, SHOWN_LINES, SHOWN_WIDTH = 20, 20, 300
 #: Two results with the same inputs share a row.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
@@ -80,9 +80,9 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     quick: bool = False
     thorough: bool = True
-    #: Needs all cores, or prepares later parts: nothing runs concurrently.
+    #: The part runs alone, because it needs all cores or prepares later parts.
     alone: bool = False
-    #: Uses all cores concurrently with other parts: its kernels share the thread pool.
+    #: The part uses all cores beside other parts, because its kernels share the thread pool.
     spread: bool = False
 
     def report(self, folder: Path) -> Path:
@@ -261,7 +261,7 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
         )
         running = set() if running is None else running
         running.add(process.pid)
-        # Includes the processor time of all descendants that were waited for.
+        # The resource usage includes all descendants that were waited for.
         _, status, used = os.wait4(process.pid, 0)
         running.discard(process.pid)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,5 +1,5 @@
 #pragma once
-// cufftXt, which transforms on several GPUs of one process; loaded if present.
+// Transforms by cufftXt on several GPUs of one process; the library is loaded if present.
 #include <array>
 #include <vector>
 

@@ -44,7 +44,7 @@ class CufftXt {
   std::string missing_;
 };
 
-/// A plan on several GPUs, and its values.
+/// A plan of cufftXt on several GPUs, and its values.
 class SeveralGpus {
  public:
   SeveralGpus(const std::vector<Device>& devices, const Extent& cells, bool forward, cufftType type)

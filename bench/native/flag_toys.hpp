@@ -7,15 +7,15 @@
 namespace slipstream::lbm {
 
 struct FlagToy {
-  bool inside = false;      ///< compares inside the loop instead of outside
-  bool four = false;        ///< compares the four bytes of a word at once instead of whole words
+  bool inside = false;      ///< whether flags are compared inside the loop instead of outside
+  bool four = false;        ///< whether the four bytes of a word are compared at once instead of whole words
   std::int64_t words = 0;   ///< number of words in each of the two compared arrays; one thread per word
-  std::int64_t rounds = 0;  ///< iterations of the kernel's loop
+  std::int64_t rounds = 0;  ///< number of iterations of the kernel's loop
 };
 
 struct FlagToyTime {
   double milliseconds = 0;  ///< kernel time on the device
-  double checksum = 0;      ///< of the results; equal for both comparisons
+  double checksum = 0;      ///< checksum of the results; equal for both comparisons
 };
 
 /// Runs a toy kernel once.

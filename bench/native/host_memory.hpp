@@ -6,11 +6,11 @@
 
 namespace slipstream::python {
 
-/// Counts the pages of this process (Linux), from construction on.
+/// Counts the pages of host memory that this process uses (Linux), from construction on.
 class HostMemory {
  public:
   HostMemory() {
-    std::ofstream reset("/proc/self/clear_refs");  // resets the peak (see proc(5))
+    std::ofstream reset("/proc/self/clear_refs");  // resets the peak of the process (see proc(5))
     reset << "5" << std::flush;
     known_ = reset.good();
     before_ = status("VmRSS:");

@@ -17,7 +17,7 @@ class PackedMoves {
       for (fft::Part& part : step.move->parts) exchanges_.push_back(part.exchange.get());
     }
   }
-  /// Moves any content of the plan's own arrays. Collective.
+  /// Makes all moves once, with any content of the plan's own arrays. Collective.
   void run(std::vector<Stream>& streams) {
     for (Exchange* exchange : exchanges_) exchange->run(streams);
   }

@@ -23,7 +23,7 @@ class Bench {
     reduce_.check();
   }
 
-  /// Microseconds of one all-reduce by device events: back-to-back graphs of `runs` reductions.
+  /// Microseconds of one all-reduce by device events, from graphs of `runs` reductions that run back to back.
   double events_us(int runs, int repeats) {
     return checked(python::events_us(streams_, runs, repeats, [&] { reduce_.run(streams_, pointers_); }));
   }
@@ -54,7 +54,7 @@ std::vector<double> bench_allreduce(const Machine& machine, const std::vector<in
   constexpr int runs_per_graph = 20;
   require(clock == "events" || clock == "host", "'" + clock + "' is no clock: choose events or host");
   const ReduceMethod chosen = reduce_method_from_string(method);
-  // Outlives all others, so that libraries connect the devices only once.
+  // This object outlives all others, so that libraries connect the devices only once.
   const AllReduce first(world(), machine, 1, DType::f64, Op::add, {chosen});
   std::vector<double> times;
   for (const int count : values) {

@@ -81,7 +81,7 @@ class BenchCoding {
     const ErrorSums sums = probe_->sums();
     return std::sqrt(sums.squares / static_cast<double>(std::max<std::int64_t>(1, sums.numbers)));
   }
-  /// Error bound of the block with the largest value.
+  /// Error bound of the coding for the block with the largest value.
   double bound() const {
     double most = 0;
     for (const Leg& leg : legs_) most = std::max(most, wire_.bound(type_, leg.block, largest_));
@@ -93,7 +93,7 @@ class BenchCoding {
   /// "uniform" in [0, 1]; "wide": exponents over half the range; "smooth": sines along memory.
   template <class Real>
   void set(std::size_t values, const std::string& data) {
-    // Large arrays repeat a prime number of values, which is no multiple of a row.
+    // Values of large arrays repeat after a prime number, which is no multiple of a row.
     constexpr std::size_t most = 1048573;
     const std::size_t all = values * (is_complex(type_) ? 2 : 1);
     std::vector<Real> numbers(std::min(all, most));

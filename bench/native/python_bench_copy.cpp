@@ -11,7 +11,7 @@
 namespace slipstream::python {
 namespace {
 
-/// A copy that can be queued.
+/// A way to copy, with a function that queues one copy.
 struct Way {
   Stream* stream;
   std::function<void(Stream&)> queue;
@@ -53,7 +53,7 @@ class CopyBench {
   }
 
   /// `count` pieces of `bytes` bytes from scattered places of the device to equally scattered places on the device, the
-  /// host or the peer. Either one copy each, or a single launch that reads the addresses from a device table.
+  /// host or the peer. Uses one copy each, or a single launch that reads the addresses from a device table.
   nb::dict pieces(const std::string& method, const std::string& direction, std::int64_t count, std::size_t bytes) {
     require(bytes % 8 == 0 && 2 * bytes * static_cast<std::size_t>(count) <= most_,
             std::to_string(count) + " pieces of " + std::to_string(bytes) + " bytes, of buffers of " +
@@ -190,7 +190,7 @@ class CopyBench {
   /// Work that takes between `seconds` and twice as long.
   std::function<void(Stream&)> work_of(const std::string& kind, double seconds) {
     const std::int64_t teams = all_teams(device_);
-    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // builds the work of a given length
+    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // builds work of a given length
     if (kind == "arithmetic") {
       values_ = Buffer<float>(device_, static_cast<std::size_t>(teams) * static_cast<std::size_t>(threads_a_team()));
       work = [this, teams](std::int64_t rounds) {
@@ -205,7 +205,7 @@ class CopyBench {
         };
       };
     }
-    // Finds the length by doubling, because launch overhead hides short work.
+    // The length is found by doubling, because launch overhead hides short work.
     std::int64_t length = 1;
     while (length < (std::int64_t{1} << 30) && back_to_back({{&second_, work(length)}}, 2) < seconds) length *= 2;
     return work(length);
@@ -245,7 +245,8 @@ class CopyBench {
     stream_.record(start);
     for (const Way& way : ways)
       if (way.stream != &stream_) way.stream->wait(start);
-    // Alternates streams: a filled stream would otherwise have the link to itself until the other begins.
+    // Copies alternate between streams, because a filled stream would otherwise have the link to itself until the other
+    // begins.
     for (int n = 0; n < count; ++n)
       for (const Way& way : ways) way.queue(*way.stream);
     for (const Way& way : ways) {

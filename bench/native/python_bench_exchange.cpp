@@ -42,13 +42,13 @@ class BenchExchange {
     open();
   }
 
-  /// Seconds measured by device events: exchanges back to back, replayed if possible.
+  /// Seconds of one exchange by device events: exchanges run back to back, replayed if possible.
   double events_us(int repeats) {
     const int runs = exchange_->capturable() ? runs_per_graph : 0;
     return checked(python::events_us(streams_, runs, repeats, [&] { exchange_->run(streams_); }));
   }
 
-  /// Seconds measured by the host's clock: barrier, exchange, wait.
+  /// Microseconds of one exchange by the host's clock: barrier, exchange, wait.
   double host_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->run(streams_);
@@ -56,7 +56,7 @@ class BenchExchange {
     }));
   }
 
-  /// Host time until begin() returns.
+  /// Host time in microseconds until begin() returns.
   double begin_us(int repeats) {
     const auto finish = [&] {
       exchange_->end(streams_);
@@ -66,7 +66,7 @@ class BenchExchange {
         repeats, [&] { exchange_->begin(streams_); }, finish));
   }
 
-  /// begin() and end() by the host's clock, as with concurrent computation.
+  /// Host time in microseconds of begin() and end(), as with concurrent computation.
   double begin_end_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->begin(streams_);

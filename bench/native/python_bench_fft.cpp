@@ -15,7 +15,7 @@ namespace slipstream::python {
 
 namespace {
 
-/// This rank's part; all values are zero.
+/// The part of the benchmark on this rank; all values are zero.
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const FftOptions& options, int components)

@@ -39,7 +39,7 @@ class Cube {
   int order_;
 };
 
-/// This rank's part; all values are zero and their sums stay zero.
+/// The part of the benchmark on this rank; all values are zero and their sums stay zero.
 class Bench {
  public:
   Bench(const Machine& machine, std::int64_t elements, int order, GatherScatterOptions options) {
@@ -109,7 +109,7 @@ class Bench {
   std::vector<Buffer<std::byte>> arrays_;
   std::vector<GatherScatter::Array> all_;
   std::int64_t points_ = 0;
-  double setup_seconds_ = 0, setup_bytes_ = 0;  // setup_bytes_: peak host memory over all ranks; -1: unknown
+  double setup_seconds_ = 0, setup_bytes_ = 0;  // peak host memory of setup over all ranks in setup_bytes_; -1: unknown
 };
 
 nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int order, const std::string& type,

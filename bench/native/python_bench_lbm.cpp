@@ -9,7 +9,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Steps a run without its exchanges. Ghosts keep their values, which is right only for a fluid at rest.
+/// Steps a run without its exchanges. Ghosts keep their values, which is valid only for a fluid at rest.
 class WithoutExchange final : public Simulation {
  public:
   explicit WithoutExchange(lbm::Lbm& lbm) : lbm_(lbm) {
@@ -29,7 +29,7 @@ class WithoutExchange final : public Simulation {
 
  private:
   lbm::Lbm& lbm_;
-  std::array<Tasks, 2> tasks_;  // in place, even and odd steps differ
+  std::array<Tasks, 2> tasks_;  // tasks of even and of odd steps, which differ in place
   std::optional<TimeLoop> loop_;
 };
 

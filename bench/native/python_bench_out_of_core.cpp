@@ -40,7 +40,7 @@ double duplex(const Machine& machine, std::size_t bytes, int repeats) {
   return world().sum_in_rank_order(2.0 * pieces * static_cast<double>(bytes * links.size())) / us;
 }
 
-/// Bytes of this rank's devices in use by anybody, as the driver counts them: the fullest device.
+/// Bytes in use on the fullest device of this rank by any process, as the driver counts them.
 std::size_t memory_used(const Machine& machine) {
   std::size_t most = 0;
   for (const int d : machine.devices_of_rank(world().rank())) {
@@ -53,7 +53,7 @@ std::size_t memory_used(const Machine& machine) {
 nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict& options, bool in_place, int repeats) {
   const FftOptions chosen = fft_options(options);
   Fft fft(world(), machine, cells, chosen);
-  // There are at least as many modes as cells.
+  // Arrays are sized for the modes, because there are at least as many modes as cells.
   const Field modes(fft.spectral(), fft.spectral_field("modes"));
   std::optional<Field> apart;
   if (!in_place) apart.emplace(fft.physical(), fft.physical_field("values"));

@@ -12,7 +12,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Moves all of one block to another of the same size.
+/// Pattern that moves all values of one block to another of the same size.
 class OneWay final : public Pattern {
  public:
   OneWay(std::int64_t source, std::int64_t target) : source_(source), target_(target) {}
@@ -65,7 +65,7 @@ class RoutePingPong {
     ExchangeOptions route;
     route.routes = {kind};
     route.throttle = throttle;
-    // Plans for all ranks before any collective set-up, because a rank without blocks would not see an error.
+    // Plans are made for all ranks before any collective set-up, because a rank without blocks would not see an error.
     for (const OneWay* pattern : {&there_, &back_}) plan_messages(*grid_, {{pattern, field}}, route);
     field_ = std::make_unique<Field>(*grid_, field);
     for (const OneWay* pattern : {&there_, &back_})
@@ -74,7 +74,7 @@ class RoutePingPong {
     for (const int device : machine.devices_of_rank(comm.rank())) streams_.emplace_back(machine.device(device).local);
   }
 
-  /// One message in each direction. With `wait` the host waits for each arrival before the reply, as in MPI.
+  /// Sends one message in each direction. With `wait` the host waits for each arrival before the reply, as in MPI.
   void trip(bool wait) {
     for (auto& exchange : exchanges_) {
       exchange->run(streams_);
@@ -186,7 +186,7 @@ class RoutePingPongs {
   int a_, b_;
   std::string route_, refused_;
   Throttle throttle_;
-  // Outlives all others, so that libraries connect the devices only once.
+  // This object outlives all others, so that libraries connect the devices only once.
   std::unique_ptr<RoutePingPong> first_;
 };
 
@@ -258,7 +258,7 @@ double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, con
       send(first);
     }
   };
-  // Ranks that take no part finish their trips at once; the slowest rank determines the count.
+  // The slowest rank determines the number of trips, because ranks that take no part finish theirs at once.
   const int trips = agree_on_count(comm, budget, trip);
   const double seconds = host_seconds(comm, trips, trip);
   require(comm.all(!answers || end->get() == values), ErrorCode::internal,

@@ -54,7 +54,7 @@ struct Nekbone {
   sem::Vector b, x;
   std::optional<SumsOnHost> on_host;
   int components;
-  std::optional<sem::HelmholtzSolver> solver;  // one for all solves, which replay its graphs
+  std::optional<sem::HelmholtzSolver> solver;  // one solver for all solves, which replay its graphs
 
   /// All components solve the same equation.
   Nekbone(sem::Space s, const std::string& sums, int each = 1)

@@ -23,7 +23,7 @@ namespace {
 
 /// Bytes in use on the heaps of all threads.
 std::int64_t held() {
-  // A file, because memory for the text would be counted.
+  // A file is used, because memory for the text would be counted.
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
   require(file != nullptr, ErrorCode::unavailable, "no temporary file could be opened");
   malloc_info(0, file.get());
@@ -39,7 +39,8 @@ std::int64_t held() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Nodes of eight devices with one rank each, connected by NVLink within a node and by a network between nodes.
+/// Describes nodes of eight devices with one rank each, connected by NVLink within a node and by a network between
+/// nodes.
 Machine simulated(int ranks) {
   constexpr int of_node = 8;
   std::vector<MachineDevice> devices;
@@ -63,7 +64,7 @@ Machine simulated(int ranks) {
   return {"simulated", std::move(devices), std::move(links)};
 }
 
-/// One box per rank, x fastest.
+/// Makes one box per rank, x fastest.
 GridOptions boxes(const Extent& cells, const Extent& counts) {
   GridOptions options;
   options.periodic = {true, true, true};
@@ -78,7 +79,7 @@ GridOptions boxes(const Extent& cells, const Extent& counts) {
   return options;
 }
 
-/// Mailboxes exchange all values of each pair of devices as one stretch.
+/// Pattern in which each pair of devices exchanges all values as one stretch.
 class Stretches final : public Pattern {
  public:
   explicit Stretches(const Copies& copies) : copies_(copies) {}
@@ -179,7 +180,7 @@ struct Costs {
   std::size_t messages = 0;
 };
 
-/// The thread keeps some of the memory that it frees, until it ends. Memory that is in use is then known exactly.
+/// Memory is counted at the end of a thread, which keeps some of the memory that it frees until then.
 template <class Make>
 auto counted(std::int64_t& bytes, double& seconds, const Make& make) {
   std::optional<decltype(make())> made;
@@ -199,7 +200,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
   require(ranks >= 8 && ranks % 8 == 0, "a simulated machine has nodes of 8 ranks", {{"given", ranks}});
   Costs costs;
   const auto machine = counted(costs.machine, costs.machine_s, [&] { return simulated(ranks); });
-  const int rank = ranks / 2;  // on an edge of the box of all ranks
+  const int rank = ranks / 2;  // a rank on an edge of the box of all ranks
   FieldOptions field;
   field.name = "u";
   field.shared = true;
@@ -215,7 +216,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
   const auto grid_of = [&](const Extent& whole, const Extent& counts) {
     return std::make_unique<Grid>(whole, machine, rank, boxes(whole, counts));
   };
-  // As many cells on every rank, because large messages have more parts, whose number would change with the ranks.
+  // Every rank has as many cells: large messages have more parts, whose number would otherwise change with the ranks.
   const Extent bricks = bisect({1 << 14, 1 << 14, 1 << 14}, ranks);
   Extent cells = bricks;
   for (std::int64_t& n : cells) n *= 256;

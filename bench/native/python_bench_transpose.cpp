@@ -14,7 +14,7 @@
 namespace slipstream::python {
 namespace {
 
-/// This rank's part; all values are zero.
+/// The part of the benchmark on this rank; all values are zero.
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const Extent& from, const Extent& to,
@@ -103,7 +103,7 @@ nb::list bench_transpose(const Machine& machine, const Extent& cells, const Exte
   return found;
 }
 
-/// Each rank sends this many bytes to all ranks including itself, between host arrays.
+/// Measures an exchange in which each rank sends this many bytes to all ranks including itself, between host arrays.
 double mpi_alltoall(std::int64_t bytes, int repeats) {
   const auto count = static_cast<int>(bytes);
   require(bytes >= 0 && count == bytes, ErrorCode::unsupported,

@@ -27,7 +27,7 @@ void copy_pieces_by_teams(Stream& stream, const CopyPiece* table, std::int64_t c
 
 /// Computes in registers: `rounds` times x = x * a + b in each thread. Thread n writes its result to values[n].
 void compute_by_teams(Stream& stream, float* values, std::int64_t rounds, std::int64_t teams);
-/// Threads per team of these kernels.
+/// Number of threads per team in these kernels.
 int threads_a_team();
 
 /// Number of teams that fills every processor of a device.

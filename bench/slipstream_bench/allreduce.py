@@ -16,12 +16,12 @@ from slipstream_bench.timed import timed
 SIZES = tuple(2**n for n in range(11))
 QUICK_SIZES = (1, 8, 1024)
 REPEATS, QUICK_REPEATS = 100, 5
-#: Method mpi runs on the host, which device events do not time.
+#: Clocks by method. Method mpi runs on the host, which device events do not time.
 CLOCKS = {"peer": ("events", "host"), "nccl": ("events", "host"), "mpi": ("host",)}
 
 
 def _discover(wanted: str, devices: int) -> Any:
-    """An emulated machine of one rank gets two devices, so that a reduction has work."""
+    """Discovers the machine. An emulated one of a single rank gets two devices, so that a reduction has work."""
     backend = discovery.choose_backend(wanted)
     if backend == "host" and core().size() == 1 and devices == 0:
         devices = 2
@@ -79,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes a table and a picture. Collective."""
+    """Measures and prints all-reduces; rank 0 writes a table and a picture. Collective."""
     machine = _discover(arguments.backend, arguments.devices)
     refusals = {method: timed().allreduce_refusal(machine, method) for method in CLOCKS}
     rows = _measure(machine, [method for method, why in refusals.items() if not why], arguments.quick)

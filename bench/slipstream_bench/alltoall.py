@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints all-to-all exchanges; rank 0 writes. Collective."""
     need("alltoall", 2, sizes=arguments.sizes)
     if core().size() == 1:
         raise CaseError("bench alltoall: messages go between ranks: start more with -n", ErrorCode.UNSUPPORTED, ranks=1)
@@ -67,7 +67,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
 def _exchange(
     arguments: argparse.Namespace, backend: str, machine: Any, n: int, dtype: str, way: str
 ) -> tuple[float, list[str]]:
-    """Microseconds by the host's clock."""
+    """Microseconds of an exchange by the host's clock."""
     asked, nodes = WAYS[way]
     with as_case_error():
         apart = core().Machine.discover(

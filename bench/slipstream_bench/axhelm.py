@@ -20,7 +20,7 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
 FACTORS = ("stored", "trilinear", "affine")
-#: Elements along each axis of a device's cube.
+#: Number of elements along each axis of a device's cube.
 ELEMENTS = {"host": 8, "cuda": 32}
 REPEATS = {"host": 5, "cuda": 30}
 #: Columns of a row that are results and not inputs.
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints the operator; rank 0 writes. Collective."""
 
     def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
         return float(timed().axhelm(machine, elements, order, factors, repeats))
@@ -63,7 +63,7 @@ Ways = Sequence[tuple[record.Row, Time]]
 def measure(
     arguments: argparse.Namespace, console: Console, name: str, clock: str, ways: Ways, bytes_of: dict[str, int]
 ) -> None:
-    """One row per order, size, kind of factors and variant. Collective."""
+    """Measures one row per order, size, kind of factors and variant. Collective."""
     check(name, arguments)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:

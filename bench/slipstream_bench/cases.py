@@ -27,7 +27,7 @@ from slipstream.results import record as run_record
 
 from slipstream_bench import record
 
-#: Case files of the source tree.
+#: Folder of the case files in the source tree.
 CASES = Path(__file__).resolve().parents[2] / "cases"
 QUICK = ("output.pictures=false", "output.report=false")
 WITHOUT_FIELDS = ("output.fields=false",)
@@ -39,9 +39,9 @@ PUBLISHED: Mapping[tuple[str, str], float] = {
     ("taylor_green", "energy.peak_time"): 8.97,
     ("sphere", "ball.x.last"): 1.09,
 }
-#: Quantities that are errors, with their conversion to percent.
+#: Quantities that are errors, with their factor to percent.
 ERRORS: Mapping[str, float] = {"exact.distance": 100.0, "reference.largest_error_percent": 1.0}
-#: Convergence orders are computed for larger errors only; the remainder is left from the initial state.
+#: Smallest error for which a convergence order is computed; smaller ones are left from the initial state.
 RESOLVED_PERCENT = 1e-3
 
 
@@ -98,7 +98,7 @@ def _words(keys: Mapping[str, Any]) -> list[str]:
 
 
 def files(names: Sequence[str]) -> list[Path]:
-    """Case files by path, by folder, or by name in the source tree; without names all of the source tree. Raises
+    """Finds case files by path, by folder, or by name in the source tree; without names all of the source tree. Raises
     CaseError.
     """
     return list(dict.fromkeys(path for name in names or [CASES] for path in _files(Path(name))))
@@ -123,7 +123,9 @@ def _files(name: Path) -> list[Path]:
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
-    """Each file, or its variants among the given names. Raises CaseError for a variant that no file has."""
+    """Entries for each file, or for those of its variants that are named. Raises CaseError for a variant that no file
+    has.
+    """
     if not variants:
         return [Entry(path) for path in paths]
     known = {path: variant_names(path) for path in paths}
@@ -140,12 +142,12 @@ def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
 
 
 class Stopped(RunError):
-    """No more cases should run."""
+    """A signal or the clock ended a run, so no more cases should run."""
 
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Rank 0's, known to all ranks, and gone when all have left it. Collective."""
+    """A temporary folder of rank 0, known to all ranks, and removed when all have left it. Collective."""
     module = core()
     folder = module.broadcast(tempfile.mkdtemp(prefix="slipstream-") if module.rank() == 0 else "", 0)
     try:
@@ -182,8 +184,8 @@ def predicted(took: Mapping[str, Any], before: Mapping[str, Any]) -> float | Non
 
 
 def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row per quantity that the case expects, or one row without quantities. A failed run (`run` is empty) has no
-    results.
+    """Makes a row per quantity that the case expects, or one row without quantities. A failed run (`run` is empty) has
+    no results.
     """
     inputs = {
         "ranks": run.get("ranks", machine.ranks),
@@ -292,7 +294,7 @@ def prediction_table(made: Sequence[tuple[Entry, dict[str, Any]]]) -> Group:
 
 
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
-    """Description of a run's failure; empty on success."""
+    """Describes the failure of a run; empty on success."""
     missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
     why = f"failed: {problem}" if problem else missed
     return f"{entry} ({why})" if why else ""

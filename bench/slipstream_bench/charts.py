@@ -40,7 +40,7 @@ def categories(
             axes.plot(places, values, marker="o", markersize=4, label=label)
         for label, (places, values) in marks.items():
             alike = [line for line in axes.lines if label.endswith(str(line.get_label()))]
-            # One name may be a suffix of another.
+            # One name may be the end of another, so the longest match counts.
             colour = max(alike, key=lambda line: len(str(line.get_label()))).get_color() if alike else RED
             axes.plot(places, values, ls="none", marker="o", mfc="white", mec=colour, ms=7, mew=1.6, label=label)
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
@@ -77,7 +77,7 @@ def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Map
     """Bars of measured times by size and clock, one panel per number of ranks. Target times are ticks across the bars;
     circles show another library.
     """
-    # Space for figures at the foot of the bars, away from marks.
+    # Leaves space for figures at the foot of the bars, away from marks.
     bottom = min(row["time_us"] for sizes in panels.values() for by in sizes.values() for row in by.values()) / 3
     with styled():
         figure, all_axes = plt.subplots(

@@ -29,12 +29,13 @@ CODINGS = {
     "f64": ("cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 8", "zfp, rate 16", "zfp, rate 32"),
     "f32": ("cast", "blockfloat, rate 8", "blockfloat, rate 16", "zfp, rate 8", "zfp, rate 16"),
 }
-#: Boundary regions of a cube, a permuted cube, and a contiguous cube; whether cells are strided.
+#: Shapes of messages: boundary regions of a cube, a permuted cube, and a contiguous cube; and whether their cells are
+#: strided.
 PATTERNS = {"halo": True, "transpose": True, "alone": False}
 DATA = ("uniform", "smooth", "wide")
 RADIUS = 3
 CELLS = {"host": 48, "cuda": 384}
-#: Repeats per result, and their time limit in seconds.
+#: Smallest and largest number of repeats per result, and their time limit in seconds.
 FEWEST, REPEATS, BUDGET = 3, 50, 0.15
 
 
@@ -43,7 +44,7 @@ class Choice:
     """Options of the benchmark: sizes, codings, data."""
 
     backend: str
-    cells: int | None  #: side of the cube; None: by backend
+    cells: int | None  #: side of the cube in cells; None: depends on the backend
     dtypes: Sequence[str]
     patterns: Sequence[str]
     data: Sequence[str]
@@ -88,7 +89,7 @@ def _rows(choice: Choice, backend: str, cells: int) -> Iterator[Row]:
             for coding in ("raw", *CODINGS[dtype]):
                 for data in choice.data[:1] if coding == "raw" else choice.data:
                     if coding == "cast" and data == "wide":
-                        continue  # the data do not fit f32
+                        continue  # skipped, because the data do not fit f32
                     yield from _of_one(choice, backend, pattern, cells, dtype, coding, data, raw)
 
 
@@ -132,12 +133,12 @@ LINKS = [2.0**k for k in range(10)]
 
 
 def gain(raw_bytes: int, coded_bytes: int, raw_us: float, coded_us: float, link: float) -> float:
-    """Speed-up of a coded message if packing, link and unpacking are sequential."""
+    """Speed-up of a coded message over a raw one if packing, link and unpacking are sequential."""
     return (raw_us + raw_bytes / link * 1e-3) / (coded_us + coded_bytes / link * 1e-3)
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
-    """Speed-up of each coding by link rate; it exceeds 1 left of the break-even rate."""
+    """Draws the speed-up of each coding by link rate; it exceeds 1 left of the break-even rate."""
 
     def both(row: Row) -> float:
         return sum(float(other["time_us"]) for other in rows if {**other, **_OF_ONE} == {**row, **_OF_ONE})
@@ -160,7 +161,7 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
     curves.draw(path, f"Codings on {machine}", panels)
 
 
-#: Columns in which rows of one message differ.
+#: Columns in which rows of the same message may differ.
 _OF_ONE: Row = dict.fromkeys((*FIGURES, "direction"))
 
 
@@ -174,7 +175,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; one rank and its first device."""
+    """Measures, prints and writes; uses one rank and its first device."""
     module, choice = core(), record.chosen(Choice, arguments)
     choice = replace(
         choice,

@@ -20,7 +20,7 @@ from slipstream_bench.whole_machine import need
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "here", "copy_us", "work_us", "hidden"})
 
-#: Largest plain copy, and total bytes of a region of rows.
+#: Bytes of the largest plain copy, and of a whole region of rows.
 MOST, ROWS_IN_ALL = 256 << 20, 16 << 20
 #: Default side of the cube whose faces are copied.
 CELLS = {"host": 128, "cuda": 512}
@@ -43,7 +43,7 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    cells: int | None  #: side of the cube whose faces are copied; None: by backend
+    cells: int | None  #: side of the cube whose faces are copied; None: depends on the backend
     quick: bool
 
 
@@ -58,7 +58,7 @@ class _Bench:
     quick: bool
 
     def rows(self, inputs: Row, peer: bool, timed: Row, count: int) -> list[Row]:
-        """Two rows: single copies by the host's clock, and back-to-back copies by the device's clock."""
+        """Makes two rows: single copies by the host's clock, and back-to-back copies by the device's clock."""
         base = {"ranks": 1, "devices": 2 if peer else 1, "backend": self.backend, **inputs}
         times = {"host": timed["single_us"], "events": timed["back_to_back_us"]}
         return [
@@ -103,7 +103,7 @@ def _region(b: _Bench, name: str, region: Row, directions: Iterable[str]) -> Ite
 
 
 def _faces(b: _Bench, cells: int) -> Iterable[Row]:
-    """The three kinds of faces of a cube with three ghost layers, for one f32 quantity."""
+    """Copies the three kinds of faces of a cube with three ghost layers, for one f32 quantity."""
     directions = ["device_to_host", "host_to_device"] + (["device_to_peer"] if b.peer else [])
     for name, region in timed().faces(cells, 3).items():
         yield from _region(b, name, {**region, "extent": tuple(region["extent"])}, directions)
@@ -114,7 +114,7 @@ def widths(quick: bool) -> list[int]:
 
 
 def _widths(b: _Bench) -> Iterable[Row]:
-    """Rows of every width, with equal gaps, to find where the copy engine becomes faster than zero-copy."""
+    """Copies rows of every width, with equal gaps, to find where the copy engine becomes faster than zero-copy."""
     total = 1 << 18 if b.quick else ROWS_IN_ALL
     for width in widths(b.quick):
         region = {
@@ -126,13 +126,13 @@ def _widths(b: _Bench) -> Iterable[Row]:
         yield from _region(b, "rows", region, ["device_to_host", "host_to_device"])
 
 
-#: Number and bytes of small copies.
+#: Numbers of small copies, and their size in bytes.
 PIECES = (1, 8, 64, 512, 4096)
 PIECE_BYTES = (8, 64, 512, 4096, 32768)
 
 
 def _pieces(b: _Bench) -> Iterable[Row]:
-    """Many small copies: one by one by the copy engine, or in one kernel launch."""
+    """Makes many small copies: one by one by the copy engine, or in one kernel launch."""
     counts, sizes_ = ((8, 64), (64, 1024)) if b.quick else (PIECES, PIECE_BYTES)
     for direction in ("device_to_device", "device_to_host", *(("device_to_peer",) if b.peer else ())):
         for method in ("one_by_one", "one_launch"):
@@ -152,7 +152,7 @@ def _pieces(b: _Bench) -> Iterable[Row]:
 
 
 def _concurrent_work(b: _Bench) -> Iterable[Row]:
-    """Copies concurrent with device work: the fraction of the shorter of both that is hidden."""
+    """Makes copies concurrent with device work, and measures the fraction of the shorter of both that is hidden."""
     ways = [(what, 0) for what in ("host_to_device", "device_to_host", "device_to_device")]
     ways += [("device_to_peer", 0)] if b.peer else []
     ways += [("stores_to_host", FEW_TEAMS)]
@@ -220,7 +220,7 @@ def _single_copies(rows: list[Row]) -> tuple[float, float]:
 
 
 def findings(rows: list[Row]) -> list[Row]:
-    """Findings of papers, with the same comparison from these rows."""
+    """Findings of papers, each with the same comparison from these rows."""
     measured = [row["extent"][0] for row in _pick(rows, what="rows")]
     narrowest, widest = min(measured), max(measured)
     asked = []
@@ -295,7 +295,7 @@ def _print(console: Console, machine: str, rows: list[Row]) -> None:
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
-    """Single-copy time and back-to-back rate by size, and rate of rows by width."""
+    """Draws the time of single copies and the back-to-back rate by size, and the rate of rows by width."""
 
     def curve(select: Callable[[Row], bool], x: Callable[[Row], int], y: str) -> list[curves.Curve]:
         lines: dict[str, list[Row]] = {}
@@ -334,7 +334,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; one rank, its first device and, if present, the next."""
+    """Measures, prints and writes; uses one rank, its first device and, if present, the next."""
     module, choice = core(), record.chosen(Choice, arguments)
     if module.size() > 1:
         raise CaseError(

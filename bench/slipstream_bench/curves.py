@@ -13,7 +13,7 @@ from slipstream.pictures.style import Colour, colours, save, styled
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: sizes in bytes and a result for each."""
+    """A curve: sizes in bytes, with a result for each."""
 
     label: str
     sizes: Sequence[float]
@@ -23,18 +23,18 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes. Curves with the same label have the same colour in all panels."""
+    """A set of axes with curves. Curves with the same label have the same colour in all panels."""
 
     title: str
     ylabel: str
     curves: Sequence[Curve]
     xlabel: str = "bytes"
-    counts: bool = False  #: along x are numbers, each with its tick, and no sizes in bytes
-    linear: bool = False  #: along x is time, and both axes are linear, from zero up
+    counts: bool = False  #: whether the x axis has numbers, each with its tick, instead of sizes in bytes
+    linear: bool = False  #: whether the x axis has times, with both axes linear and from zero up
 
 
 def size(count: float) -> str:
-    """`8 B`, `4 KiB`, `64 MiB`."""
+    """A size as text: `8 B`, `4 KiB`, `64 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             break
@@ -64,7 +64,7 @@ def _draw(axes: Axes, panel: Panel, colour: dict[str, Colour]) -> None:
 
 
 def draw(path: Path, title: str, panels: Sequence[Panel], columns: int = 2) -> None:
-    """Panels side by side, with a common legend below."""
+    """Draws panels side by side, with a common legend below."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     palette = colours("tab20" if len(labels) > 10 else "tab10")
     colour = {label: palette[index % len(palette)] for index, label in enumerate(labels)}

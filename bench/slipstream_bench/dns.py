@@ -31,7 +31,7 @@ BYTES = {"f32": 4, "f64": 8}
 #: Evaluations of the right-hand side per step.
 STAGES = {"rk2": 2, "rk4": 4}
 TRANSFORMS = 9
-#: Components read or written for a right-hand side: modes for the curl, cells for the cross product.
+#: Number of components read or written for a right-hand side: modes for the curl, cells for the cross product.
 CURL, CROSS = 6, 9
 #: Components of modes that the stages of a step read or write: right-hand side, velocity, sum and next velocity. The
 #: first stage reads no sum; the last writes one result.
@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints steps of turbulence; rank 0 writes. Collective."""
     need("dns", 4, sizes=arguments.sizes)
     measure("dns", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
 

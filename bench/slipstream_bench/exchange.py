@@ -28,7 +28,7 @@ FIGURES = frozenset(
         "begin_us",
         "begin_end_us",
         "warm_setup_s",
-        "setup_s",  # constructor only, in older rows
+        "setup_s",  # time of the constructor only, in older rows
         "link_mb",
         "gbs",
         "link_gbs",
@@ -43,11 +43,11 @@ FIGURES = frozenset(
         "here",
     }
 )
-#: Exchanges per median; fewer for slow ones, within the time limit.
+#: Number of exchanges per median; fewer for slow ones, within the time limit.
 REPEATS, FEWEST, QUICK_REPEATS = 100, 10, 3
-#: Time limit per result in seconds, outside of the table of target times.
+#: Time limit per result in seconds, for sizes that are not in the table of target times.
 BUDGET = 0.15
-#: Bytes of a value by type.
+#: Bytes of a value by number format.
 _BYTES = {"f32": 4, "f64": 8}
 #: Fraction of a device's memory that fields may use.
 SHARE = 0.8
@@ -58,16 +58,16 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: devices per rank
-    sizes: Sequence[int]  #: sides of a device's cube; default: by backend
+    devices: int  #: number of devices per rank
+    sizes: Sequence[int]  #: sides of a device's cube; default: depends on the backend
     quantities: int
     radius: int
-    alignment: int  #: bytes; of the first interior cell of every row
-    dtype: str  #: type of the quantities
+    alignment: int  #: alignment of the first interior cell of every row in bytes
+    dtype: str  #: number format of the quantities
     coding: str  #: coding of the messages
     throttle: str  #: simulated network, as exchange.throttle
-    layout: str  #: of the fields; aos: all in one; auto: on GPUs rows along z if x is cut and z is not
-    routes: str  #: such as +direct,-staged; default: all of this build
+    layout: str  #: layout of the fields; aos: all in one field; auto: on GPUs rows along z if x is cut and z is not
+    routes: str  #: allowed routes, such as +direct,-staged; default: all of this build
     part: Sequence[str]
     quick: bool
 
@@ -79,7 +79,7 @@ class Choice:
 
 
 class Refused(Exception):
-    """No allowed route connects some pair of devices, or the route that names a row moves nothing."""
+    """No allowed route connects some pair of devices, or the route for which a row is named moves nothing."""
 
 
 class Meter:
@@ -103,7 +103,7 @@ class Meter:
         )
 
     def rows(self, setup: Setup) -> list[Row]:
-        """One row per clock. Raises Refused."""
+        """Makes one row per clock. Raises Refused."""
         exchange = self._open(setup)
         messages = list(exchange.messages())
         figures = self._traffic(messages) | {
@@ -132,7 +132,7 @@ class Meter:
 
     def _open(self, setup: Setup) -> Any:
         choice = self.choice
-        # Several nodes are cut by the rules, node by node.
+        # With several nodes the rules choose the grid, node by node.
         grid = setup.grid if self.machine.nodes == 1 else (0, 0, 0)
         options = {"routes": list(setup.routes), "throttle": choice.throttle, **setup.knobs}
         cells, periodic = setup.cells, (True, True, True)
@@ -223,24 +223,24 @@ class Meter:
         }
 
     def _on_h200(self) -> bool:
-        """Whether the target times and those of the other library apply to these GPUs."""
+        """Whether the target times and those of the other library hold for these GPUs."""
         return all("H200" in device["name"] for device in self.devices)
 
 
 def _warm_setup_seconds(exchange: Any) -> float:
-    """Uses a separate cache, which the tuner fills first."""
+    """Seconds of a set-up with a separate cache, which the tuner fills first."""
     with tempfile.TemporaryDirectory(prefix="slipstream-tuned-") as folder:
         return exchange.warm_setup_seconds(core().broadcast(folder, 0))
 
 
 def _of_all_ranks(value: Any) -> list[Any]:
-    """The values of all ranks, on all ranks. Collective."""
+    """A value of each rank, on all ranks. Collective."""
     text = json.dumps(value)
     return [json.loads(core().broadcast(text, rank)) for rank in range(core().size())]
 
 
 def _discover(backend: str, devices: int) -> Any:
-    """An emulated machine of one rank gets two devices, so that messages exist."""
+    """Discovers the machine. An emulated one of a single rank gets two devices, so that messages exist."""
     if backend == "host" and core().size() == 1 and devices == 0:
         devices = 2
     with as_case_error():
@@ -253,7 +253,7 @@ class _Session:
     def __init__(self, choice: Choice, console: Console) -> None:
         self.choice, self.console = choice, console
         backend = discovery.choose_backend(choice.backend)
-        # A route that one rank lacks is unavailable to all.
+        # Routes that are missing on one rank are unavailable to all.
         self.missing = {
             route["name"]: route["missing"]
             for routes in _of_all_ranks(core().routes(backend))
@@ -274,7 +274,7 @@ class _Session:
         self.meter = Meter(_discover(backend, choice.devices), choice)
 
     def measure(self, meter: Meter, setups: Iterable[Setup]) -> Iterator[Row]:
-        """Rows of setups that differ only in size: if one is refused, so are all."""
+        """Measures setups that differ only in size: if one is refused, so are all."""
         for setup in setups:
             if not meter.fits(setup):
                 self.console.print(
@@ -306,7 +306,9 @@ class _Session:
                     yield from self.measure(some, [setup])
 
     def _counts(self) -> Iterator[Meter]:
-        """A single rank measures 1, 2, 4, ... of its devices; several ranks measure all of theirs."""
+        """Numbers of devices to measure: a single rank measures 1, 2, 4, ... of its devices; several ranks measure all
+        of theirs.
+        """
         devices = len(self.meter.devices)
         if core().size() == 1:
             count = 1
@@ -339,7 +341,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes a table and pictures. Collective."""
+    """Measures and prints exchanges; rank 0 writes a table and pictures. Collective."""
     began = time.perf_counter()
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     session = _Session(choice, console)

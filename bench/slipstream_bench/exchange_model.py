@@ -26,7 +26,7 @@ Traffic = Iterable[tuple[int, int, float]]
 
 @dataclass(frozen=True)
 class ExchangeTime:
-    """Seconds, and the limiting link."""
+    """Seconds of an exchange, and the link that limits it."""
 
     memory: float
     links: float
@@ -40,8 +40,8 @@ class ExchangeTime:
 def exchange_time(
     machine: "Machine", traffic: Traffic, file: MachineFile | None = None, measured: Sequence[float] = ()
 ) -> ExchangeTime:
-    """The time of one exchange. Without a machine file only lines between pairs are known, with measured rates (GB/s,
-    devices x devices) if given.
+    """Computes the time of one exchange. Without a machine file only lines between pairs are known, with measured rates
+    (GB/s, devices x devices) if given.
     """
     memory: dict[int, float] = defaultdict(float)
     loads: dict[str, float] = defaultdict(float)
@@ -59,7 +59,7 @@ def exchange_time(
 
 
 def _line(machine: "Machine", measured: Sequence[float], source: int, target: int) -> Iterable[tuple[str, float]]:
-    """The line between two devices, the only link known for a discovered machine."""
+    """The line between two devices, which is the only link known for a discovered machine."""
     count = round(len(measured) ** 0.5)
     rate = measured[source * count + target] if measured else machine.link(source, target)["gb_per_s"]
     yield f"device {source} to device {target}", rate

@@ -30,7 +30,7 @@ STENCIL = (
     "cwpearson/stencil, the library of Pearson et al. 2020, on 4 x H200 by as many ranks: host clock, trimean of 30"
 )
 
-#: The paper's cubes have as many cells per GPU as 750^3; with four GPUs 1191^3 in total.
+#: Cubes of the paper, which have as many cells per GPU as 750^3; with four GPUs 1191^3 in total.
 PAPER_SIDE, IN_ALL = 750, 1191
 
 #: Target times for four f32 quantities, radius 3, 26 neighbours, periodic, 2 x 2 x 1 H200; by cells per GPU or total
@@ -39,14 +39,15 @@ AT_MOST_US = {
     "events": {64: 12.0, 128: 20.0, 256: 60.0, 512: 185.0, IN_ALL: 510.0},
     "host": {64: 25.0, 128: 35.0, 256: 75.0, 512: 200.0, IN_ALL: 530.0},
 }
-#: Times of another library, by ranks and routes.
+#: Times of another library in microseconds, by ranks and routes.
 STENCIL_US = {
     (4, "all"): {64: 119.0, 128: 133.0, 256: 298.0, 512: 921.0, IN_ALL: 2472.0},
     (4, "staged"): {64: 410.0, 128: 1114.0, 256: 3322.0, 512: 21661.0, IN_ALL: 51864.0},
     (1, "all"): {64: 205.0, 256: 353.0},
     (1, "staged"): {256: 10075.0},
 }
-#: Allowed factor for one rank that drives all four devices, and targets for one GPU and for the host route at 512^3.
+#: Factor that is allowed for one rank that drives all four devices, and targets for one GPU and for the host route at
+#: 512^3.
 ONE_RANK = 1.3
 ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
 #: Target of the host time in begin(), and of set-up with a warm tuner cache until the first begin() returns.
@@ -55,11 +56,11 @@ BEGIN_US, WARM_SETUP_S = 10.0, 1.0
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of the measured exchanges."""
+    """Sizes of the exchanges that are measured."""
 
-    sizes: tuple[int, ...]  #: sides of a device's cube
-    cube: int  #: side of a device's share of a cube divided among all devices
-    strong: tuple[int, ...]  #: sides of cubes divided among increasing numbers of devices
+    sizes: tuple[int, ...]  #: sides of a device's cube in cells
+    cube: int  #: side of a device's share of a cube that is divided among all devices
+    strong: tuple[int, ...]  #: sides of cubes that are divided among increasing numbers of devices
 
 
 SCALES = {"host": Scale((32, 64), 48, (64,)), "cuda": Scale((64, 128, 256, 512), PAPER_SIDE, (512, IN_ALL))}
@@ -68,7 +69,7 @@ QUICK = Scale((8,), 10, (16,))
 
 @dataclass(frozen=True)
 class Setup:
-    """An exchange to measure, as options."""
+    """An exchange to measure, given by its options."""
 
     part: str
     cells: Triple
@@ -77,7 +78,7 @@ class Setup:
     inputs: Mapping[str, Any] = field(default_factory=dict)  #: additional input columns of its rows
     knobs: Mapping[str, Any] = field(default_factory=dict)
     clocks: tuple[str, ...] = ("events", "host")
-    named_for: str = ""  #: a route that must carry a message; otherwise the row would belong to another route
+    named_for: str = ""  #: a route that must carry a message, because the row would otherwise belong to another route
 
     @property
     def largest_block(self) -> Triple:
@@ -86,7 +87,9 @@ class Setup:
 
 
 def device_grid(devices: int) -> Triple:
-    """2 x 2 x 1 for 4, 2 x 1 x 1 for 2: prime factors, largest first, each to the axis with the fewest parts."""
+    """Grid of devices, such as 2 x 2 x 1 for 4 and 2 x 1 x 1 for 2: prime factors, largest first, each to the axis with
+    the fewest parts.
+    """
     counts, factor, factors = [1, 1, 1], 2, []
     while devices > 1:
         if devices % factor:
@@ -117,14 +120,14 @@ def cube_of(side: int, devices: int) -> Triple:
 
 
 def label(nodes: int, ranks: int, devices: int, edge: int, gpu_mpi: bool) -> str:
-    """The paper's name of a configuration: nodes, ranks and GPUs per node, side of the domain, `ca`
-    for GPU-aware MPI.
+    """Names a configuration as the paper does: nodes, ranks and GPUs per node, side of the domain, `ca` for GPU-aware
+    MPI.
     """
     return f"{nodes}n/{ranks // nodes}r/{devices // nodes}g/{edge}" + ("/ca" if gpu_mpi else "")
 
 
 def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
-    """`+a,-b`: all available routes, including a, without b. Without signs: exactly these."""
+    """Expands `+a,-b` to all available routes, including a, without b. Without signs: exactly the named routes."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [word.lstrip("+-") for word in words]
     if unknown := [name for name in names if name not in ROUTES]:
@@ -154,7 +157,7 @@ def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
 
 
 def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """The table of target times: all routes, and the host's route alone at one size."""
+    """Setups of the table of target times: all routes, and the host's route alone at one size."""
     devices = grid[0] * grid[1] * grid[2]
     for cells in dict.fromkeys([*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]):
         yield Setup("must", cells, grid, routes, {"routes": name})
@@ -164,7 +167,7 @@ def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iter
 
 
 def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """(base, rung, routes): each rung adds a route; each library stands alone, with kernels within a device."""
+    """Rungs (base, rung, routes). Each adds a route; each library stands alone, with kernels within a device."""
     for base in (base for base in BASES if base in allowed):
         routes: tuple[str, ...] = (base,)
         yield base, "alone", routes
@@ -176,7 +179,7 @@ def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]
 
 
 def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """The sizes of each rung, smallest first; by the host's clock, as in the paper."""
+    """Setups for the sizes of each rung, smallest first; timed by the host's clock, as in the paper."""
     devices = grid[0] * grid[1] * grid[2]
     for base, rung, routes in ladders(allowed):
         setups = []
@@ -190,7 +193,7 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
 
 
 def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """Risso's three schemes; copies within a device are not messages there either."""
+    """Setups of Risso's three schemes; copies within a device are not messages there either."""
     for name, scheme in SCHEMES.items():
         (base,), knobs = (found := core().scheme(scheme))["routes"], {k: v for k, v in found.items() if k != "routes"}
         if base not in allowed:
@@ -203,7 +206,7 @@ def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list
 
 
 def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """Weak and strong scaling: constant cells per device, and constant total cells."""
+    """Setups of weak and strong scaling: constant cells per device, and constant total cells."""
     for side in scale.sizes:
         yield Setup("scaling", cubes(side, grid), grid, routes, {"scaling": "weak", "routes": name})
     for side in scale.strong:
@@ -211,7 +214,7 @@ def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> I
 
 
 def size_name(cells: Triple, grid: Triple) -> int | None:
-    """Side of each device's cube or of the whole, as the tables of target times name it."""
+    """Side of each device's cube or of the whole, by which the tables of target times name a setup."""
     side = min(n // count for n, count in zip(cells, grid, strict=True))
     if cells == cubes(side, grid):
         return side

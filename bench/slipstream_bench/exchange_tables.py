@@ -20,7 +20,7 @@ COSTS = ("begin_us", "begin_end_us", "warm_setup_s")
 
 
 def reasons(text: str) -> str:
-    """The reasons of allowed routes, from a refusal by all routes."""
+    """The reasons for allowed routes, from the text of an error in which all routes refuse."""
     said = re.findall(r"not (\w+): ([^;)]+)", text)
     own = [f"{name}: {why}" for name, why in said if why != "turned off"]
     return "; ".join(own) or text
@@ -35,7 +35,7 @@ def _number(value: float | None) -> str:
 
 
 def _size(row: Row) -> str:
-    """`256^3 a device`; the whole grid if a device's share is no cube."""
+    """Size of a row as text: `256^3 a device`; the whole grid if a device's share is no cube."""
     share = row["cells_per_device"]
     if len(set(share)) == 1:
         return show_extent(share)
@@ -51,7 +51,7 @@ def _who(row: Row) -> str:
 
 
 def _across(rows: list[Row], key: str) -> list[tuple[str, dict[str, Row]]]:
-    """Rows of one size side by side, by `key`, in order of size."""
+    """Groups rows of one size by `key`, in order of size."""
     lines: dict[str, dict[str, Row]] = {}
     for row in sorted(rows, key=_cells):
         lines.setdefault(row.get("label") or _size(row), {})[row[key]] = row
@@ -199,7 +199,7 @@ def _finding(row: Row, question: str, published: str, source: str, here: str) ->
 
 
 def _pearson(rows: list[Row]) -> Iterable[Row]:
-    """At the largest cube, which by default is the paper's."""
+    """Findings at the largest cube, which by default is the paper's."""
     for base, times in (("staged", "6x"), ("gpu_mpi", "2x")):
         chosen = pick(rows, part="ladder", base=base)
         if not chosen:
@@ -226,7 +226,9 @@ THESIS_CUBE = "256^3"
 
 
 def _risso(rows: list[Row]) -> Iterable[Row]:
-    """The thesis gives rates of a lattice Boltzmann step; these rows are of the exchange alone."""
+    """Findings of the thesis on rates. It has those of a lattice Boltzmann step, while these rows are of the exchange
+    alone.
+    """
     published = {
         "asynchronous GPUPackInfo": "up to +50 %; 1149 over 760 MLUP/s, four Kepler GPUs, 256^3 each",
         "GPUBufferedScheme": "748 over 760 MLUP/s, four Kepler GPUs, 256^3 each",
@@ -262,7 +264,7 @@ def findings(rows: list[Row], everything: list[Row]) -> list[Row]:
 
 
 def show(console: Console, machine: str, rows: list[Row], everything: list[Row]) -> None:
-    """Tables of this run; scaling may use rows of earlier runs."""
+    """Prints the tables of this run; scaling may use rows of earlier runs."""
     console.print(f"{machine}, {_who(rows[0]) if rows else 'nothing measured'}")
     _must(console, rows)
     _ladder(console, rows)
@@ -275,7 +277,7 @@ def show(console: Console, machine: str, rows: list[Row], everything: list[Row])
 
 
 def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
-    """Next to the result file: route sequences, weak scaling, and target times."""
+    """Draws pictures next to the result file: route sequences, weak scaling, and target times."""
     from slipstream_bench import charts, curves
 
     drawn = []
@@ -319,7 +321,7 @@ def _weak_panel(rows: list[Row], clock: str) -> Any:
 
 
 def _configuration(row: Row) -> str:
-    """`1n/4r/4g`: the label without the size."""
+    """Configuration of a row without its size, such as `1n/4r/4g`."""
     nodes, ranks, devices = row["label"].split("/")[:3]
     return f"{nodes}/{ranks}/{devices}"
 
@@ -329,7 +331,9 @@ def _whos(rows: list[Row]) -> list[str]:
 
 
 def _bars(rows: list[Row], who: str) -> dict[str, dict[str, Row]]:
-    """Rows by size and layout, then by clock. A size with several layouts gets the one that is fastest by events."""
+    """Groups rows by size and layout, then by clock. A size with several layouts gets the one that is fastest by
+    events.
+    """
     sizes: dict[str, dict[str, dict[str, Row]]] = {}
     for row in sorted((row for row in rows if _who(row) == who), key=_cells):
         sizes.setdefault(_size(row), {}).setdefault(row["layout"], {})[row["clock"]] = row

@@ -21,7 +21,7 @@ from slipstream_bench.whole_machine import measure, need, number
 
 #: Default cubes: cells along each axis.
 SIZES = {"host": (64,), "cuda": (256, 512, 1024)}
-#: Bytes of a complex number by type of the values.
+#: Bytes of a complex number, by number format of the values.
 BYTES = {"f32": 8, "f64": 16, "c64": 8, "c128": 16}
 REPEATS = {"host": 5, "cuda": 20}
 CLOCKS = ("events", "host")
@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints transforms; rank 0 writes. Collective."""
     need("fft", 1, sizes=arguments.sizes, components=arguments.components)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
-    """Pencils use the most nearly square process grid."""
+    """Process grid of a decomposition; pencils use the most nearly square one."""
     if decomposition == "slab":
         return 1, devices
     first = next(n for n in range(math.isqrt(devices), 0, -1) if devices % n == 0)
@@ -83,7 +83,7 @@ def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
 
 
 def cut(decomposition: str, devices: int, store: str) -> dict[str, Any]:
-    """As options of a transform; an empty `store` leaves the choice to it."""
+    """Options of a transform; an empty `store` leaves the choice to the transform."""
     measured = decomposition == "measured"
     how: dict[str, Any] = (
         {"tune_process_grid": True} if measured else {"process_grid": process_grid(decomposition, devices)}
@@ -140,7 +140,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
 
 
 def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, local: float | None) -> record.Row:
-    """One row for both clocks, because the call returns when its GPUs are done."""
+    """Makes one row for both clocks, because the call returns when its GPUs are done."""
     time = times["forward_us"] / 1e3
     return {
         "ranks": 1,
@@ -196,8 +196,8 @@ def _rates(
 
 
 def _local_ms(machine: Any, size: int, dtype: str, repeats: int) -> float | None:
-    """One plan of FFTW (one thread) or cuFFT on one device; None if its memory does not hold both arrays and the
-    workspace.
+    """Measures one plan of FFTW (one thread) or cuFFT on one device; None if its memory does not hold both arrays and
+    the workspace.
     """
     needed = 3 * size**3 * BYTES[dtype]
     if any(device["memory"] and needed > 0.9 * device["memory"] for device in machine.devices()):

@@ -31,11 +31,11 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
 ORDERS = (1, 3, 7, 11)
-#: Elements along each axis of the cube shared by all devices.
+#: Number of elements along each axis of the cube shared by all devices.
 ELEMENTS = {"host": 8, "cuda": 64}
 BYTES = {"f32": 4, "f64": 8}
 REPEATS = {"host": 5, "cuda": 30}
-#: How shared values travel: a list of routes, or None if the host packs.
+#: Ways in which shared values travel: a list of routes, or None if the host packs.
 WAYS: dict[str, list[str] | None] = {
     "host_packed": None,
     **{name: [name, "kernel"] for name in reversed(ROUTES) if name != "kernel"},
@@ -74,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints gather-scatters; rank 0 writes. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 31:
         raise CaseError("bench gather_scatter: --orders are from 1 to 31", option="orders", limit="1 to 31")
     need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)

@@ -27,7 +27,7 @@ from slipstream_bench.timed import timed
 
 ITERATIONS = {"host": 5, "cuda": 400}
 SUMS = ("device", "host")
-#: Number of iterations in a trace.
+#: Number of iterations that a trace holds.
 TRACED = 20
 _BYTES = {"stored": 64 + 18 + 80, "trilinear": 16 + 18 + 80, "affine": 16 + 18 + 80}
 
@@ -115,13 +115,13 @@ def last_solution(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Sums(NamedTuple):
-    """Exposed time of one gather-scatter on a device, in microseconds."""
+    """Exposed times of one gather-scatter on a device, in microseconds."""
 
-    #: From the last element to the local sums; the device is idle.
+    #: Time from the last element to the local sums, in which the device is idle.
     idle: float
-    #: From the last element to the arrival of the last message.
+    #: Time from the last element to the arrival of the last message.
     late: float
-    #: The local sums, followed by the next kernel.
+    #: Time of the local sums, which the next kernel follows.
     local: float
 
 
@@ -139,7 +139,7 @@ def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
             if row == f"{device} exchange" and event["name"] == "receive":
                 received = start + event["dur"]
             elif row == name and event["name"].startswith("end of sums"):
-                # On the host, the bar of the sums includes the wait for the last message.
+                # On the host, the bar of the sums also covers the wait for the last message.
                 begun, end = max(start, received), start + event["dur"]
                 sums = Sums(begun - computed, max(0.0, received - computed), end - begun)
                 found.setdefault(device, []).append(sums)

@@ -13,7 +13,7 @@ from slipstream.base.errors import CaseError
 
 
 class _One(argparse.Action):
-    """Refuses repeated options, of which argparse would silently use the last."""
+    """Refuses options that are given twice, of which argparse would silently use the last."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
         given = f"{self.dest} was given"
@@ -65,7 +65,7 @@ def sizes(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def transforms(parser: argparse.ArgumentParser) -> None:
-    """Options of Fourier transforms, alone or in a flow: device layout, stored results, overlap."""
+    """Declares options of Fourier transforms, alone or in a flow: device layout, stored results, overlap."""
     parser.add_argument("--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil", "measured"],
                         help="decomposition; measured: the fastest process grid")  # fmt: skip
     parser.add_argument("--store", nargs="+", default=[], choices=["yes", "no"],
@@ -111,7 +111,7 @@ def routes(parser: argparse.ArgumentParser) -> None:
 
 
 def routes_of(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """--routes as an option of an exchange."""
+    """Converts --routes to an option of an exchange."""
     return {"routes": [name for name in arguments.routes.split(",") if name]}
 
 
@@ -130,7 +130,7 @@ def quick(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_grid(text: str, least: int = 1) -> tuple[int, int, int]:
-    """Three numbers, as `2x2x1`. Raises CaseError unless there are three numbers, each of `least` or more."""
+    """Parses three numbers such as `2x2x1`. Raises CaseError unless there are three, each of `least` or more."""
     match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
     x, y, z = (int(n) for n in match.groups()) if match else (0, 0, 0)
     if min(x, y, z) < least:

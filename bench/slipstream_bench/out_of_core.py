@@ -44,10 +44,10 @@ FIGURES = frozenset(
         "rows_alone_gbs",
     }
 )
-#: Cells along each axis of the transforms, and total bytes of the rows, for `beside`.
+#: For `beside`: cells along each axis of the transforms, and total bytes of the rows.
 BESIDE = {"host": (16, 1 << 16), "cuda": (512, 1 << 26)}
 RESIDENT = "resident"
-#: By how rows travel: seconds of a step of 1536^3 f32 rk2 by 12 V100, from Ravikumar, Appelhans & Yeung (2018).
+#: Published seconds of a step of 1536^3 f32 rk2 on 12 V100, by the way rows travel (Ravikumar, Appelhans & Yeung 2018).
 PUBLISHED_S = {"kernel": 8.67, "pitched": 5.07}
 
 
@@ -108,14 +108,14 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
 
 
 class _Link:
-    """The link between host and devices, both ways at once, measured between rows."""
+    """Measures the link between host and devices in both directions at once, between rows."""
 
     def __init__(self, machine: Any, backend: str) -> None:
         self._measure = lambda: float(timed().host_duplex(machine, PIECE[backend], REPEATS[backend])) / 1e3
         self._last = self._measure()
 
     def rate(self) -> float:
-        """GB/s: the larger of now and before the row that has just been measured."""
+        """Rate in GB/s: the larger of the present one and the one before the row that has just been measured."""
         before, self._last = self._last, self._measure()
         return max(before, self._last)
 
@@ -143,14 +143,18 @@ def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
 
 
 def _freed(machine: Any, backend: str, used: int) -> int | None:
-    """Bytes that the driver counts less now than when `used` was read. Context and kernels stay. None on the host."""
+    """Bytes by which the memory in use, as the driver counts it, has fallen since `used` was read. Context and kernels
+    stay. None on the host.
+    """
     return used - timed().memory_used(machine) if backend == "cuda" else None
 
 
 def _transform(
     machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], link: _Link
 ) -> record.Row:
-    """On one device in the order x, y, z, as long planes and arrays in place need; on several turned."""
+    """Options of the decomposition: on one device in the order x, y, z, as long planes and arrays in place need; on
+    several devices transposed.
+    """
     chosen = {"type": dtype, "transposed": len(machine.devices()) > 1, "scaled": False, **how}
     with as_case_error():
         found = timed().fft_by_batches(machine, (n, n, n), chosen, in_place, REPEATS[backend])
@@ -207,7 +211,7 @@ def _flow(
 
 
 def _figure(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """Formats a result as number() does, also of rows that lack the key."""
+    """Formats a result as number() does, for rows that lack the key, too."""
     return lambda row: number(key, form, factor)({key: None, **row})
 
 

@@ -30,21 +30,21 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    device_buffers: bool  #: give MPI addresses in GPU memory, if it claims to support them
+    device_buffers: bool  #: whether to give MPI addresses in GPU memory, if it claims to support them
     label: str  #: name of MPI's transport; default: OMPI_MCA_pml
     quick: bool
-    throttle: str  #: for routes: a simulated network rate and latency, or none
+    throttle: str  #: rate and latency of a simulated network, for routes; or none
 
 
 def sizes(quick: bool, coarse: bool = False) -> list[int]:
-    """Powers of two as in the OSU benchmark, or every second of them."""
+    """Sizes that are powers of two as in the OSU benchmark, or every second of them."""
     if quick:
         return [8, 8192, 1 << 18]
     return [2**k for k in range(3, 27, 2 if coarse else 1)]
 
 
 def pairs(machine: Any) -> list[tuple[str, int, int]]:
-    """The first device with itself, with the next one, and with the first of another node."""
+    """Pairs of devices: the first device with itself, with the next one, and with the first of another node."""
     nodes = [device["node"] for device in machine.devices()]
     found = [("one device", 0, 0)]
     if len(nodes) > 1 and nodes[1] == nodes[0]:
@@ -54,7 +54,7 @@ def pairs(machine: Any) -> list[tuple[str, int, int]]:
 
 
 def _why(route: str, refusal: str) -> str:
-    """The route's own reason, from a message that lists all routes."""
+    """The route's own reason, from an error in which all routes refuse."""
     own = re.search(rf"not {route}: ([^;)]+)", refusal)
     return own[1] if own else refusal
 
@@ -66,7 +66,7 @@ def _gbs(count: int, us: float) -> float:
 def _routes(
     machine: Any, backend: str, pair: tuple[str, int, int], choice: Choice, budget: float
 ) -> tuple[list[Row], dict[str, str]]:
-    """Rows of each route that supports the pair, and the reasons of others. Collective."""
+    """Measures rows of each route that supports the pair, and lists the reasons of others. Collective."""
     module, (where, a, b) = core(), pair
     rows: list[Row] = []
     refused: dict[str, str] = {}
@@ -139,7 +139,7 @@ def _memories(backend: str, device_buffers: bool) -> list[str]:
 
 
 def _mpi(machine: Any, backend: str, pair: tuple[str, int, int], choice: Choice, budget: float) -> Iterable[Row]:
-    """Rows of MPI_Send and MPI_Recv. Collective."""
+    """Measures rows of MPI_Send and MPI_Recv. Collective."""
     module, (where, a, b) = core(), pair
     pml = choice.label or os.environ.get("OMPI_MCA_pml", "default")
     for memory in _memories(backend, choice.device_buffers):
@@ -213,7 +213,7 @@ def findings(rows: list[Row]) -> list[Row]:
 
 
 def _print(console: Console, title: str, rows: list[Row]) -> None:
-    """One table per pair and clock: one line per size, one column per route."""
+    """Prints one table per pair and clock, with one line per size and one column per route."""
     timed = [row for row in rows if "clock" in row]
     for pair, clock in dict.fromkeys((row["pair"], row["clock"]) for row in timed):
         chosen = [row for row in timed if (row["pair"], row["clock"]) == (pair, clock)]
@@ -246,7 +246,7 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
-    """Time and rate by size, for each pair of devices; single messages by the host's clock."""
+    """Draws time and rate by size, for each pair of devices; single messages by the host's clock."""
 
     def label(row: Row) -> str:
         return f"{row['name']}, {row['pml']}" if row["path"] == "mpi" else f"{row['name']}, {row['ranks']} ranks"
@@ -272,7 +272,7 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
 
 
 def _devices_a_rank(backend: str) -> int:
-    """A single rank drives two devices; several ranks drive one each."""
+    """Number of devices a rank: a single rank drives two; several ranks drive one each."""
     module = core()
     if module.size() > 1:
         return 1
@@ -294,7 +294,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rank_of = [device["rank"] for device in machine.devices()]
     budget = 0.002 if choice.quick else 0.008
     if module.size() > 1:
-        _memories(backend, choice.device_buffers)  # reports errors before any measurement
+        _memories(backend, choice.device_buffers)  # this call reports errors before any measurement
     elif choice.device_buffers:
         raise CaseError(
             "bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2",

@@ -16,9 +16,9 @@ from slipstream.machine.machine_file import MachineFile, load
 from slipstream_bench import charts, options, record
 from slipstream_bench.exchange_model import ExchangeTime, exchange_time
 
-#: The grid of Pearson et al. 2020, fig. 11; the defaults of the options are their other settings.
+#: The grid of Pearson et al. 2020, fig. 11; the defaults of the options are their other settings, too.
 CELLS = (1440, 1452, 700)
-#: Random placements averaged in a row.
+#: Number of random placements that are averaged in a row.
 SEEDS = 20
 
 
@@ -29,7 +29,7 @@ class Choice:
     machine: Sequence[str]  #: paths of machine files
     backend: str
     devices: int
-    nodes: int  #: nodes of a machine file; 0: as in the file
+    nodes: int  #: number of nodes of a machine file; 0: as in the file
     cells: Sequence[int]
     radius: int
     quantities: int
@@ -37,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Target:
-    """One machine, with its file or its measured rates."""
+    """A machine for which placements are computed, with its file or its measured rates."""
 
     machine: Any
     file: MachineFile | None
@@ -85,7 +85,7 @@ def _placed(choice: Choice, target: Target, method: str, seed: int) -> tuple[Exc
 
 
 def _row(choice: Choice, target: Target, method: str, base: ExchangeTime) -> dict[str, Any]:
-    """Random is the mean of several seeds; the busiest link is that of the first."""
+    """Costs of a placement. Random is the mean of several seeds; the busiest link is that of the first seed."""
     found = [_placed(choice, target, method, seed) for seed in range(SEEDS if method == "random" else 1)]
     total = mean(time.total for time, _ in found)
     links = mean(time.links for time, _ in found)
@@ -114,7 +114,7 @@ def _row(choice: Choice, target: Target, method: str, base: ExchangeTime) -> dic
 
 
 def _gain(time: float, base: float) -> float:
-    """Percent less than the base."""
+    """Percentage by which a time is below the base."""
     return 100 * (1 - time / base) if base else 0.0
 
 

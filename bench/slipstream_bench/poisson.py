@@ -21,9 +21,9 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
 PRECONDITIONERS = ("jacobi", "chebyshev", "multigrid", "schwarz")
-#: Default polynomial degrees of preconditioners.
+#: Default polynomial degrees by preconditioner.
 DEGREES = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
-#: Elements along each axis of a device's cube.
+#: Number of elements along each axis of a device's cube.
 ELEMENTS = {"host": (4,), "cuda": (16, 32)}
 REPEATS = {"host": 1, "cuda": 5}
 #: Columns of a row that are results and not inputs.
@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints preconditioners; rank 0 writes. Collective."""
     if not 1 <= arguments.order <= 15:
         raise CaseError("bench poisson: --order is from 1 to 15")
     need("poisson", 1, elements=arguments.elements)

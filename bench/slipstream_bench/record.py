@@ -21,26 +21,26 @@ from slipstream.machine import topology
 
 Row = dict[str, Any]
 Choice = TypeVar("Choice")
-#: Draws a picture from its path and the name of the machine.
+#: Function that draws a picture, given its path and the name of the machine.
 Draw = Callable[[Path, str], None]
 
 #: Columns that `write` adds to a row: card, commit and date of the measurement.
 PROVENANCE = frozenset({"card", "commit", "date"})
-#: Minimum time between intermediate writes of a benchmark.
+#: Minimum time in seconds between intermediate writes of a benchmark.
 SECONDS_BETWEEN_WRITES = 5.0
-#: Columns of `share_of`, which are results of every benchmark.
+#: Columns that `share_of` makes, which are results of every benchmark.
 SHARE = frozenset({"share", "in_cache"})
 #: Bytes of the last-level cache, by words in a GPU's name.
 GPU_CACHES = {"A100": 40 << 20, "H100": 50 << 20, "H200": 50 << 20}
 
 
 def chosen(choice: type[Choice], arguments: Any) -> Choice:
-    """Fills a dataclass whose fields are named like the options."""
+    """Makes a dataclass whose fields are named like the options."""
     return choice(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(choice)})
 
 
 def digits(value: float) -> float:
-    """Rounds to five digits: no measurement here is more exact."""
+    """Rounds to five digits, because no measurement here is more exact."""
     return float(f"{value:.5g}")
 
 
@@ -63,12 +63,12 @@ def cache_bytes(device: Row) -> int:
 
 
 def impossible(row: Row) -> bool:
-    """Whether a row is faster than its minimum time although its bytes exceed all caches."""
+    """Whether a row is faster than its minimum time, although its bytes exceed all caches."""
     return (row.get("share") or 0) > 1 and not row.get("in_cache", False)
 
 
 def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> list[Row]:
-    """Rows that are not `impossible`; prints the others with the reason."""
+    """Rows that are possible; prints the others with the reason."""
     for row in filter(impossible, rows):
         inputs = ", ".join(f"{key} {value}" for key, value in row.items() if key not in figures | SHARE)
         why = "no cache holds its bytes, so the rate of a copy was measured too low"
@@ -77,15 +77,15 @@ def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> 
 
 
 def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
-    """A grid with one cube per device, for a partition into counts[axis] parts."""
+    """Grid with one cube per device, for a partition into counts[axis] parts."""
     return [per_device * count for count in counts]
 
 
 def describe_machine(machine: Any) -> Row:
-    """The `machine` of a result file; `card` is the model of its devices, or of the processor that emulates them."""
+    """The entry `machine` of a result file. `card`: model of its devices, or of the processor that emulates them."""
     found, build = machine.devices(), core().build_info()
     card = _card(found)
-    # Host names mean nothing to readers.
+    # Names of hosts are left out, because they mean nothing to readers.
     on_host = found[0]["backend"] == "host"
     name = f"{card}, {core().host_threads()} threads" if on_host else name_of_gpus(card, found)
     return {
@@ -102,7 +102,7 @@ def describe_machine(machine: Any) -> Row:
 
 
 def name_of_gpus(card: str, devices: list[Row]) -> str:
-    """Ranks may share a GPU: it counts once, and the name states the number of devices that it acts as."""
+    """Ranks may share a GPU. It counts once, and the name states as how many devices it acts."""
     count = len({(entry["node"], entry["uuid"]) for entry in devices})
     several = f"{count} x {card}" if count > 1 else card
     return several if count == len(devices) else f"{several} as {len(devices)} devices"
@@ -186,7 +186,7 @@ def write(
             "command": "; ".join(dict.fromkeys([*filter(None, before["command"].split("; ")), command or _command()])),
             "rows": [*{_inputs(row, figures): row for row in [*before["rows"], *(r | origin for r in rows)]}.values()],
         }
-        # A process killed here leaves the old file intact.
+        # A new file replaces the old one, so that the old one survives if this process is killed.
         new = path.with_name(path.name + ".new")
         new.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         new.replace(path)
@@ -210,7 +210,7 @@ def read(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Excludes other processes from the folder within the block."""
+    """Locks a folder against other processes within the block."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
@@ -220,7 +220,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _command() -> str:
-    """The command line to repeat the run, without output paths; ranks may come from mpiexec."""
+    """Command line to repeat the run, without output paths; ranks may come from mpiexec."""
     words, ranks = [word for word in sys.argv[1:] if not word.startswith("--folder=")], core().size()
     if "--folder" in words:
         at = words.index("--folder")
@@ -229,7 +229,7 @@ def _command() -> str:
 
 
 def slug(name: str) -> str:
-    """A machine's name as a file name."""
+    """Converts the name of a machine to the name of a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 

@@ -17,7 +17,7 @@ from slipstream.base.errors import CaseError, ErrorCode
 
 from slipstream_bench import options
 
-#: Names, and what each measures.
+#: Names of the benchmarks, and what each measures.
 BENCHMARKS: Mapping[str, str] = {
     "lbm": "lattice Boltzmann: updates per second of an empty periodic box, as a share of the copy rate",
     "lbm_layout": "layout and alignment of the populations (Risso 2017)",
@@ -58,7 +58,7 @@ BENCHMARKS: Mapping[str, str] = {
     "setup": "memory and time of one rank's plan, on simulated machines of up to thousands of ranks",
     "sentinels": "twelve rows of all solvers and patterns, in minutes, compared with a parent's tree",
 }
-#: Names for `bench lbm --experiment NAME`.
+#: Names of experiments for `bench lbm --experiment NAME`.
 EXPERIMENTS = tuple(name.removeprefix("lbm_") for name in BENCHMARKS if name.startswith("lbm_"))
 
 
@@ -70,7 +70,7 @@ class _Parser(argparse.ArgumentParser):
         raise CaseError(f"{what}: {message}; `slipstream {what} --help` lists its options")
 
 
-#: Modules of benchmarks whose names do not match.
+#: Modules of benchmarks whose names differ from the module's.
 _ELSEWHERE = {"lbm": "lbm.updates", "cavity": "lbm.cavity"}
 
 
@@ -81,7 +81,7 @@ def module(name: str) -> ModuleType:
 
 def parser(name: str) -> argparse.ArgumentParser:
     """The command line of a benchmark."""
-    # Abbreviations would hide options of other benchmarks.
+    # Abbreviated options are refused, because they would hide options of other benchmarks.
     made = _Parser(prog=f"slipstream bench {name}", description=f"Measures {BENCHMARKS[name]}.", allow_abbrev=False)
     module(name).add_options(made)
     options.common(made.add_argument_group("options of all benchmarks"))
@@ -153,7 +153,7 @@ def _refusal(name: str, unknown: Sequence[str]) -> str:
 
 
 def _flags(name: str, positional: bool = False) -> list[str]:
-    actions = parser(name)._actions  # argparse has no public list of options
+    actions = parser(name)._actions  # private, because argparse has no public list of options
     if positional:
         return [action.dest for action in actions if not action.option_strings]
     return [flag for action in actions for flag in action.option_strings]

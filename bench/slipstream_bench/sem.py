@@ -25,7 +25,7 @@ from slipstream_bench import options, record, whole_machine
 from slipstream_bench.whole_machine import need, number
 
 CASES = ("taylor_green", "vortices")
-#: Elements along each axis of a device's cube.
+#: Number of elements along each axis of a device's cube.
 ELEMENTS = {"host": (4,), "cuda": (32,)}
 WARM_UP = {"host": 3, "cuda": 30}
 STEPS = {"host": 3, "cuda": 30}
@@ -60,7 +60,7 @@ def velocity(case: str) -> list[str | float]:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints flows; rank 0 writes. Collective."""
     if not all(2 <= order <= 11 for order in arguments.orders):
         raise CaseError("bench sem: --orders are from 2 to 11", option="orders", limit="2 to 11")
     need("sem", 1, elements=arguments.elements)
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def timed_steps(flow: Any, steps: int) -> float:
-    """Seconds per step on the slowest rank. Collective."""
+    """Measures seconds per step on the slowest rank. Collective."""
     core().barrier()
     began = time.perf_counter()
     flow.advance(steps)
@@ -121,7 +121,7 @@ def _measure(
             "order": order,
             "lengths": [2 * math.pi, 2 * math.pi, 2 * math.pi * devices],
             "viscosity": 1 / 1600,
-            # For 32 elements of order 7, the time step of the verification.
+            # scaled from the time step of the verification, which has 32 elements of order 7
             "time_step": 0.003 * (32 / n) * (7 / order) ** 2 / speed,
             "preconditioner": by,
             "projection": arguments.projection,

@@ -37,7 +37,7 @@ from slipstream_bench.sem import STEPS, WARM_UP, timed_steps
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
-#: Elements along each axis, and the end time of the march.
+#: Number of elements along each axis, and end time of the run.
 ELEMENTS = {"host": 4, "cuda": 32}
 TIME = {"host": 1.0, "cuda": 20.0}
 FIGURES = frozenset(
@@ -54,7 +54,7 @@ FIGURES = frozenset(
 )
 #: Number of steps in a trace.
 TRACED = 2
-#: The largest error of the enstrophy in figure 5.1 of the thesis, and when.
+#: Largest error of the enstrophy in figure 5.1 of the thesis, and the time at which it occurs.
 PUBLISHED_AT, PUBLISHED = 14.4, 0.067
 
 
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _time_step(arguments: argparse.Namespace, backend: str) -> float:
     elements = arguments.elements or ELEMENTS[backend]
-    # For 32 elements of order 7, the time step of the verification.
+    # Scaled from the time step of the verification, which has 32 elements of order 7.
     return float(arguments.time_step) or 0.003 * (32 / elements) * (7 / arguments.order) ** 2
 
 
@@ -143,7 +143,9 @@ def _orders(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
 
 
 def sums_of(events: list[dict[str, Any]], steps: int) -> dict[str, tuple[float, float]]:
-    """Gather-scatter calls per step and microseconds on the first device in the last steps, by order of the points."""
+    """Number of gather-scatter calls per step and their microseconds on the first device in the last steps, by order of
+    the points.
+    """
     rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     solver = min(name for name in rows.values() if name.endswith(" solver"))
     spans = [event for event in events if event["ph"] == "X"]
@@ -166,7 +168,7 @@ def _flow(arguments: argparse.Namespace, machine: Any, backend: str, trace: Any 
             "lengths": [2 * math.pi] * 3,
             "viscosity": 1 / 1600,
             "time_step": _time_step(arguments, backend),
-            # As the case's variant `fine`: a few points are faster than the sure limit.
+            # as in the variant `fine` of the case: a few points are faster than the strict limit allows
             "courant_limit": 0.8,
             "divergence_damping": 4,
         },
@@ -205,7 +207,7 @@ def _times(end: float) -> list[float]:
 
 
 def marches(folder: Path, order: int, elements: int) -> dict[str, list[record.Row]]:
-    """Rows of marches with so many elements of an order in all files of a folder: by devices, the last of each time."""
+    """Rows of runs with these elements of an order, from all files of a folder: by devices, the last of each time."""
     found: dict[str, dict[float, record.Row]] = defaultdict(dict)
     for path in sorted(folder.glob("*.json")):
         for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:

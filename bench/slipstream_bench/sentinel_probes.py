@@ -45,11 +45,11 @@ class Scale:
     """Sizes of the probes, and their repeats."""
 
     exchange: dict[int, int]  #: repeats by the side of a device's cube
-    transpose: tuple[int, int]  #: side of the cube, repeats
+    transpose: tuple[int, int]  #: side of the cube in cells, repeats
     fft: tuple[int, int]
     gather_scatter: tuple[int, int]  #: elements along each axis, repeats
     cg: tuple[int, int, int]  #: elements along each axis of a device, iterations, repeats
-    lbm: tuple[int, int]  #: side of a device's cube, steps
+    lbm: tuple[int, int]  #: side of a device's cube in cells, steps
     wave: tuple[int, int]
     dns: tuple[int, int, int]  #: cells along a side, steps, repeats
 
@@ -94,7 +94,7 @@ class Probes:
         return found
 
     def _exchange(self, place: int) -> Measure:
-        """Four f32 quantities, radius 3, 26 neighbours, periodic."""
+        """Halo exchange of four f32 quantities, radius 3, 26 neighbours, periodic."""
         side, repeats = list(self.scale.exchange.items())[place]
         cells, grid = (side, side, side * self.devices), (1, 1, self.devices)
         periodic = (True, True, True)
@@ -108,7 +108,7 @@ class Probes:
         return self._exchange(1)
 
     def _transpose(self) -> Measure:
-        """Slabs along z to slabs along x, which becomes z."""
+        """Transpose from slabs along z to slabs along x, which becomes z."""
         n, repeats = self.scale.transpose
         cut = (1, 1, self.devices)
 
@@ -143,7 +143,7 @@ class Probes:
         return measure
 
     def _cg(self) -> Measure:
-        """One iteration, with stored factors."""
+        """One iteration of conjugate gradients, with stored factors."""
         n, iterations, repeats = self.scale.cg
 
         def measure() -> Times:
@@ -204,14 +204,14 @@ class Probes:
     def _dns(self) -> Measure:
         n, steps, repeats = self.scale.dns
         how = {"type": "f64", "scheme": "rk4", "time_step": 0.5 / n, "process_grid": (1, self.devices)}
-        # In older parents the engine and the solvers are one module.
+        # the engine and the solvers are one module in older parents
         module = compiled.part("dns") if hasattr(compiled, "part") else core()
         made = module.Dns(self.machine, {"cells": (n, n, n), "overlap": False, "exchange": {"routes": []}, **how})
         made.taylor_green()
         return lambda: {f"DNS {n}^3 f64": self.timed.dns_step_us(made, steps, repeats)}
 
 
-#: The rows in the order of measurement; transforms have two rows.
+#: Names of the rows in the order of measurement; transforms have two rows.
 NAMES = (
     *("exchange_small", "exchange_large", "transpose", "fft", "gather_scatter", "cg"),
     *("lbm_f32", "lbm_f64", "lbm_f16", "wave", "dns"),
@@ -252,7 +252,7 @@ def main() -> None:
             elif command == "close":
                 measure = None
                 gc.collect()
-        except Exception as error:  # a parent may lack a feature of a probe; the error is then the answer
+        except Exception as error:  # a parent may lack a feature that a probe uses; the error is then the answer
             measure, answer = None, {"error": f"{type(error).__name__}: {error}"}
         print(ANSWER + json.dumps(answer), file=answers, flush=True)
 

@@ -35,14 +35,14 @@ from slipstream_bench.whole_machine import need
 FIGURES = frozenset(
     {"time_us", "parent_us", "parent_commit", "ratio", "least_ratio", "most_ratio", "rounds", "seconds"}
 )
-#: Ratios above the first are measured again; ratios above `SLOWER` count as slower.
+#: Ratios above the first number are measured again; ratios above `SLOWER` count as slower.
 DOUBTFUL, SLOWER = 1.01, 1.02
 ROUNDS = 5
-#: Timeout of a process's answer in seconds.
+#: Timeout in seconds for the answer of a process.
 TIMEOUT = 120.0
-#: The tree that contains this package.
+#: Root of the tree that contains this package.
 TREE = Path(slip.__file__).resolve().parents[2]
-#: Locations of benchmarks in trees, newest first: a folder of packages, and the package in it.
+#: Where trees have their benchmarks, newest first: a folder of packages, and the package in it.
 PLACES = (Path("bench", "slipstream_bench"), Path("python", "slipstream", "bench"))
 
 
@@ -56,7 +56,7 @@ def place_of(tree: Path) -> Path:
 
 
 def environment(tree: Path, own: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Environment of a process of `tree`: search paths into the `own` tree are redirected to the other one or dropped.
+    """Environment of a process of `tree`: search paths into the `own` tree are redirected to `tree` or dropped.
     Variables of a launcher are removed, because each process is a separate job.
     """
     found = {name: value for name, value in given.items() if not name.startswith(("PMIX_", "PMI_", "OMPI_COMM_"))}
@@ -65,7 +65,7 @@ def environment(tree: Path, own: Path, given: Mapping[str, str]) -> dict[str, st
         for place in filter(None, found.get(name, "").split(os.pathsep)):
             path = Path(place).resolve()
             there = tree / path.relative_to(own) if path.is_relative_to(own) and not path.is_relative_to(tree) else path
-            # Packages that only this tree has, as in a kit, serve both.
+            # Packages that only one tree has, as in a kit, serve both.
             alone = not there.exists() and not list(path.glob("*slipstream*"))
             places.append(str(path if alone else there))
         if name == "PYTHONPATH":
@@ -80,7 +80,7 @@ class Worker:
 
     def __init__(self, tree: Path, words: Sequence[str]) -> None:
         self.tree, self.words = tree, words
-        # -P: the script's folder contains modules with names of the standard library.
+        # Option -P, because the script's folder contains modules with names of the standard library.
         package = ".".join(place_of(tree).parts[1:])
         command = [sys.executable, "-P", sentinel_probes.__file__, package, *words]
         self.process = subprocess.Popen(
@@ -109,7 +109,7 @@ class Worker:
             self._say_that_it_ended()
 
     def answer(self) -> dict[str, Any]:
-        """The answer to the oldest pending command. Raises ProbeError."""
+        """Returns the answer to the oldest pending command. Raises ProbeError."""
         try:
             answer: dict[str, Any] = json.loads(self.answers.get(timeout=TIMEOUT))
         except queue.Empty:
@@ -134,7 +134,7 @@ class Worker:
 
 
 def ask_all(workers: Sequence[Worker], command: str) -> list[dict[str, Any]]:
-    """Answers of all workers, which run concurrently. Raises ProbeError after all have answered."""
+    """Returns the answers of all workers, which run concurrently. Raises ProbeError after all have answered."""
     for worker in workers:
         worker.send(command)
     answers, problem = [], None
@@ -149,7 +149,7 @@ def ask_all(workers: Sequence[Worker], command: str) -> list[dict[str, Any]]:
 
 
 def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
-    """Times of each worker by round; the order alternates between rounds, so that drift cancels."""
+    """Measures times of each worker by round; the order alternates between rounds, so that drift cancels."""
     found: list[list[Times]] = [[] for _ in workers]
     for number in range(rounds):
         order = range(len(workers)) if number % 2 == 0 else reversed(range(len(workers)))
@@ -159,13 +159,13 @@ def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
 
 
 def ratios(times: Sequence[Sequence[Times]], row: str) -> list[float]:
-    """Change over parent by round; the parent is first in `times`, the change last."""
+    """Ratios of change over parent by round; the parent is first in `times`, the change last."""
     pairs = zip(times[0], times[-1], strict=True)
     return [mine[row] / theirs[row] if theirs[row] > 0 else float("inf") for theirs, mine in pairs]
 
 
 def measure(workers: Sequence[Worker], name: str, rounds: int) -> list[Row]:
-    """Rows of a probe. Raises ProbeError."""
+    """Measures the rows of a probe. Raises ProbeError."""
     began = time.perf_counter()
     ask_all(workers, f"open {name}")
     times = rounds_of(workers, rounds)
@@ -193,7 +193,7 @@ def measure(workers: Sequence[Worker], name: str, rounds: int) -> list[Row]:
 
 
 def verdict(rows: Sequence[Row]) -> str:
-    """Names the rows that became slower."""
+    """Text that names the rows that became slower."""
     compared = [row for row in rows if "ratio" in row]
     slower = [f"{row['sentinel']} {100 * (row['ratio'] - 1):+.1f} %" for row in compared if row["ratio"] > SLOWER]
     limit = f"{100 * (SLOWER - 1):.0f} %"
@@ -215,7 +215,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes."""
+    """Measures the rows of the trees, prints and writes."""
     need("sentinels", 1, rounds=arguments.rounds)
     if core().size() > 1:
         raise CaseError(
@@ -246,7 +246,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _measure_all(arguments: argparse.Namespace, workers: list[Worker], small: bool, console: Console) -> None:
-    """Measures, prints and writes; restarts `workers` that have ended."""
+    """Measures all rows, prints and writes; restarts `workers` that have ended."""
     began = time.perf_counter()
     found = ask_all(workers, "describe")
     change = found[-1]

@@ -14,8 +14,8 @@ from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 
 PATTERNS = ("halo", "gather_scatter", "transpose")
-#: Numbers of ranks of the simulated machines. The last is 3072 nodes of 6, as in a talk of 2018 on turbulence
-#: (Ravikumar, Appelhans, Yeung).
+#: Numbers of ranks of the simulated machines. The last is 3072 nodes with 6 ranks each, as in a talk of 2018 on
+#: turbulence (Ravikumar, Appelhans, Yeung).
 RANKS = (8, 64, 512, 4096, 18432)
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -25,14 +25,14 @@ FIGURES = frozenset(
 
 @dataclass(frozen=True)
 class Choice:
-    """Machines, and the number of plans on each."""
+    """Options of the benchmark: machines, and the number of plans on each."""
 
     machines: list[int]  #: number of ranks of each machine
-    repeats: int  #: number of plans; the median time counts
+    repeats: int  #: number of plans, of which the median time counts
 
 
 def _row(pattern: str, ranks: int, repeats: int) -> Row:
-    """Memory is that of the last plan, because the first also fills caches of the library."""
+    """Measures plans. The memory is that of the last plan, because the first also fills caches of the library."""
     with as_case_error():
         plans = [timed().setup_costs(pattern, ranks) for _ in range(repeats)]
     last, timings = plans[-1], {key: median(plan[key] for plan in plans) for key in ("machine_s", "grid_s", "plan_s")}
@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Plans on one rank, because the others are simulated; prints and writes."""
+    """Measures plans on one rank, because the others are simulated; prints and writes."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
         raise CaseError(

@@ -23,15 +23,15 @@ from slipstream.stencil.running import StencilRun
 from slipstream_bench import exchange_setups, options, record
 
 CELLS = {"host": (64,), "cuda": (128, 256, 512)}
-#: The equation with its stencil points or spatial order.
+#: Methods: equations with their stencil points or spatial order.
 METHODS = {
     "heat7": {"equation": "heat", "points": 7},
     "heat27": {"equation": "heat", "points": 27},
     **{f"wave{order}": {"equation": "wave", "order": order} for order in (2, 4, 6, 8)},
 }
-#: Pairs of a copy rate and subsequent steps; the median counts.
+#: Number of pairs of a copy rate and subsequent steps, of which the median counts.
 PAIRS = 5
-#: Total seconds of measured steps per row.
+#: Total seconds of the measured steps of a row.
 DURATION = 1.5
 FIGURES = frozenset({"time_us", "gcells_per_s", "gbs", "roof_gbs", "share", "message_bytes", "travels_by"})
 
@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints steps of finite differences; rank 0 writes. Collective."""
     if any(n < 1 for n in [*arguments.together, *arguments.cells]):
         raise CaseError("bench stencil: --cells and --together are 1 or more", option="cells", limit=1)
     backend = discovery.choose_backend(arguments.backend)
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _case(
     arguments: argparse.Namespace, backend: str, method: str, precision: str, cells: int, devices: int, together: int
 ) -> Any:
-    """A periodic box with a cube of cells per device, arranged along z."""
+    """A case of a periodic box with a cube of cells per device, arranged along z."""
     return parse(
         {
             "grid": {"cells": [cells, cells, cells * devices], "periodic": [True, True, True]},
@@ -120,7 +120,7 @@ def _row(
 
 
 def _timed(engine: Any, steps: int) -> float:
-    """Seconds of these steps on the slowest rank: barrier, steps, wait. Collective."""
+    """Seconds of some steps on the slowest rank: barrier, steps, wait. Collective."""
     module = core()
     module.barrier()
     began = time.perf_counter()
@@ -130,7 +130,9 @@ def _timed(engine: Any, steps: int) -> float:
 
 
 def _pairs(engine: Any, devices: Sequence[dict[str, Any]]) -> list[tuple[float, float]]:
-    """GB/s of a copy and seconds of a step, after a warm-up; whole exchange periods and graph replays. Collective."""
+    """Measures GB/s of a copy and seconds of a step, after a warm-up, over whole exchange periods and graph replays.
+    Collective.
+    """
     steps, least = 48, DURATION / PAIRS
     while (seconds := _timed(engine, steps)) < least:
         steps = 48 * math.ceil(max(2 * steps, min(8 * steps, 1.2 * least * steps / max(seconds, 1e-6))) / 48)

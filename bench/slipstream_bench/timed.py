@@ -10,7 +10,7 @@ from slipstream.base.errors import CaseError, ErrorCode
 
 @cache
 def timed() -> ModuleType:
-    """`slipstream_bench._native`, with the code that benchmarks time. Its types are those of `core()`."""
+    """Imports `slipstream_bench._native`, with the code that benchmarks time. Its types are those of `core()`."""
     core()
     try:
         return importlib.import_module("slipstream_bench._native")

@@ -28,11 +28,11 @@ from slipstream_bench.whole_machine import measure, need, number
 
 #: Cells along each axis: on two GPUs 16 KB to 2 GB per message.
 SIZES = {"host": (64,), "cuda": (20, 64, 128, 256, 512, 1024)}
-#: Bytes of a value by type.
+#: Bytes of a value by number format.
 BYTES = {"f16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
-#: Permutation of the axes x, y and z, and the axis along which the target is cut; the source is cut along z.
+#: Permutations of the axes x, y and z, and the axis along which the target is cut; the source is cut along z.
 TURNS = {"xyz": ((0, 1, 2), 1), "zyx": ((2, 1, 0), 2), "yzx": ((2, 0, 1), 2)}
-#: MPI variants: options of the exchange, and the number of nodes formed by the ranks; None: one per rank.
+#: Variants of MPI: options of the exchange, and the number of nodes formed by the ranks; None: one per rank.
 WAYS: dict[str, tuple[dict[str, str], int | None]] = {
     "sends": ({"mpi": "sends"}, None),
     "alltoallv": ({"mpi": "alltoallv"}, None),
@@ -41,10 +41,10 @@ WAYS: dict[str, tuple[dict[str, str], int | None]] = {
     "put_lock": ({"mpi": "put_lock"}, None),
     "nodes": ({"grouping": "nodes"}, 2),
 }
-#: Slabs along z become slabs along another axis, or pencils along y; pencils along x become pencils along y; boxes
-#: become slabs.
+#: Decompositions: slabs along z become slabs along another axis, or pencils along y; pencils along x become pencils
+#: along y; boxes become slabs.
 DECOMPOSITIONS = ("slabs", "slabs_to_pencils", "pencils", "bricks")
-#: Default decompositions, if they differ for the number of devices.
+#: Default decompositions that differ for the number of devices.
 USUAL = ("slabs", "slabs_to_pencils", "pencils")
 REPEATS = {"host": 5, "cuda": 20}
 #: Columns of a row that are results and not inputs.
@@ -73,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints transposes; rank 0 writes. Collective."""
     need("transpose", 1, sizes=arguments.sizes)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -94,7 +94,7 @@ def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Con
 
 
 def _ways(arguments: argparse.Namespace, machine: Any, backend: str) -> list[str]:
-    """The ways in the order of the table; messages of nodes need two ranks per node."""
+    """Lists the variants in the order of the table; messages of nodes need two ranks per node."""
     if arguments.ways is None:
         several = backend == "host" and machine.ranks > 1
         return [way for way in WAYS if several and (way != "nodes" or machine.ranks % 4 == 0)]
@@ -183,7 +183,7 @@ def _usual(turn: str, devices: int) -> list[str]:
 
 
 def device_grids(decomposition: str, turn: str, devices: int) -> tuple[Triple, Triple]:
-    """Devices along each axis of the source and of the target."""
+    """Numbers of devices along each axis of the source and of the target."""
     axes, cut = TURNS[turn]
     target = [1, 1, 1]
     target[cut] = devices
@@ -192,7 +192,7 @@ def device_grids(decomposition: str, turn: str, devices: int) -> tuple[Triple, T
     if decomposition == "bricks":
         source = exchange_setups.device_grid(devices)
         return source, (target[0], target[1], target[2])
-    # As close to square as possible, the longer side along y.
+    # A grid as close to square as possible, with the longer side along y.
     short = max(n for n in range(1, devices + 1) if devices % n == 0 and n * n <= devices)
     for axis, count in zip(axes, (devices // short, 1, short), strict=True):
         target[axis] = count
@@ -216,7 +216,7 @@ def _rates(figures: dict[str, float], found: Sequence[record.Row], copy: float, 
 
 
 def _link_rate(machine: Any) -> float:
-    """GB/s of one direction between the first two devices."""
+    """Measured GB/s of one direction between the first two devices."""
     rates = core().measure_rates(machine)
     return float(rates[1])
 

@@ -22,7 +22,7 @@ from slipstream.run import compare
 from slipstream_bench import cases, charts, options, record, whole_machine
 from slipstream_bench.whole_machine import need, number
 
-#: Points along each axis; lattice Boltzmann wants 40 or more.
+#: Numbers of points along each axis; lattice Boltzmann needs 40 or more.
 SIZES = {"host": (40, 48), "cuda": (40, 80, 160)}
 TIME = 10.0
 FIGURES = frozenset({"steps", "peak_error_percent", "dissipation_error", "largest_energy_error", "seconds"})
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs, prints and, on rank 0, writes, after each run what it found. Collective."""
+    """Runs the methods and prints; rank 0 writes after each run. Collective."""
     need("vortex", 1, sizes=arguments.sizes)
     backend, machine = whole_machine.discover(arguments)
     overrides = [f"machine.backend={backend}"]
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         for entry in found:
             row = inputs | _row(entry, compare.row(entry, reference, entry))
             shown.append([show(row) for show in COLUMNS.values()])
-            # A run of an hour may be the last one.
+            # Written after each run, because a run may take an hour.
             record.keep(arguments.folder, "vortex", described, [row], FIGURES, Console(quiet=True), draw)
     console.print(terminal.table(f"Taylor-Green vortex, {whole_machine.counts(machine)}", list(COLUMNS), shown))
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _run(
     arguments: argparse.Namespace, size: int, solver: str, overrides: list[str], folder: str, console: Console
 ) -> list[compare.Entry]:
-    """On rank 0. Collective."""
+    """Runs one method, and returns its row on rank 0. Collective."""
     chosen = argparse.Namespace(cells=[size], solvers=[solver], time=arguments.time, precisions=[], folder=Path(folder))
     try:
         case: list[Case] = [*compare.cases(chosen, overrides).values()]

@@ -31,8 +31,8 @@ from slipstream.pictures.style import save, styled
 from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 
-#: Seconds of ncell steps with float and double messages, by threads, cells, and cells per sent value: tables 2.4 to 2.6
-#: there (0.00175 in 2.5 is probably 0.0175).
+#: Published seconds of ncell steps with float and double messages, by threads, cells, and cells per sent value (tables
+#: 2.4 to 2.6; 0.00175 in 2.5 is probably 0.0175).
 PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
     1: {
         100000: {2: (261.982, 264.587), 4: (252.67, 257.162), 8: (249.412, 249.817), 16: (247.153, 247.339)},
@@ -53,10 +53,11 @@ PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
                16: (0.0388547, 0.0399244)},
     },
 }  # fmt: skip
-#: Seconds of waiting for a message of this many values, as floats and as doubles: table 2.3 there.
+#: Published seconds of waiting for a message of this many values, as floats and as doubles (table 2.3).
 WAITS = {100000: (0.000135, 0.000234), 1000000: (0.001133, 0.001861), 10000000: (0.010961, 0.019268),
          100000000: (0.109485, 0.189590)}  # fmt: skip
-#: Bytes on the wire of one double, raw and by zfp (figure 2.3), and microseconds of packing and unpacking (2.4).
+#: Published bytes of one double in flight, raw and by zfp (figure 2.3), and microseconds of packing and unpacking
+#: (2.4).
 PUBLISHED_BYTES = {"double": 8, "zfp": 16}
 PUBLISHED_PACK = {"encode": 5.21, "decode": 5.06}
 SMALL = (1, 2, 4, 8, 16, 64, 256, 4096)
@@ -64,9 +65,9 @@ SHARES = (2, 4, 8, 16)
 #: Sides of cubes whose boundary layers are packed.
 PACKED = (32, 64, 128)
 CODINGS = {"float": "cast", "double": "raw", "zfp": "zfp, rate 32"}
-#: Tolerance at the end for a wave of height 1.
+#: Tolerance of the final wave, whose height is 1.
 ALLOWED = {"float": 1e-5, "double": 1e-9, "zfp": 1e-5}
-#: Upper limit of measured steps; times are scaled to as many steps as cells, as there.
+#: Upper limit of measured steps; times are scaled to as many steps as cells, as in the publication.
 MOST_STEPS = 1000
 TIME_STEP = 0.5
 FIGURES = frozenset({"step_us", "time_s", "wait_us", "wire_bytes", "pack_us"})
@@ -88,7 +89,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints waves; rank 0 writes. Collective."""
     if core().size() != 2:
         raise CaseError(
             f"bench wave: it takes two ranks, -n 2; there are {core().size()}",
@@ -124,7 +125,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _exchange(values: int, coding: str, throttle: str) -> Exchange:
-    """An exchange in a ring of two ranks, each of which sends this many values."""
+    """Makes an exchange in a ring of two ranks, each of which sends this many values."""
     grid = Grid((2 * values, 1), periodic=(True, False), backend="host", devices_per_rank=1)
     array = np.random.default_rng(grid.comm.rank).random(grid.array_shape((values, 0)))
     slow = {} if throttle == "none" else {"throttle": throttle}
@@ -147,7 +148,7 @@ class Wave:
         self.engine.start_from(self._at(0), self._at(-1))
 
     def _at(self, step: int) -> Callable[[Sequence[int], Sequence[int]], np.ndarray]:
-        # Antisymmetric along the cut, so that values in the wrong order are detected.
+        # The wave is antisymmetric along the cut, so that values in the wrong order are detected.
         k = [np.pi * mode / (n + 1) for mode, n in zip((2, 1), self._cells, strict=True)]
         turn = np.arccos(1 - 2 * TIME_STEP**2 * sum(np.sin(one / 2) ** 2 for one in k))
 
@@ -158,7 +159,7 @@ class Wave:
         return values
 
     def shapes(self, steps: int) -> list[np.ndarray]:
-        """The wave now, and after more steps, on rank 0. Collective."""
+        """Shape of the wave now, and after more steps, on rank 0. Collective."""
         found = []
         for count in (0, steps):
             self.engine.advance(count)
@@ -167,7 +168,7 @@ class Wave:
         return found
 
     def off(self) -> float:
-        """Largest deviation from the exact standing wave."""
+        """Largest deviation of the wave from the exact standing wave."""
         low, high = (0, 0, 0), (*self._cells, 1)
         u = self.engine.gather("u", low, high)
         here = 0.0 if u is None else float(np.abs(u[..., 0] - self._at(self.engine.step)(low, high)).max())
@@ -175,7 +176,7 @@ class Wave:
 
 
 def _largest(number: float) -> float:
-    """Maximum over both ranks. Collective."""
+    """Maximum of a number over both ranks. Collective."""
     return max(float(text) for text in core().Communicator.world().all_gather(repr(number)))
 
 
@@ -239,7 +240,7 @@ def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
 
 
 def _sizes() -> Iterator[record.Row]:
-    """Messages of few values travel raw if a coding would not make them smaller."""
+    """Makes rows on message sizes. Messages of few values travel raw if a coding would not make them smaller."""
     for values in SMALL:
         for name in PUBLISHED_BYTES:
             exchange = _exchange(values, CODINGS[name], "none")
@@ -258,7 +259,7 @@ def _sizes() -> Iterator[record.Row]:
 
 
 def _packs() -> Iterator[record.Row]:
-    """Both ranks pack concurrently, each on its first device. Collective."""
+    """Makes rows on packing. Both ranks pack concurrently, each on its first device. Collective."""
     backend = "cuda" if core().device_count("cuda") else "host"
     for cells, name in itertools.product(PACKED, ("double", "zfp")):
         bench = timed().Coding(backend, "halo", cells, 1, "f64", CODINGS[name])
@@ -278,12 +279,12 @@ def _packs() -> Iterator[record.Row]:
 
 
 def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
-    """Rows of one size: one per kind of message."""
+    """Groups rows by size: one per kind of message."""
     return (rows[at : at + len(CODINGS)] for at in range(0, len(rows), len(CODINGS)))
 
 
 def _cells(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
-    """Measured times, ratios of doubles to the others, and published values, which zfp lacks."""
+    """Lines with measured times, ratios of doubles to the others, and published values, which do not exist for zfp."""
     single, double, planes = (row[time] for row in group)
     return (
         *(f"{t:.4g}" for t in (single, double, planes)),
@@ -332,7 +333,7 @@ def _table_of_packs(rows: Sequence[record.Row]) -> Any:
 
 
 def _picture(path: Path, shapes: Sequence[np.ndarray]) -> None:
-    """Rows: beginning and end. Columns: ranks."""
+    """Draws the waves: beginning and end in rows, ranks in columns."""
     with styled(grid=False):
         figure, axes = plt.subplots(2, 2, figsize=(7, 4), sharex=True, sharey=True, layout="constrained")
         for across, when, shape in zip(axes, ("begin", "end"), shapes, strict=True):

@@ -12,14 +12,14 @@ from slipstream.machine import discovery
 
 from slipstream_bench import record
 
-#: Rows for a machine and its backend.
+#: Function that measures rows for a machine and its backend.
 Rows = Callable[[Any, str], Iterable[record.Row]]
 #: Formatting functions by column heading.
 Columns = dict[str, Callable[[record.Row], str]]
 
 
 def need(name: str, least: int, **given: int | Sequence[int] | None) -> None:
-    """Raises CaseError if a given option is below its minimum."""
+    """Raises CaseError if an option is below its minimum."""
     for option, value in given.items():
         values = [] if value is None else [value] if isinstance(value, int) else list(value)
         if values and min(values) < least:
@@ -28,7 +28,7 @@ def need(name: str, least: int, **given: int | Sequence[int] | None) -> None:
 
 
 def discover(arguments: argparse.Namespace) -> tuple[str, Any]:
-    """The backend and the machine. Collective."""
+    """Discovers the machine. Returns the backend and the machine. Collective."""
     backend = discovery.choose_backend(arguments.backend)
     with as_case_error():
         return backend, core().Machine.discover(backend, devices_per_rank=arguments.devices)
@@ -43,8 +43,8 @@ def measure(
     figures: frozenset[str],
     draw: record.Draw | None = None,
 ) -> None:
-    """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs; `draw`: of
-    what was written. Collective."""
+    """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs; `draw`:
+    draws the rows that were written. Collective."""
     backend, machine = discover(arguments)
     described = record.describe_machine(machine)
     found = list(record.kept_on_the_way(arguments.folder, name, described, rows(machine, backend), figures))
@@ -54,10 +54,10 @@ def measure(
 
 
 def counts(machine: Any) -> str:
-    """Text with the numbers of ranks and devices: `2 ranks, 4 devices`."""
+    """Text with the numbers of ranks and devices, such as `2 ranks, 4 devices`."""
     return f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
 
 
 def number(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """Formats a result of a row; `-` if missing."""
+    """Makes a function that formats a result of a row; `-` if it is missing."""
     return lambda row: "-" if row[key] is None else f"{factor * row[key]:{form}}"

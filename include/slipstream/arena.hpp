@@ -14,7 +14,7 @@ namespace detail {
 
 class ArenaMemory;
 
-/// A range of bytes of a chunk. The destructor returns it to the arena. Move-only.
+/// A range of bytes of a chunk, which the destructor returns to the arena. Move-only.
 class Piece {
  public:
   Piece() = default;
@@ -88,7 +88,7 @@ class Arena {
   explicit Arena(std::shared_ptr<detail::ArenaMemory> memory) : memory_(std::move(memory)) {}
   Device device() const;
 
-  /// Spans start at multiples of 256 B, in host memory at pages. `memory` has the kinds of a Buffer except `host`.
+  /// Spans start at multiples of 256 B, in host memory at pages. `memory` may be any kind of a Buffer except `host`.
   /// `device` memory is `shared`, too; `pinned_shared` memory is zero each time it is taken. Throws OutOfMemory.
   template <class T>
   Span<T> take(std::size_t size, Memory memory = Memory::device) const {

@@ -11,11 +11,11 @@ namespace slipstream {
 /// The memory that all exchanges of a communicator share on a device.
 struct ArenaRow {
   int device = 0;
-  Arena::Use on_device;  ///< receive buffers, counters, packed messages
-  Arena::Use on_host;    ///< pinned memory through which messages go
+  Arena::Use on_device;  ///< device memory for receive buffers, counters and packed messages
+  Arena::Use on_host;    ///< pinned memory through which messages travel
 };
 
-/// One row for each device of the machine. Collective.
+/// Lists one row for each device of the machine. Collective.
 std::vector<ArenaRow> arena_report(const Communicator& comm, const Machine& machine);
 
 }  // namespace slipstream

@@ -20,7 +20,7 @@ class Trace;
 enum class RowCopies : std::uint8_t {
   measured,  ///< pitched or kernel, the faster one for each direction and row length, timed with pitched copies in the
              ///< other direction; pitched on the host
-  single,    ///< a copy for each row
+  single,    ///< one copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
   kernel,    ///< a few thread blocks load or store them, without the copy engine ("zero-copy")
   mixed      ///< pitched to the device, kernel back
@@ -28,13 +28,13 @@ enum class RowCopies : std::uint8_t {
 std::string to_string(RowCopies copies);
 RowCopies row_copies_from_string(const std::string& name);
 
-/// Rows in pinned host memory. All sizes are in bytes. In a buffer of the device they begin at `at`.
+/// Rows in pinned host memory, in bytes. In a device's buffer they begin at `at`.
 struct HostRows {
   void* host = nullptr;
   Pitch pitch;
-  Extent extent{0, 0, 0};  ///< bytes of a row, rows, planes
+  Extent extent{0, 0, 0};  ///< bytes of a row, number of rows, number of planes
   std::int64_t at = 0;
-  Pitch in_buffer = {};  ///< zeros: without gaps
+  Pitch in_buffer = {};  ///< strides in the buffer; zeros: no gaps
 };
 
 /// Queues the copy of rows in one direction, in or out. `measured` counts as pitched here.
@@ -48,8 +48,9 @@ struct HostBatch {
 
 struct BatchOptions {
   RowCopies copies = RowCopies::measured;
-  bool synchronous = false;  ///< a batch comes when the one before it has left; no copy overlaps work, for comparison
-  Trace* trace = nullptr;    ///< records copies and work; must outlive the batches
+  /// a batch arrives only after the one before it has left, so that no copy overlaps work, for comparison
+  bool synchronous = false;
+  Trace* trace = nullptr;  ///< records copies and work; must outlive the batches
 };
 
 /// Moves the values of a batch between devices after the work on it, from Batches::send_buffer() to
@@ -57,7 +58,7 @@ struct BatchOptions {
 class BatchMove {
  public:
   virtual ~BatchMove() = default;
-  /// streams[i] is on the i-th device of this rank. A batch ends before the next one begins.
+  /// Moves a batch. streams[i] is on the i-th device of this rank. A batch ends before the next one begins.
   virtual void begin(std::int64_t batch, std::vector<Stream>& streams) = 0;
   virtual void end(std::int64_t batch, std::vector<Stream>& streams) = 0;
 };
@@ -67,19 +68,19 @@ class BatchMove {
 /// only where the move does.
 class Batches {
  public:
-  /// One batch comes, one leaves, and work reads one buffer and writes another.
+  /// Number of buffers: one batch arrives, one leaves, and work reads one buffer and writes another.
   static constexpr int buffers = 4;
-  /// With a BatchMove: two buffers each to come, to go to other devices, and to receive from them.
+  /// Number of buffers with a BatchMove: two each to arrive, to go to other devices, and to receive from them.
   static constexpr int buffers_of_moves = 6;
 
   /// Throws Error where a device has too little memory.
   Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffer, BatchOptions options = {},
           bool moves = false);
 
-  /// Returns a batch's rows on a device of this rank; none where the device has no part of it. Called on the host, in
-  /// the order of the batches.
+  /// Function that returns a batch's rows on a device of this rank; none where the device has no part of the batch.
+  /// Called on the host, in the order of the batches.
   using Rows = std::function<HostBatch(std::size_t device, std::int64_t batch)>;
-  /// Queues the work on `from`, which may change it. The result must lie in `to`.
+  /// Function that queues the work on `from`, which it may change. The result must lie in `to`.
   using Work =
       std::function<void(Stream& stream, std::size_t device, std::int64_t batch, std::byte* from, std::byte* to)>;
   /// Runs after the work that `streams` hold, one a device. Work queued on them afterwards runs when all batches have
@@ -89,7 +90,7 @@ class Batches {
   void run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
            BatchMove* move = nullptr);
 
-  /// Buffers of a moving batch before and after its move. `parity` is batch % 2.
+  /// Buffers of a batch that moves, before and after the move. `parity` is batch % 2.
   std::byte* send_buffer(std::size_t device, int parity) const { return at(device, 2 + parity); }
   std::byte* receive_buffer(std::size_t device, int parity) const { return at(device, 4 + parity); }
   /// Bytes of device memory on each device.
@@ -97,7 +98,7 @@ class Batches {
   std::int64_t bytes_of_buffer() const { return size_; }
   /// Bytes copied in and out since construction, on all devices of this rank.
   std::int64_t moved() const { return moved_; }
-  /// Row lengths, the copies chosen for them, and the microseconds of a batch.
+  /// Text with the lengths of rows, the copies chosen for them, and the microseconds of a batch.
   std::string describe() const;
 
  private:
@@ -121,10 +122,10 @@ class Batches {
   RowCopies chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in);
 
   std::int64_t size_;
-  int number_;  // of buffers
+  int number_;  // number of buffers
   BatchOptions options_;
   std::vector<OfDevice> devices_;
-  std::vector<Stream> between_;  // of moves
+  std::vector<Stream> between_;  // streams of the moves between devices
   std::vector<Choice> choices_;
   std::int64_t moved_ = 0;
 };

@@ -32,19 +32,19 @@ class BlockSums {
   /// each device avoid that.
   BlockSums(const Communicator& comm, const Machine& machine, const std::vector<std::vector<std::int64_t>>& blocks,
             int sums = 1, AllReduceOptions options = {});
-  ~BlockSums();  ///< collective, as AllReduce's
+  ~BlockSums();  ///< collective, as the destructor of AllReduce
   BlockSums(BlockSums&&) noexcept;
 
-  /// parts[i] and results[i] lie in memory of the i-th device of this rank, and streams[i] is a stream there. The
-  /// partial sum s of the n-th block is parts[i][s * blocks + n]; sum s is results[i][s]. May be captured where the
-  /// all-reduce may.
+  /// Queues the sums. parts[i] and results[i] lie in memory of the i-th device of this rank, and streams[i] is a stream
+  /// there. The partial sum s of the n-th block is parts[i][s * blocks + n]; sum s is results[i][s]. May be captured
+  /// where the all-reduce may.
   void run(std::vector<Stream>& streams, const std::vector<const double*>& parts, const std::vector<double*>& results);
   /// Throws Timeout where a wait of an earlier run timed out.
   void check() const;
   /// Whether runs may be captured, and whether a graph may repeat them in a loop.
   bool capturable() const;
   bool loopable() const;
-  /// Subtrees of all devices, whose sums the AllReduce combines.
+  /// Number of subtrees of all devices, whose sums the AllReduce combines.
   int branches() const;
 
  private:

@@ -16,7 +16,7 @@ namespace slipstream {
 struct Body {
   std::string name;
   Mesh mesh;
-  /// Axes along which the mesh itself extends beyond the periodic sides, as far as any query reaches.
+  /// Axes along which the mesh extends beyond the periodic sides, as far as any query reaches.
   std::array<bool, 3> continued{false, false, false};
 };
 
@@ -45,15 +45,15 @@ class Bodies {
 
   std::int64_t count() const;
   const Body& body(std::int64_t number) const;
-  /// Throws Error, which lists the names, where no body has this name.
+  /// The number of a body. Throws Error, which lists the names, where no body has this name.
   std::int64_t number_of(const std::string& name) const;
 
-  /// For each cell of a box [z][y][x]: 0 where it is fluid, else 1 + the number of the (first) body that holds its
-  /// centre. A centre on the surface is inside where the body begins along an axis, and outside where it ends.
+  /// For each cell of a box [z][y][x]: 0 where the cell is fluid, else 1 + the number of the (first) body that holds
+  /// its centre. A centre on the surface is inside where the body begins along an axis, and outside where it ends.
   std::vector<std::uint16_t> solid(const Box& cells) const;
   void solid(const Box& cells, std::uint16_t* out) const;
-  /// How many cells of a box are inside of bodies; takes no memory per cell. A block whose cells are all solid can be
-  /// dropped.
+  /// Number of cells of a box that are inside of bodies; takes no memory per cell. A block whose cells are all solid
+  /// can be dropped.
   std::int64_t solid_cells(const Box& cells) const;
 
   /// For each body, the number of cells of a box whose centre lies in it. A cell counts for every body that holds it.

@@ -10,11 +10,11 @@ namespace slipstream {
 using Extent = std::array<std::int64_t, 3>;
 
 constexpr std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
-/// "a x b x c".
+/// Text such as "4 x 4 x 2".
 std::string to_string(const Extent& e);
 
-// The members are constexpr, so that kernels may call them, too.
-/// A half-open box of cells [lo, hi). Two-dimensional boxes have one layer in z.
+// A half-open box of cells [lo, hi). Its members are constexpr, so that kernels may call them, too. Two-dimensional
+// boxes have one layer in z.
 struct Box {
   Extent lo{0, 0, 0};
   Extent hi{0, 0, 0};

@@ -27,13 +27,13 @@ using MemoryProof = std::array<std::uint64_t, 2>;
 struct MemoryHandle {
   Backend backend = Backend::host;
   std::int32_t process = 0;
-  std::int32_t file = -1;    ///< host backend: descriptor of the memory file
-  std::uint64_t offset = 0;  ///< bytes from the start of the allocation
-  std::uint64_t bytes = 0;   ///< of the whole allocation
+  std::int32_t file = -1;    ///< descriptor of the memory file on the host backend
+  std::uint64_t offset = 0;  ///< offset in bytes from the start of the allocation
+  std::uint64_t bytes = 0;   ///< size of the whole allocation in bytes
   MemoryProof proof{};       ///< identifies the allocation
-  /// Byte of the allocation where the proof is stored; -1: a caller's memory, which has no place for it.
+  /// Offset of the proof within the allocation; -1: a caller's memory, which has no space for a proof.
   std::int64_t proof_at = -1;
-  unsigned char data[64] = {};  ///< CUDA: the IPC handle
+  unsigned char data[64] = {};  ///< IPC handle of CUDA
 };
 
 namespace detail {
@@ -70,7 +70,7 @@ class Buffer {
   std::size_t bytes() const { return size_ * sizeof(T); }
   Device device() const { return device_; }
   Memory memory() const { return memory_; }
-  /// The values, for memory that the host may touch (pinned, host, or a host-backend device).
+  /// The values as a span, for memory that the host may access (pinned, host, or a host-backend device).
   std::span<T> span() const {
     require(memory_ == Memory::pinned || memory_ == Memory::pinned_shared || memory_ == Memory::host ||
                 device_.backend == Backend::host,
@@ -85,11 +85,12 @@ class Buffer {
   T* data_ = nullptr;
 };
 
-/// For memory that no Buffer owns: why kernels of the device cannot use the `bytes` bytes from `pointer` on. Empty
+/// Says why kernels of the device cannot use `bytes` bytes from `pointer` on, in memory that no Buffer owns. Empty
 /// where they can, as far as the backend can tell.
 std::string memory_problem(Device device, const void* pointer, std::size_t bytes);
-/// True where export_memory() can name the memory for other processes. On CUDA it is false for memory of a pool,
-/// managed memory, and memory that was mapped by hand. On the host it is true only in a Buffer of kind Memory::shared.
+/// True where export_memory() can name the memory for other processes. On CUDA the result is false for memory of a
+/// pool, managed memory, and memory that was mapped by hand. On the host it is true only for memory in a Buffer of kind
+/// Memory::shared.
 bool mappable(Device device, const void* pointer);
 /// Names memory inside a `shared` allocation of this process for other processes of the node.
 MemoryHandle export_memory(Device device, const void* pointer);

@@ -11,12 +11,12 @@ namespace slipstream {
 
 /// Where values are staged until they are written.
 enum class Snapshot : std::uint8_t {
-  pinned,  ///< in pinned memory, as large as the State or `staging_bytes`
-  /// In the device's own memory, where a copy takes hundredths of the time. The thread fetches the values from there
+  pinned,  ///< in pinned memory; its size is that of the State, or `staging_bytes`
+  /// In device memory, to which a copy takes hundredths of the time. The thread fetches the values from there
   /// through two pinned buffers, piece by piece, while the steps go on. Values that do not fit go to pinned memory.
   device,
-  /// In the device's own memory, from which MPI-IO writes them. It needs an MPI that proves to take device memory, and
-  /// the layout soa; otherwise it is as `device`.
+  /// In device memory, from which MPI-IO writes them. Needs an MPI that proves to take device memory, and the layout
+  /// soa; otherwise as `device`.
   mpi
 };
 std::string to_string(Snapshot snapshot);
@@ -48,25 +48,27 @@ Snapshot snapshot_from_string(const std::string& name);
 class Checkpoints {
  public:
   struct Options {
-    std::string folder;                                  ///< made where it is missing
-    int keep = 2;                                        ///< complete checkpoints that stay: the newest
-    std::string case_text;                               ///< the case of the run, for a restart
-    std::int64_t piece_bytes = std::int64_t{16} << 20;   ///< largest piece
-    std::int64_t staging_bytes = std::int64_t{4} << 30;  ///< most pinned memory per device; two pieces at least
-    Snapshot snapshot = Snapshot::pinned;                ///< device: keeps as much device memory as the State has
+    std::string folder;                                 ///< folder of the checkpoints; made where it is missing
+    int keep = 2;                                       ///< number of complete checkpoints to keep, the newest ones
+    std::string case_text;                              ///< text of the case file, which a restart reads
+    std::int64_t piece_bytes = std::int64_t{16} << 20;  ///< largest piece that is written at once, in bytes
+    /// largest amount of pinned memory per device in bytes; two pieces are always allowed
+    std::int64_t staging_bytes = std::int64_t{4} << 30;
+    /// where values are staged; `device` keeps as much device memory as the State has
+    Snapshot snapshot = Snapshot::pinned;
   };
 
   /// Outcome of a checkpoint.
   struct Result {
     std::int64_t step = 0;
-    std::string path;   ///< of the complete file; empty where there is none
-    std::string error;  ///< why there is none; earlier checkpoints are unchanged
+    std::string path;   ///< path of the complete file; empty where there is none
+    std::string error;  ///< why there is no file; earlier checkpoints are unchanged
   };
 
   /// Collective. Removes incomplete files of killed processes of rank 0's host. Throws where the folder cannot be
   /// written to.
   Checkpoints(const Communicator& comm, Options options);
-  /// Waits for the thread. A checkpoint without a finish() is lost.
+  /// Waits for the thread. A checkpoint on which finish() was not called is lost.
   ~Checkpoints();
   Checkpoints(Checkpoints&&) noexcept;
 
@@ -78,13 +80,12 @@ class Checkpoints {
   /// Waits until the checkpoint under way is complete, or has failed. Collective.
   void finish();
 
-  /// Checkpoints that ended since the last call, in order. Rank 0 knows them when it has polled, all ranks after
-  /// finish().
+  /// Results of checkpoints that ended since the last call, in order. Rank 0 knows them when it has polled, all ranks
+  /// after finish().
   std::vector<Result> take_results();
   /// Why the last checkpoint with Snapshot::mpi was not written by MPI-IO; empty where it was.
   std::string mpi_refusal() const;
-  /// The newest complete checkpoint of this folder; empty where there is none. Known to the same ranks as
-  /// take_results().
+  /// The newest complete checkpoint of this folder; empty where there is none. Known to the ranks that know its Result.
   const std::string& last() const;
 
  private:
@@ -97,7 +98,7 @@ struct CheckpointInfo {
   std::string path;
   std::int64_t step = 0;
   double time = 0;
-  Extent extent{0, 0, 0};  ///< of the grid of all fields that have no extent of their own
+  Extent extent{0, 0, 0};  ///< extent of the grid of all fields that have no extent of their own
   std::vector<std::string> fields;
   std::string case_text, notes, written_by;
 };
@@ -116,7 +117,7 @@ std::vector<std::string> checkpoints_in(const std::string& folder);
 /// field differs. The fields are undefined then.
 void restore(const Communicator& comm, const std::string& path, State& state);
 
-/// Tells whether to end a run before its last step, because of a signal or the clock. It ends nothing itself.
+/// Tells whether to end a run before its last step, because of a signal or the clock. The object itself ends nothing.
 class StopRequest {
  public:
   /// From now on SIGTERM, SIGINT, SIGHUP and SIGUSR1 are requests to stop, until destruction. The second signal of a

@@ -7,8 +7,8 @@
 
 namespace slipstream {
 
-/// Number formats that values are narrowed to in flight: IEEE 754's of 32 and 16 bits, and bfloat16, the upper half of
-/// an f32.
+/// Number formats that values are narrowed to in flight: the formats of 32 and 16 bits of IEEE 754, and bfloat16, the
+/// upper half of an f32.
 enum class Narrow : std::uint8_t { f32, f16, bf16 };
 std::string to_string(Narrow type);
 
@@ -33,24 +33,24 @@ struct Coding {
   /// `name` (slipstream/own_coding.hpp).
   enum class Kind : std::uint8_t { raw, cast, blockfloat, zfp, automatic, own };
   Kind kind = Kind::raw;
-  std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's type
+  std::optional<Narrow> type = {};  ///< number format of cast; none: the default of the field's type
   /// Bits that a value takes in flight. blockfloat takes multiples of 4 from 8 to 28 (f32) or 48 (f64), zfp whole
   /// numbers up to the field's own. None: half of the field's bits, or the rate for `max_error`.
   std::optional<double> rate = {};
-  /// Values that are coded together: 16 of blockfloat; 4, 16 or 64 of zfp. None: chosen for each box.
+  /// Number of values that are coded together: 16 for blockfloat; 4, 16 or 64 for zfp. None: chosen for each box.
   std::optional<int> block = {};
   /// blockfloat rounds all values to multiples of one power of two, with at most this error. A value that is too large
   /// for its bits is an overflow.
   ///
   /// zfp takes the least rate whose worst error, relative to the largest magnitude of a block, is at most this.
   std::optional<double> max_error = {};
-  std::string name = {};  ///< of a coding of kind `own`
+  std::string name = {};  ///< name of a coding of kind `own`
   bool operator==(const Coding&) const = default;
 };
 
-/// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME". The second
-/// reads what the first writes, and throws Error for other texts. Neither checks whether a kind has a rate, a block or
-/// an error.
+/// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME". to_string()
+/// writes them. The other function reads them, and throws Error for other texts. Neither checks whether a kind has a
+/// rate, a block or an error.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
 

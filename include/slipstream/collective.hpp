@@ -15,9 +15,9 @@ namespace slipstream {
 
 struct SumOnDevice;
 
-/// How values travel. `peer`: kernels store into one another's memory. `nccl`: sends and receives of that library, on
-/// any GPUs. `mpi`: messages through pinned memory, driven by the host, on any devices. `automatic`: the first of these
-/// that can serve.
+/// How the values of a reduction travel. `peer`: kernels store into one another's memory. `nccl`: sends and receives of
+/// that library, on any GPUs. `mpi`: messages through pinned memory, driven by the host, on any devices. `automatic`:
+/// the first of these that can serve.
 enum class ReduceMethod : std::uint8_t { automatic, peer, nccl, mpi };
 std::string to_string(ReduceMethod method);
 ReduceMethod reduce_method_from_string(const std::string& name);
@@ -57,14 +57,14 @@ class AllReduce {
   /// captured, and the graph replayed between other runs. A graph may outlive the object, but must not be replayed
   /// afterwards. `mpi` blocks the host.
   void run(std::vector<Stream>& streams, const std::vector<void*>& values);
-  /// Throws Timeout where a wait of an earlier run timed out. run() calls it, too. The object cannot be used
+  /// Throws Timeout where a wait of an earlier run timed out. run() checks, too. The object cannot be used
   /// afterwards.
   void check() const;
 
   ReduceMethod method() const;        ///< the method in use
   const std::string& reason() const;  ///< why this method was chosen and no earlier one
   bool needs_host() const { return method() == ReduceMethod::mpi; }
-  /// Bytes of device memory that it holds on each device.
+  /// Bytes of device memory that the reduction holds on each device.
   std::int64_t bytes_per_device() const;
 
   /// Capabilities and costs of a method, as pairs of name and text.
@@ -73,7 +73,7 @@ class AllReduce {
 
  private:
   friend class BlockSums;
-  /// Reduces what the trees of each device give to each other.
+  /// Runs sums over blocks, with the reduction between the trees of the devices.
   void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
                 const std::vector<const double*>& parts, const std::vector<double*>& results);
 

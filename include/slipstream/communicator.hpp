@@ -21,8 +21,8 @@ class SharedDuplicates;
 /// without a timeout, as MPI's own do.
 class Communicator {
  public:
-  /// All ranks of the job. Starts MPI (MPI_THREAD_FUNNELED) unless the host program did. MPI that it started it also
-  /// ends. Environment variables and signal handlers stay as before. Duplicates once: every call returns the same
+  /// All ranks of the job. Starts MPI (MPI_THREAD_FUNNELED) unless the host program did. It also ends MPI if it started
+  /// it. Environment variables and signal handlers stay as before. Duplicates once: every call returns the same
   /// communicator. The first call is collective.
   static Communicator world();
   /// For use in another program: any communicator, sub-communicators too. Collective, and so is the destructor of the
@@ -34,10 +34,10 @@ class Communicator {
   MPI_Comm mpi() const { return comm_; }
 
   void barrier() const;
-  double max(double value) const;                ///< NaN where any rank has NaN
-  double sum_in_rank_order(double value) const;  ///< bits depend on the ranks' values only
+  double max(double value) const;                ///< maximum over ranks; NaN where any rank has NaN
+  double sum_in_rank_order(double value) const;  ///< sum over ranks; its bits depend on the ranks' values only
   bool all(bool value) const;
-  std::uint64_t any(std::uint64_t bits) const;  ///< the bits that some rank has
+  std::uint64_t any(std::uint64_t bits) const;  ///< bits that some rank has set
   std::string broadcast(const std::string& text, int root) const;
   /// The strings of all ranks, by rank, on every rank.
   std::vector<std::string> all_gather(const std::string& mine) const;
@@ -54,8 +54,9 @@ class Communicator {
   friend Communicator sharing(const Communicator& comm);
   friend Communicator unshared(const Communicator& comm);
 
-  std::shared_ptr<SharedDuplicates> shared_;  ///< of the object that this copy serves; null: of none
-  std::shared_ptr<MPI_Comm> owned_;           ///< frees the duplicate with the last copy
+  /// duplicates that belong to the object that this copy serves; null: it serves none
+  std::shared_ptr<SharedDuplicates> shared_;
+  std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicate with the last copy
   std::shared_ptr<Arenas> arenas_ = std::make_shared<Arenas>();
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;

@@ -7,13 +7,13 @@ namespace slipstream {
 /// A lattice link that a body's surface cuts. It starts at the centre of a fluid cell and leads along one direction of
 /// the caller's list. Interpolated bounce-back uses it (Bouzidi, Firdaouss & Lallemand 2001).
 struct Cut {
-  std::array<std::int32_t, 3> cell{0, 0, 0};  ///< global, x first
-  std::uint16_t direction = 0;                ///< place in the list of directions
-  std::uint16_t body = 0;                     ///< the first body along the link
-  std::int32_t triangle = -1;  ///< of that body's mesh; -1: the link only touches it, with one of its ends
-  float q = 1;                 ///< in (0, 1]: position of the surface, as a fraction of the link
-  /// The link passes right through the body into a fluid cell, and the two sides that it crosses face away from each
-  /// other. Links that clip an edge or graze a round body cross sides that face much the same way.
+  std::array<std::int32_t, 3> cell{0, 0, 0};  ///< global coordinates of the fluid cell, x first
+  std::uint16_t direction = 0;                ///< index in the list of directions
+  std::uint16_t body = 0;                     ///< number of the first body along the link
+  std::int32_t triangle = -1;  ///< triangle of that body's mesh; -1: one end of the link only touches the surface
+  float q = 1;                 ///< position of the surface, as a fraction of the link in (0, 1]
+  /// Whether the link passes right through the body into a fluid cell, and the two sides that it crosses face away from
+  /// each other. Links that clip an edge or graze a round body cross sides that face much the same way.
   bool through = false;
   bool operator==(const Cut&) const = default;
 };

@@ -18,20 +18,20 @@ struct Device {
 
 struct DeviceInfo {
   std::string name;
-  std::string uuid;              ///< the same in every process of a node
+  std::string uuid;              ///< unique name of the device, the same in every process of a node
   std::string bus_id;            ///< PCI address, empty on the host backend
-  std::size_t memory_total = 0;  ///< bytes
-  std::size_t memory_free = 0;   ///< bytes
+  std::size_t memory_total = 0;  ///< size of the memory in bytes
+  std::size_t memory_free = 0;   ///< free memory in bytes
   int processors = 0;            ///< multiprocessors, or cores of the thread pool
 };
 
 /// True where this build and this machine can run the backend.
 bool available(Backend backend);
-/// Devices of this process. The host backend has the number set by set_host_devices (initially 1).
+/// Number of devices of this process. The host backend has the number set by set_host_devices (initially 1).
 int device_count(Backend backend);
 /// Sets how many virtual devices the host backend of this process emulates. Devices in use stay valid.
 void set_host_devices(int count);
-/// Threads that host kernels share, for the whole process (0: all cores the process may run on).
+/// Sets the number of threads that host kernels share in the whole process (0: all cores that the process may run on).
 void set_host_threads(int count);
 int host_threads();
 

@@ -12,36 +12,37 @@
 
 namespace slipstream::dns {
 
-/// rk2: Heun's scheme, as in Ravikumar, Appelhans & Yeung (OpenPOWER ADG workshop, 2018); rk4: the classical one. Both
-/// integrate viscosity exactly.
+/// Time schemes. rk2: Heun's scheme, as in Ravikumar, Appelhans & Yeung (OpenPOWER ADG workshop, 2018); rk4: the
+/// classical one. Both integrate viscosity exactly.
 enum class Scheme : std::uint8_t { rk2, rk4 };
 Scheme scheme_from_string(const std::string& name);
 
-/// The modes that are kept, and the treatment of aliases of their products.
+/// Selects the modes that are kept, and how aliases of their products are treated.
 enum class Dealiasing : std::uint8_t {
-  two_thirds,  ///< 3 |k_a| < n_a: no product has an alias among them
-  /// sum of (k_a / n_a)^2 < 2/9: no product has an alias along more than one axis (Patterson & Orszag 1971). Aliases
-  /// along one axis stay.
+  two_thirds,  ///< keeps 3 |k_a| < n_a: no product has an alias among these modes
+  /// Keeps sum of (k_a / n_a)^2 < 2/9: no product has an alias along more than one axis (Patterson & Orszag 1971).
+  /// Aliases along one axis stay.
   spherical,
-  /// The same modes as `spherical`. Products are formed on a shifted grid, by half a cell more in every second stage.
-  /// So aliases along one axis change their sign, and cancel to the order of the step (Rogallo 1981). The first shift
-  /// of a step is a random number drawn from the step's number.
+  /// Keeps the same modes as `spherical`. Products are formed on a shifted grid, by half a cell more in every second
+  /// stage. So aliases along one axis change their sign, and cancel to the order of the step (Rogallo 1981). The first
+  /// shift of a step is a random number drawn from the step's number.
   phase_shift
 };
 Dealiasing dealiasing_from_string(const std::string& name);
 
 struct Forcing {
-  /// power: the forcing has a given power. energy: the energy of its shells stays at its initial value. stochastic:
-  /// modes are accelerated at random.
+  /// Kinds of forcing. power: with a given power. energy: the energy of the forced shells stays at its initial value.
+  /// stochastic: modes are accelerated at random.
   enum class Kind : std::uint8_t { power, energy, stochastic };
   Kind kind = Kind::power;
   double power = 0;  ///< energy input per time and mass, which equals the mean dissipation; 0: decaying flow
-  int shells = 2;    ///< forced modes: |k| <= shells + 1/2, in units of the lowest wave number 2 pi / (longest edge)
+  /// largest shell that is forced: |k| <= shells + 1/2, in units of the lowest wave number 2 pi / (longest edge)
+  int shells = 2;
   /// Root mean square acceleration of the stochastic forcing. The real and the imaginary part of each component are
   /// Ornstein-Uhlenbeck processes with this standard deviation (Eswaran & Pope 1988). Values are constant during a
   /// step.
   double acceleration = 0;
-  double correlation_time = 0;  ///< of these processes
+  double correlation_time = 0;  ///< correlation time of these processes
   std::uint64_t seed = 1;
 
   bool acts() const { return kind != Kind::power || power > 0; }
@@ -57,11 +58,11 @@ struct Scalar {
 
 struct Options {
   Extent cells{64, 64, 64};
-  DType type = DType::f64;  ///< or f32
+  DType type = DType::f64;  ///< number format of the modes: f64 or f32
   double viscosity = 1.0 / 1600;
   double time_step = 0.01;
-  /// 0: all steps are time_step. Else a step has this Courant number with the velocity at its start, but is at most
-  /// time_step.
+  /// Largest Courant number of a step with the velocity at its start; time_step is then the longest step. 0: all steps
+  /// are time_step.
   double courant = 0;
   /// Edges of the box along x, y, z.
   std::array<double, 3> lengths{2 * std::numbers::pi, 2 * std::numbers::pi, 2 * std::numbers::pi};
@@ -71,86 +72,90 @@ struct Options {
   Forcing forcing;
   /// Angular velocity of the frame. u is the velocity in the frame, on which the Coriolis force -2 rotation x u acts.
   std::array<double, 3> rotation{0, 0, 0};
-  /// check_time_step() refuses larger Courant numbers; 0: it refuses none. Default: 1.3 for rk4, which is stable up to
-  /// 1.35, and 0.5 for rk2. With rk2 and no viscosity the fastest modes grow by one seventh a step there.
+  /// Courant number above which check_time_step() throws; 0: it never throws. Default: 1.3 for rk4, which is stable up
+  /// to 1.35, and 0.5 for rk2. With rk2 and no viscosity the fastest modes grow by one seventh a step there.
   std::optional<double> largest_courant = {};
   /// Computes the energy budget at every stage (Statistics::budget_error). Each stage then needs sums over all modes,
   /// which the host finishes.
   bool budget = false;
   std::array<int, 2> process_grid{0, 0};
-  bool tune_process_grid = false;  ///< FftOptions::tune_process_grid
-  std::optional<bool> store = {};  ///< FftOptions::store
-  bool overlap = false;            ///< transforms of one component with transfers of the next (FftOptions::overlap)
+  bool tune_process_grid = false;  ///< as FftOptions::tune_process_grid
+  std::optional<bool> store = {};  ///< as FftOptions::store
+  /// overlaps transforms of one component with transfers of the next (FftOptions::overlap)
+  bool overlap = false;
   /// Coding of the transposes. A lossy one rounds the modes and the velocity each time that they travel
   /// (FftOptions::coding).
   Coding coding = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measure the routes of the transposes
+  std::optional<TuneOptions> tune = {};  ///< measures the routes of the transposes
   /// Device memory to use, in bytes of each device; 0: all that the flow needs. With a limit, its arrays lie in pinned
   /// memory of the host. Batches of their planes pass through this much device memory (slipstream/batches.hpp). The
   /// flow is the same to rounding, and its velocity has the same bits with any limit and on any number of devices. Only
   /// for slabs, raw values, and without an energy budget.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
-  bool synchronous = false;                     ///< batches one after the other, for comparison
+  bool synchronous = false;                     ///< batches run one after the other, for comparison
 };
 
-/// One scalar theta, without its mean.
+/// Statistics of one scalar theta, without its mean.
 struct ScalarStatistics {
-  double variance = 0;              ///< <theta^2>
-  double dissipation = 0;           ///< 2 diffusivity <|grad theta|^2>
-  std::array<double, 3> flux = {};  ///< <u theta>; d variance / dt = -2 gradient.flux - dissipation
-  std::vector<double> spectrum;     ///< by shell, as the energy spectrum; the sum is the variance
+  double variance = 0;              ///< mean <theta^2>
+  double dissipation = 0;           ///< dissipation of the variance: 2 diffusivity <|grad theta|^2>
+  std::array<double, 3> flux = {};  ///< mean flux <u theta>; d variance / dt = -2 gradient.flux - dissipation
+  std::vector<double> spectrum;     ///< variance by shell, as in the energy spectrum
 };
 
 /// Statistics of the fluctuation u = v - <v> at one time. v is the velocity, and <> is the mean over the box. A uniform
 /// velocity added to the flow changes mean_velocity and courant only. Lengths are those of Options::lengths.
 struct Statistics {
   double time = 0;
-  double energy = 0;            ///< <u.u> / 2
-  double dissipation = 0;       ///< 2 nu sum over k of k^2 E(k)
-  double enstrophy = 0;         ///< <w.w> / 2, w = curl u
+  double energy = 0;            ///< kinetic energy <u.u> / 2 per mass
+  double dissipation = 0;       ///< dissipation rate: 2 nu sum over k of k^2 E(k)
+  double enstrophy = 0;         ///< enstrophy <w.w> / 2, with w = curl u
   double power = 0;             ///< current power of the forcing; with Kind::energy its power in the last step
-  double velocity = 0;          ///< root of <u.u> / 3
-  double taylor_scale = 0;      ///< lambda^2 = 15 nu velocity^2 / dissipation
-  double taylor_reynolds = 0;   ///< velocity lambda / nu
-  double kolmogorov_scale = 0;  ///< (nu^3 / dissipation)^(1/4)
-  double largest_mode_eta = 0;  ///< k_max eta
-  double courant = 0;           ///< max over cells of sum over axes of |v_a| dt / dx_a
-  double time_step = 0;         ///< dt of the next step
-  std::array<double, 3> mean_velocity = {};  ///< <v>, constant in time
+  double velocity = 0;          ///< root mean square of a component: sqrt(<u.u> / 3)
+  double taylor_scale = 0;      ///< Taylor's microscale lambda, with lambda^2 = 15 nu velocity^2 / dissipation
+  double taylor_reynolds = 0;   ///< Reynolds number velocity lambda / nu
+  double kolmogorov_scale = 0;  ///< Kolmogorov length eta = (nu^3 / dissipation)^(1/4)
+  double largest_mode_eta = 0;  ///< resolution k_max eta, with the largest kept mode
+  double courant = 0;           ///< Courant number: max over cells of sum over axes of |v_a| dt / dx_a
+  double time_step = 0;         ///< length dt of the next step
+  std::array<double, 3> mean_velocity = {};  ///< mean velocity <v>, constant in time
   /// L = pi / (2 velocity^2) sum over k of E(k) / k, the longitudinal integral scale of isotropic turbulence (Pope
   /// 2000, section 6.5). 0 where nothing fluctuates.
   double integral_scale = 0;
-  double c_epsilon = 0;  ///< dissipation L / velocity^3 (Sreenivasan 1998). 0 where nothing fluctuates.
-  /// <g^3> / <g^2>^(3/2) and <g^4> / <g^2>^2 of g = d u_a / d x_a, averaged over the axes a. They are 0 and 3 where g
-  /// is Gaussian, about -0.5 and 4 in turbulence of moderate Reynolds number (Van Atta & Antonia 1980), and 0 where
-  /// nothing moves. They are means over the cells, where fourth powers have aliases.
+  /// normalised dissipation: dissipation L / velocity^3 (Sreenivasan 1998); 0 where nothing fluctuates
+  double c_epsilon = 0;
+  /// Skewness <g^3> / <g^2>^(3/2) and flatness <g^4> / <g^2>^2 of g = d u_a / d x_a, averaged over the axes a. They are
+  /// 0 and 3 where g is Gaussian, about -0.5 and 4 in turbulence of moderate Reynolds number (Van Atta & Antonia 1980),
+  /// and 0 where nothing moves. They are means over the cells, where fourth powers have aliases.
   double skewness = 0, flatness = 0;
-  /// With Options::budget: the largest |dE + lost - work| / lost of a step since the field was set, else NaN. Here dE
-  /// is the change of energy, and `lost` is the energy that viscosity dissipates. The forcing's work is `work`, with
-  /// its factor of the step. The scheme's own quadrature integrates both. Where nothing is lost the error is relative
-  /// to the energy.
+  /// Largest error of the energy budget, with Options::budget: the largest |dE + lost - work| / lost of a step since
+  /// the field was set, else NaN. Here dE is the change of energy, and `lost` is the energy that viscosity dissipates.
+  /// The forcing's work is `work`, with its factor of the step. The scheme's own quadrature integrates both. Where
+  /// nothing is lost the error is relative to the energy.
   double budget_error = 0;
-  /// E(k) of shells k - 1/2 <= |k| < k + 1/2, with |k| in units of the lowest wave number 2 pi / (longest edge). The
-  /// sum is the energy; shell 0, which holds the mean, counts as empty.
+  /// Energy spectrum E(k) by shells k - 1/2 <= |k| < k + 1/2, with |k| in units of the lowest wave number 2 pi /
+  /// (longest edge). The sum is the energy; shell 0, which holds the mean, counts as empty.
   std::vector<double> spectrum;
   std::vector<ScalarStatistics> scalars;
 };
 
 /// Energy transfer by the product u x w between the shells of Statistics::spectrum.
 struct Transfer {
-  std::vector<double> transfer;  ///< T: energy gain per time, sum over a shell's modes of Re(conj(u_k).(u x w)_k)
-  std::vector<double> flux;      ///< Pi: energy flux to higher shells, minus the sum of T up to this one
+  /// energy gain T of each shell per time: sum over its modes of Re(conj(u_k).(u x w)_k)
+  std::vector<double> transfer;
+  std::vector<double> flux;  ///< energy flux Pi to higher shells: minus the sum of T up to this one
 };
 
 /// State of a run besides the modes. A run continues with the same bits where both are restored.
 struct Carried {
-  std::optional<double> held = {};  ///< energy that Forcing::Kind::energy keeps in its shells; none: that of the modes
-  double put_in = 0;                ///< energy input of this forcing in the last step
-  double largest_error = 0;         ///< Statistics::budget_error
-  double time_step = 0;             ///< of the last step; 0: there was none
-  /// Values of a stochastic forcing in the next step, six numbers a mode. Empty: none was drawn.
+  /// energy that Forcing::Kind::energy keeps in its shells; none: their current energy
+  std::optional<double> held = {};
+  double put_in = 0;         ///< energy input of this forcing in the last step
+  double largest_error = 0;  ///< as Statistics::budget_error
+  double time_step = 0;      ///< length of the last step; 0: there was none
+  /// Values of a stochastic forcing in the next step, six numbers a mode. Empty: none were drawn.
   std::vector<double> accelerations = {};
 };
 
@@ -174,9 +179,9 @@ class Dns final : public Solver {
   /// Throws Error for a number of cells, type, viscosity or time step that is not allowed.
   Dns(const Communicator& comm, const Machine& machine, Options options);
 
-  /// u = (sin x cos y cos z, -cos x sin y cos z, 0), of energy 1/8 (Taylor & Green 1937).
+  /// Sets u = (sin x cos y cos z, -cos x sin y cos z, 0), of energy 1/8 (Taylor & Green 1937).
   void taylor_green();
-  /// Solenoidal modes of random phases and directions, the same on any number of ranks: shell k has the energy
+  /// Sets solenoidal modes of random phases and directions, the same on any number of ranks: shell k has the energy
   /// spectrum[k] exactly, spread evenly over its modes. Shells beyond the end, and k = 0, have none. Throws Error for a
   /// negative value, and for a value other than zero of a shell that this grid does not have.
   void random(const std::vector<double>& spectrum, std::uint64_t seed);
@@ -199,27 +204,29 @@ class Dns final : public Solver {
   void inspect() override;
 
   Statistics statistics();
-  int shells() const;  ///< of Statistics::spectrum, with shell 0; not collective
-  /// Costs the transforms of one right-hand side; with Dealiasing::phase_shift of two, whose aliases cancel.
+  int shells() const;  ///< number of shells of Statistics::spectrum, with shell 0; not collective
+  /// Computes the transfer at the cost of the transforms of one right-hand side; with Dealiasing::phase_shift of two,
+  /// whose aliases cancel.
   Transfer transfer();
-  /// u on the devices, three components. Valid until the next step.
+  /// The velocity u on the devices, three components. Valid until the next step.
   Field& velocity();
-  /// `velocity`, or a field of the state. That has modes (z, x, y in the order of Fft::spectral) of the velocity, then
-  /// of the scalars. Setting modes, time and steps restarts from them; call carry() after that.
+  /// The field with a name: `velocity`, or a field of the state. The latter has modes (z, x, y in the order of
+  /// Fft::spectral) of the velocity, then of the scalars. Setting modes, time and steps restarts from them; call
+  /// carry() after that.
   Field& field(const std::string& name) override;
-  Carried carried() const;        ///< not collective
-  void carry(const Carried& of);  ///< not collective, but with the same values on all ranks
+  Carried carried() const;        ///< state besides the modes; not collective
+  void carry(const Carried& of);  ///< restores such a state; not collective, but with the same values on all ranks
   void finish_step() override;
   std::vector<Watched> watched() override;
-  Recording recording() const override;  ///< none where a forcing or a budget asks the host for sums
+  Recording recording() const override;  ///< empty where a forcing or a budget asks the host for sums
   std::vector<ReportRow> report() override { return fft().report(); }
   const Tuning& tuning() const override;
-  const Grid& grid() const override;  ///< of the velocity
+  const Grid& grid() const override;  ///< grid of the velocity
   const Options& options() const;
   Fft& fft();
   /// Bytes copied from and to host memory since construction (Options::device_memory).
   std::int64_t host_bytes_moved() const;
-  /// The batches as text; empty where arrays are on the device.
+  /// Describes the batches as text; empty where arrays are on the device.
   std::string describe_batches() const;
   /// Bytes that the solver holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
@@ -229,7 +236,7 @@ class Dns final : public Solver {
   Impl* impl_;
 };
 
-/// The partition of the cells. The machine may be described. Throws Error where options cannot make a run.
+/// Computes the partition of the cells. The machine may be described. Throws Error where options cannot make a run.
 Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
 /// Equal messages of a step: `sources` devices send one to each of `targets` devices. `one` has the first source and
 /// the first target.
@@ -240,17 +247,17 @@ struct PlannedMessages {
 /// Messages of one step. Messages between the same devices, by the same route and in the same direction, count as one.
 /// The machine may be described.
 std::vector<PlannedMessages> messages_needed(const Machine& machine, const Options& options);
-/// By device; computed without allocating.
+/// Memory that a run needs, by device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
 /// Bytes of host memory for the arrays of a flow with Options::device_memory, on the node with the most; 0 for others.
 /// It includes the velocity in cells, which is allocated on first use.
 std::int64_t host_memory_needed(const Machine& machine, const Options& options);
-/// Batches of a flow with Options::device_memory on a device.
+/// How a flow with Options::device_memory is cut into batches on a device.
 struct BatchPlan {
-  std::int64_t buffer = 0;                  ///< bytes
-  std::int64_t modes = 0;                   ///< along x, of a piece of a plane
-  std::int64_t planes_y = 0, planes_z = 0;  ///< batches of a sweep
-  int sweeps = 2;                           ///< of a stage; 4 where planes z are cut
+  std::int64_t buffer = 0;                  ///< bytes of a buffer
+  std::int64_t modes = 0;                   ///< number of modes along x in a piece of a plane
+  std::int64_t planes_y = 0, planes_z = 0;  ///< number of batches in a sweep of planes y, and of planes z
+  int sweeps = 2;                           ///< number of sweeps in a stage; 4 where planes z are cut
   double fields = 0;  ///< kept modes that are copied in each direction between host and devices in a stage, in fields
 };
 BatchPlan batches_needed(const Machine& machine, const Options& options);

@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// Why a call failed, for callers that act on it. In Python it is the attribute `code`, by the same name.
+/// Says why a call failed, for callers that act on it. In Python the attribute `code` has the same name.
 enum class ErrorCode {
   invalid_argument,  ///< an argument or an option is not allowed, independent of the others
   unsupported,       ///< a combination of options or objects is not supported
@@ -18,13 +18,13 @@ enum class ErrorCode {
   bad_file,          ///< a file is damaged, or lacks required content
   io,                ///< a file or folder cannot be opened, read or written
   locked,            ///< another process or thread holds the resource
-  out_of_memory,     ///< the device or the host has no memory for it
+  out_of_memory,     ///< the device or the host has too little memory for the request
   timeout,           ///< a wait timed out
   overflow,          ///< a finite value is infinite in its coding
   diverged,          ///< a simulation has values that are not finite or out of their range
   not_converged,     ///< a system of equations was not solved
   version,           ///< a file or a compiled part is of another version
-  internal,          ///< an internal check failed, or a function of the caller threw: report it
+  internal,          ///< an internal check failed, or a function of the caller threw: please report this
 };
 
 /// The name of the code in the enum.
@@ -46,7 +46,7 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
-/// The facts of an error, and those of `more` whose names it does not have yet.
+/// The facts of an error, with those of `more` whose names it does not have yet.
 Facts joined(Facts facts, const Facts& more);
 
 /// The exception of the library. Programs read the code and the facts. The text is one sentence for people: what
@@ -57,7 +57,7 @@ class Error : public std::runtime_error {
   Error(ErrorCode code, const std::string& message, Facts facts = {});
 
   ErrorCode code() const noexcept { return code_; }
-  /// Sorted by name.
+  /// All facts, sorted by name.
   const Facts& facts() const noexcept { return facts_; }
   /// The value of a fact; empty where the error has none of this name.
   const std::string& fact(const char* name) const noexcept;
@@ -67,7 +67,7 @@ class Error : public std::runtime_error {
   Facts facts_;
 };
 
-/// A wait that timed out; names who waited for whom.
+/// A wait that timed out; the text names who waited for whom.
 class Timeout : public Error {
  public:
   explicit Timeout(const std::string& message, Facts facts = {})
@@ -86,7 +86,7 @@ inline void require(bool condition, ErrorCode code, const std::string& message, 
   if (!condition) throw Error(code, message, std::move(facts));
 }
 
-/// The same for an argument that is not allowed.
+/// Throws an Error invalid_argument unless the condition holds.
 inline void require(bool condition, const std::string& message, Facts facts = {}) {
   if (!condition) throw Error(ErrorCode::invalid_argument, message, std::move(facts));
 }

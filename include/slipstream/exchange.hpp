@@ -19,16 +19,16 @@ namespace slipstream {
 
 class Trace;
 
-/// A finite value that is infinite in its coding; names the item. It arrives as infinity, and the exchange cannot be
-/// begun again.
+/// A finite value became infinite in its coding; the error names the item. The value arrives as infinity, and the
+/// exchange cannot be begun again.
 class Overflow : public Error {
  public:
   explicit Overflow(const std::string& message, Facts facts = {})
       : Error(ErrorCode::overflow, message, std::move(facts)) {}
 };
 
-/// A place of a window that the caller's kernels did not store to (ExchangeOptions::poison); names it and the item. The
-/// old content of that place has been sent.
+/// The caller's kernels did not store to a place of a window (ExchangeOptions::poison); the error names the place and
+/// the item. The old content of that place has been sent.
 class Unwritten : public Error {
  public:
   explicit Unwritten(const std::string& message, Facts facts = {})
@@ -42,11 +42,11 @@ struct ExchangeOptions {
   /// least 60 s in the first exchange, in which NCCL connects the devices. The error's text has the seconds waited.
   double wait_limit = 30;
   Knobs knobs;
-  Throttle throttle;  ///< for all messages between devices, and for those within one that the host sends
+  Throttle throttle;  ///< applies to all messages between devices, and to those within a device that the host sends
   /// Routes of pairs of devices (source, target) that a tuner has chosen. They take precedence over the rules.
   std::map<std::pair<int, int>, RouteKind> chosen;
-  std::map<std::pair<int, int>, std::string> reasons;  ///< why, for reports
-  Trace* trace = nullptr;                              ///< records what the exchange does; must outlive it
+  std::map<std::pair<int, int>, std::string> reasons;  ///< why each pair got its route, for reports
+  Trace* trace = nullptr;                              ///< records what the exchange does; must outlive the exchange
   /// Every exchange also computes the coding errors for the report, which costs another read of the values. The report
   /// then times encoding and decoding, too, with memory for one message at a time.
   bool measure_errors = false;
@@ -61,9 +61,9 @@ struct ExchangeOptions {
 struct ExchangeItem {
   const Pattern* pattern = nullptr;
   Field* source = nullptr;
-  Field* target = nullptr;  ///< null: the source, as for halos
-  /// Other arrays may replace the fields' arrays (Exchange::bind). Other processes know one array only, so they then
-  /// store into receive buffers alone.
+  Field* target = nullptr;  ///< field that receives the values; null: the source, as for halos
+  /// Other arrays may replace the fields' arrays (Exchange::bind). Other processes know one array only, so such
+  /// messages go through receive buffers.
   bool rebinds = false;
   /// The coding of values in flight. Values are combined after decoding. Values that stay on their device are rounded
   /// as if they had travelled, so bits do not depend on routes.
@@ -80,13 +80,13 @@ enum class ItemEnd : std::uint8_t { source, target };
 
 /// One message of a plan, for reports and dry runs.
 struct MessageInfo {
-  int source = 0;  ///< devices
+  int source = 0;  ///< source and target device
   int target = 0;
   RouteKind route = RouteKind::staged;
   std::string reason;      ///< why this route was chosen and no earlier one
-  std::int64_t bytes = 0;  ///< in flight, with the coding
+  std::int64_t bytes = 0;  ///< bytes in flight, with the coding
   std::int64_t transfers = 0;
-  std::int64_t raw_bytes = 0;  ///< in the field's own type
+  std::int64_t raw_bytes = 0;  ///< bytes in the field's own type
 };
 
 /// One message of the last exchange, as it travelled.
@@ -94,16 +94,17 @@ struct ReportRow {
   MessageInfo message;
   int source_rank = 0;
   int target_rank = 0;
-  /// From the start of the exchange at the target to arrival; -1 before the first exchange.
+  /// Microseconds from the start of the exchange at the target to arrival; -1 before the first exchange.
   double microseconds = -1;
   double gb_per_s = -1;
-  double percent = -1;  ///< of the link's rate, within a device of its memory's rate (read + write); -1 where unknown
+  /// rate in percent of the link's rate, or within a device of its memory's rate (read + write); -1 where unknown
+  double percent = -1;
   /// Largest and root mean square difference between decoded and sent values. Only coded values that are finite before
   /// and after count; of complex numbers both parts. -1 where errors are not measured, or none is coded.
   double largest_error = -1;
   double rms_error = -1;
-  /// Times of the launches that encode and decode its values, each alone, measured by events. Decoded values go to a
-  /// packed array. -1 where errors are not measured, or nothing is encoded.
+  /// Microseconds of the launches that encode and decode the message's values, each alone, measured by events. Decoded
+  /// values go to a packed array. -1 where errors are not measured, or nothing is encoded.
   double encode_us = -1;
   double decode_us = -1;
 };
@@ -111,7 +112,7 @@ struct ReportRow {
 struct PlannedItem {
   const Pattern* pattern = nullptr;
   FieldOptions source;
-  std::optional<FieldOptions> target = {};  ///< none: the source
+  std::optional<FieldOptions> target = {};  ///< field that receives the values; none: the source
   bool rebinds = false;
   Coding coding = {};
   bool produced = false;
@@ -162,10 +163,10 @@ class Exchange {
   /// Orders the streams' next work after arrival. Blocks the host only where a route needs it. Elsewhere end() does not
   /// see a timeout of its own exchange: check() does, once the streams are synchronized.
   void end(std::vector<Stream>& streams);
-  /// For exchanges with produced items; they replace begin() and run(). First open() orders the streams' next work
-  /// after the destinations have been freed. Then windows() returns the destinations. Finally post() sends the values
-  /// that the streams have stored until then, and those that the engine moves itself. Call end() as usual. Waits that
-  /// open() queues have the exchange's timeout. After a timeout nothing is stored or posted.
+  /// These calls replace begin() and run() for exchanges with produced items. First open() orders the streams' next
+  /// work after the destinations have been freed. Then windows() returns the destinations. Finally post() sends the
+  /// values that the streams have stored until then, and those that the engine moves itself. Call end() as usual. Waits
+  /// that open() queues have the exchange's timeout. After a timeout nothing is stored or posted.
   void open(std::vector<Stream>& streams);
   void post(std::vector<Stream>& streams);
   /// Windows of a produced item, for kernels of a device of this rank. They are valid between open() and post(), for
@@ -185,8 +186,9 @@ class Exchange {
   /// errors that are known by then, too.
   void check();
 
-  /// begin and end on the caller's own streams. Routes that need neither host nor copy engine take one launch a device.
-  /// Other routes without the host are recorded at the first run with these arrays, and replayed as one graph a device.
+  /// Does the work of begin() and end() on the caller's own streams. Routes that need neither host nor copy engine take
+  /// one launch a device. Other routes without the host are recorded at the first run with these arrays, and replayed
+  /// as one graph a device.
   void run(std::vector<Stream>& streams);
   /// Device time in microseconds from the start of the last exchange to the arrival of each message that reaches this
   /// rank. The times are in the order of messages(), below 0 for messages that leave this rank. Waits for the exchange,
@@ -215,7 +217,7 @@ class Exchange {
   /// A flag in the memory of a device of this rank: 0 until a wait of the exchange times out. Kernels after end() may
   /// read it, so that they do not use values that have not arrived.
   const Signal* broken_on(Device device) const;
-  /// Exchanges begun so far.
+  /// Number of exchanges begun so far.
   std::uint64_t sequence() const;
   /// Bytes of device memory that the plan holds on a device of this rank: receive buffers, packed values, tables,
   /// signals. Memory of libraries is not counted.

@@ -16,30 +16,30 @@
 
 namespace slipstream {
 namespace fft {
-class Pointwise;   // slipstream/fft/pointwise.hpp
-struct ModeBlock;  // slipstream/fft/modes.hpp
+class Pointwise;   // defined in slipstream/fft/pointwise.hpp
+struct ModeBlock;  // defined in slipstream/fft/modes.hpp
 }  // namespace fft
 
 struct FftOptions {
   /// Type of the values in physical space. c64, c128: complex to complex. f32, f64: real to complex. The spectrum then
   /// has only the modes 0 .. n_x / 2 along x; the others are their conjugates.
   DType type = DType::c128;
-  /// Numbers of devices along y and z. Slabs, {1, p}, need one transpose; other grids are pencils, which need two. With
-  /// {0, 0} it is slabs where every device gets some, else the grid whose largest part is smallest.
+  /// Numbers of devices along y and z. Slabs, {1, p}, need one transpose; other grids are pencils, which need two. By
+  /// default, {0, 0}, slabs are used where every device gets some, else the grid whose largest part is smallest.
   std::array<int, 2> process_grid{0, 0};
-  /// With {0, 0}: the grid whose transforms are fastest. It is measured when the plan is made, and cached on disk with
-  /// the tuner's choices (TuneOptions, those of `tune` or their defaults). Each candidate is measured in its final
+  /// With {0, 0}: takes the grid whose transforms are fastest. It is measured when the plan is made, and cached on disk
+  /// with the tuner's choices (TuneOptions, those of `tune` or their defaults). Each candidate is measured in its final
   /// form, with tuned routes where `tune` is given. That needs an array on each device, of the larger of both sides.
   /// Without memory for it the rule above decides.
   bool tune_process_grid = false;
   std::string tuner_cache;  ///< folder of the cache when `tune` is not given; empty: the tuner's
-  /// The spectrum stays where the last transform leaves it, with its axes in the order z, x, y. False: it is transposed
-  /// back to the order x, y, z. That costs as much as another transpose, and on several devices a copy.
+  /// Leaves the spectrum where the last transform puts it, with its axes in the order z, x, y. False: the spectrum is
+  /// transposed back to the order x, y, z. That costs as much as another transpose, and on several devices a copy.
   bool transposed = true;
   /// Highest |k_a| that is used, -1: all. Other modes do not travel between devices: after forward() they are
   /// undefined, and before backward() they must be zero. The 2/3 rule, (n_a - 1) / 3, leaves 4/9 of a slab's message.
   Extent highest{-1, -1, -1};
-  bool scaled = true;  ///< backward() divides by the number of cells, in a separate pass over its result
+  bool scaled = true;  ///< divides by the number of cells in backward(), in a separate pass over its result
   /// Overlaps the transfers of one component with the transforms of the next. Needs work arrays and messages twice; has
   /// no effect on one device.
   bool overlap = false;
@@ -58,8 +58,8 @@ struct FftOptions {
   /// The coding of values between devices: raw, or `cast` of f64 and c128 to f32. Values that stay on a device are
   /// rounded the same way. Coded values are always packed.
   Coding coding = {};
-  /// Tests the plan when it is made: random values are transformed forward, backward and forward again. Throws Error
-  /// where they do not return to rounding (or to the coding's), or where the sums of squares on both sides differ
+  /// Tests the plan at its construction: random values are transformed forward, backward and forward again. Throws
+  /// Error where they do not return to rounding (or to the coding's), or where the sums of squares on both sides differ
   /// (Parseval). Needs an array of each side on each device meanwhile.
   bool verify = false;
   /// Device memory to use, in bytes of each device; 0: all that a transform needs. With a limit, the arrays lie in
@@ -70,21 +70,22 @@ struct FftOptions {
   /// same on any number of devices.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
-  bool synchronous = false;                     ///< batches one after the other, for comparison
+  bool synchronous = false;                     ///< batches run one after the other, for comparison
   /// Uses the GPUs' line kernels on the host, too, for comparison. The host has them for a few lengths in double
   /// precision (docs/fft.md); others are packed.
   bool gpu_lines = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose that the engine packs
+  std::optional<TuneOptions> tune = {};  ///< measures the routes of every transpose that the engine packs
 };
 
 /// Memory of a device, in bytes.
 struct FftMemory {
-  std::int64_t physical = 0, spectral = 0;  ///< an array of the caller's, of one component
-  std::int64_t work = 0;                    ///< held by the plan between transforms
-  std::int64_t messages = 0;                ///< at most, for values in flight
-  std::int64_t library = 0;                 ///< an estimate: workspace of the library that transforms lines
-  bool on_host = false;                     ///< the caller's arrays are in host memory (FftOptions::device_memory)
+  std::int64_t physical = 0, spectral = 0;  ///< bytes of an array of one component, which the caller owns
+  std::int64_t work = 0;                    ///< bytes that the plan holds between transforms
+  std::int64_t messages = 0;                ///< upper bound of the bytes for values in flight
+  std::int64_t library = 0;                 ///< estimated workspace of the library that transforms lines, in bytes
+  /// whether the caller's arrays are in host memory (FftOptions::device_memory)
+  bool on_host = false;
 
   std::int64_t total() const { return (on_host ? 0 : physical + spectral) + work + messages + library; }
 };
@@ -92,14 +93,14 @@ struct FftMemory {
 /// Multiplier of each mode k in Fft::convolve(): the product of all members. A box of edges L has the wave numbers
 /// kappa_a = 2 pi k_a / L_a.
 struct FftFactor {
-  std::complex<double> constant = 1;  ///< finite; real where the values in physical space are
-  /// (i kappa_a)^n, a derivative of order n along each axis. Where n is odd and n_a is even, mode n_a / 2 has the
+  std::complex<double> constant = 1;  ///< a constant factor, finite; real where the values in physical space are
+  /// Orders n of a derivative along each axis, (i kappa_a)^n. Where n is odd and n_a is even, mode n_a / 2 has the
   /// derivative zero.
   std::array<int, 3> derivative{0, 0, 0};
-  /// (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, which makes the mean zero.
+  /// Power n of the Laplacian, (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, which makes the mean zero.
   int laplacian = 0;
-  double gaussian = 0;  ///< exp(-|kappa|^2 width^2 / 24), the Gaussian filter of this width (Pope 2000, 13.2)
-  /// Modes with |kappa| above it become zero; infinite: none.
+  double gaussian = 0;  ///< width of a Gaussian filter, exp(-|kappa|^2 width^2 / 24) (Pope 2000, 13.2); 0: none
+  /// Modes with |kappa| above this become zero; infinite: none.
   double sharp = std::numeric_limits<double>::infinity();
   /// One array for each local block of Fft::spectral(), of its extent, on the block's device. Its numbers have the
   /// plan's precision, real or complex. They must not change until the work has run. Where the values in physical space
@@ -112,11 +113,11 @@ struct FftFactor {
 struct FftProcessGrids {
   struct Time {
     std::array<int, 2> grid{1, 1};
-    double microseconds = 0;  ///< of one forward and one backward transform of one component, slowest rank
+    double microseconds = 0;  ///< time of one forward and one backward transform of one component on the slowest rank
   };
-  std::string source = "rules";    ///< or "given", "measured", "cache"
-  std::vector<Time> times;         ///< in the order of preference: fewer transposes first
-  std::vector<std::string> notes;  ///< candidates that failed, caches not read; on rank 0
+  std::string source = "rules";    ///< source of the choice: "rules", "given", "measured" or "cache"
+  std::vector<Time> times;         ///< measured times in the order of preference: fewer transposes first
+  std::vector<std::string> notes;  ///< notes on candidates that failed and on caches that were not read; on rank 0
 };
 
 /// Three-dimensional discrete Fourier transforms of values on any number of devices.
@@ -168,7 +169,7 @@ class Fft {
   const Grid& spectral() const;
   /// The axis of the modes (0: k_x) along each axis of spectral().
   const std::array<int, 3>& spectral_axes() const;
-  /// For a Field on either grid, of any number of components.
+  /// Options of a field on either grid, of any number of components.
   FieldOptions physical_field(const std::string& name) const;
   FieldOptions spectral_field(const std::string& name) const;
 
@@ -200,7 +201,7 @@ class Fft {
                 const FftFactor& factor, std::vector<Stream>& streams);
   void convolve(const Field& from, Field& through, Field& to, const FftFactor& factor, std::vector<Stream>& streams);
   /// Convolves by the caller's own operations (slipstream/fft/operations.hpp), one for each local block of spectral().
-  /// They must include backward_factor(). They are kept until the work has run.
+  /// The operations must include backward_factor(), and must live until the work has run.
   using Operations = std::vector<std::shared_ptr<const fft::Pointwise>>;
   void convolve(const Field& from, Field& through, Field& to, const Operations& operations,
                 std::vector<Stream>& streams);
@@ -219,7 +220,7 @@ class Fft {
   std::string describe() const;
   std::string describe(const Operations& operations) const;
 
-  /// Throws Timeout where a wait for another device timed out. Call it when the streams have been synchronized.
+  /// Throws Timeout where a wait for another device timed out. Call this after the streams were synchronized.
   void check();
   /// True where transforms may be recorded into a graph of the caller's streams and replayed.
   bool capturable() const;
@@ -239,7 +240,7 @@ class Fft {
   const Tuning& tuning() const;
 
  private:
-  friend class PackedMoves;  // bench/native/packed_moves.hpp
+  friend class PackedMoves;  // defined in bench/native/packed_moves.hpp
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -44,24 +44,24 @@ struct FieldOptions {
   std::string name;
   DType type = DType::f32;
   int components = 1;
-  Extent ghost{0, 0, 0};  ///< ghost layers per axis
+  Extent ghost{0, 0, 0};  ///< number of ghost layers per axis
   Layout layout = Layout::soa;
-  /// In bytes: the first interior cell of every row starts on a multiple; 1: rows are packed. The default is a sector
-  /// of a GPU's memory, because wider gaps between rows make thin ghosts more expensive to fill.
+  /// Alignment in bytes: the first interior cell of every row starts on a multiple of this; 1: rows are packed. The
+  /// default is a sector of a GPU's memory, because wider gaps between rows make thin ghosts more expensive to fill.
   int alignment = 32;
-  int copies = 1;       ///< 2 for a pair of arrays that a step swaps
-  bool shared = false;  ///< mappable by other processes of the node (route `direct`)
-  /// Unused layers of elements behind the last ghosts of each axis.
+  int copies = 1;       ///< number of arrays per block: 2 for a pair that a step swaps
+  bool shared = false;  ///< whether other processes of the node may map the arrays (route `direct`)
+  /// Number of unused layers of elements behind the last ghosts of each axis.
   Extent padding{0, 0, 0};
-  std::int64_t apart = 0;  ///< least distance of components, in elements; without effect for aos
+  std::int64_t apart = 0;  ///< least distance of components in elements; without effect for aos
   /// For every block of the grid, by id: -1, or the number of stored values of a component. These lie one after the
   /// other, in an order that only their owner knows. Exchanges address values of such a block by lists of elements; it
   /// cannot be read by cells. None: every block is stored as a box.
   std::shared_ptr<const std::vector<std::int64_t>> packed = nullptr;
-  /// Arrays lie in pinned memory of the host. The device copies from and to it, and its kernels reach it over the link.
-  /// Exchanges refuse such fields.
+  /// Puts the arrays into pinned memory of the host. The device copies from and to it, and its kernels reach it over
+  /// the link. Exchanges refuse such fields.
   bool pinned = false;
-  bool later = false;  ///< no arrays before make_arrays()
+  bool later = false;  ///< the field has no arrays before make_arrays()
   bool adopted =
       false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle
 };
@@ -69,7 +69,7 @@ struct FieldOptions {
 /// An array of the caller: one block, one copy. Rows are contiguous in x (soa), in z (soa_z) or in components, then x
 /// (aos).
 struct OwnArray {
-  void* data = nullptr;  ///< first value: component 0 of the corner of the ghosts
+  void* data = nullptr;  ///< address of the first value: component 0 of the corner of the ghosts
   /// Strides that the caller expects, in elements, x first; the field checks them. Zeros are not compared. An axis one
   /// layer long may have any stride.
   Extent stride{0, 0, 0};
@@ -78,13 +78,13 @@ struct OwnArray {
 
 /// Memory layout of one block; all sizes are in elements, 64-bit.
 struct BlockShape {
-  Extent extent{0, 0, 0};  ///< interior cells
+  Extent extent{0, 0, 0};  ///< number of interior cells along each axis
   Extent ghost{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
   std::int64_t component_stride = 0;
   std::int64_t origin = 0;    ///< element of interior cell (0, 0, 0), component 0
-  std::int64_t elements = 0;  ///< allocated
-  int row_axis = 0;           ///< along which cells are neighbours in memory
+  std::int64_t elements = 0;  ///< number of elements allocated
+  int row_axis = 0;           ///< axis along which cells are neighbours in memory
 };
 /// Shape of a block that is stored as a box.
 BlockShape block_shape(const Extent& extent, const FieldOptions& options);
@@ -93,7 +93,7 @@ BlockShape block_shape(const Grid& grid, std::int64_t block, const FieldOptions&
 
 /// Address and layout of the array of a block.
 struct BlockData {
-  std::byte* origin = nullptr;  ///< of interior cell (0, 0, 0), component 0
+  std::byte* origin = nullptr;  ///< address of interior cell (0, 0, 0), component 0
   BlockShape shape;
   DType type = DType::f32;
 };
@@ -131,16 +131,16 @@ class Field {
   /// Makes copy 1 the current one, for all blocks.
   void swap() { current_ = (current_ + 1) % options_.copies; }
   std::int64_t bytes_on(Device device) const;
-  /// Why an array of the caller's cannot hold a block of this rank; empty where it can.
+  /// Says why an array of the caller cannot hold a block of this rank; empty where it can.
   std::string refusal(std::int64_t block, const void* array) const;
   /// drop_arrays() frees the arrays of a field that owns them. make_arrays() allocates them again, filled with zeros,
   /// where there are none. Exchanges that were made before refuse the new arrays. An array that other processes store
   /// to is freed only after their exchange has ended, too.
   void drop_arrays();
   void make_arrays();
-  /// Counts the calls of drop_arrays() and make_arrays() that changed the arrays.
+  /// Number of calls of drop_arrays() and make_arrays() that changed the arrays.
   std::uint64_t generation() const { return generation_; }
-  /// Keeps an array alive after drop_arrays() and the field's end; null where the array is the caller's.
+  /// Keeps an array alive after drop_arrays() and after the field's end; null where the caller owns the array.
   std::shared_ptr<const void> owner(std::int64_t block, int array) const;
 
   template <class T>
@@ -159,7 +159,7 @@ class Field {
   /// Copies a box of global cells out, as [z][y][x][component] (component fastest), for cells of local blocks; `to` is
   /// unchanged for other cells. `to` has box.volume() * components elements.
   void read(const Box& box, void* to, int copy = 0) const;
-  /// The inverse of read(): sets interior cells (and, with `ghosts`, ghost cells inside the box) of local blocks.
+  /// Sets interior cells, and with `ghosts` ghost cells inside the box, of local blocks: the inverse of read().
   void write(const Box& box, const void* from, int copy = 0, bool ghosts = false);
 
  private:
@@ -167,12 +167,13 @@ class Field {
     std::int64_t block = 0;
     Device device;
     BlockShape shape;
-    std::vector<std::byte*> arrays;                         // one per copy
-    std::vector<std::shared_ptr<Buffer<std::byte>>> owned;  // none where the arrays are the caller's
+    std::vector<std::byte*> arrays;  // address of each copy's array
+    // arrays that the field owns; none where they are the caller's
+    std::vector<std::shared_ptr<Buffer<std::byte>>> owned;
   };
   struct WithoutArrays {};
   Field(const Grid& grid, FieldOptions options, WithoutArrays);
-  /// Adopts the arrays. Throws Error where one cannot hold its block.
+  /// Takes arrays of the caller. Throws Error where one cannot hold its block.
   void take(const std::vector<OwnArray>& arrays);
   const Storage& storage(std::int64_t block) const;
   void require_boxes() const;

@@ -37,15 +37,17 @@ namespace slipstream {
 /// The points of one device. Points at the same position of the domain (on faces, edges and corners that elements
 /// share) have the same id.
 struct SharedPoints {
-  std::span<const std::int64_t> ids;  ///< of each point, in host memory, from 1; 0: not shared, unchanged
-  std::int64_t first_block = 0;       ///< number of the first block in the whole domain
-  std::int64_t block = 1;             ///< points of a block, such as those of 64 elements; the last may be shorter
+  /// id of each point, from 1, in host memory; 0: the point is not shared, its value unchanged
+  std::span<const std::int64_t> ids;
+  std::int64_t first_block = 0;  ///< number of the first block in the whole domain
+  /// number of points in a block, such as those of 64 elements; the last block may be shorter
+  std::int64_t block = 1;
 };
 
 struct GatherScatterOptions {
-  DType type = DType::f64;   ///< f32, f64, i32, i64, or c64 and c128, which have no min and max
-  int components = 1;        ///< combined by one run, all in one message for each pair of devices
-  ExchangeOptions exchange;  ///< routes, knobs and the timeout
+  DType type = DType::f64;   ///< type of the values: f32, f64, i32, i64, or c64 and c128, which have no min and max
+  int components = 1;        ///< number of components combined by one run, all in one message for each pair of devices
+  ExchangeOptions exchange;  ///< routes, knobs and the timeout of the messages
   /// Coding of values in flight. With a lossy coding, the value of each block that shares an id with another is rounded
   /// before they are combined, wherever the blocks lie. So copies stay equal, and bits depend on blocks alone.
   Coding coding = {};
@@ -74,32 +76,32 @@ class GatherScatter {
   /// for each block that has it.
   GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
                 GatherScatterOptions options = {});
-  /// Collective, as Exchange's.
+  /// Collective, as the destructor of Exchange.
   ~GatherScatter();
   GatherScatter(GatherScatter&&) noexcept;
 
   /// Values of one device's points: component c of point i lies at values + (c * stride + i) * size of the type.
   struct Array {
     void* values = nullptr;
-    std::int64_t stride = 0;  ///< 0: the number of points; with several components at least that
+    std::int64_t stride = 0;  ///< distance between components in points; 0: the number of points
   };
 
-  /// Q Q^T in place. streams[i] and arrays[i] belong to the i-th device of this rank. Arrays may change with each call
-  /// without a new plan; the host is faster where they recur. All ranks make the same calls with the same operations.
-  /// The ranks compare the first call of each kind and operation, unless it is recorded. All ranks throw Error where
-  /// calls differ, or where some rank's arrays or streams are invalid, and Timeout where a rank is missing. Later calls
-  /// are not compared. Arrays that are written may share no memory with others of the call.
+  /// Computes Q Q^T in place. streams[i] and arrays[i] belong to the i-th device of this rank. Arrays may change with
+  /// each call without a new plan; the host is faster where they recur. All ranks make the same calls with the same
+  /// operations. The ranks compare the first call of each kind and operation, unless it is recorded. All ranks throw
+  /// Error where calls differ, or where some rank's arrays or streams are invalid, and Timeout where a rank is missing.
+  /// Later calls are not compared. Arrays that are written may share no memory with others of the call.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   /// run() in two parts. start() sends the values of remote_points() to other devices; finish() combines. Between them
   /// the caller may queue work that writes other points, even points that are shared within a device.
   void start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   void finish(std::vector<Stream>& streams);
 
-  /// unique = Q^T arrays: the combined copies of each id, once. unique[i] holds the unique_ids values of the i-th
-  /// device; stride 0 means that number. arrays[i] is only read.
+  /// Computes unique = Q^T arrays: the combined copies of each id, once. unique[i] holds the unique_ids values of the
+  /// i-th device; stride 0 means that number. arrays[i] is only read.
   void gather(std::vector<Stream>& streams, const std::vector<Array>& arrays, const std::vector<Array>& unique,
               Op op = Op::add);
-  /// arrays = Q unique: each copy takes its id's value.
+  /// Computes arrays = Q unique: each copy gets its id's value.
   void scatter(std::vector<Stream>& streams, const std::vector<Array>& unique, const std::vector<Array>& arrays);
   /// gather() and scatter() in two parts; finish() is the second part of both. Between them the caller may neither
   /// write the inputs nor use the outputs.
@@ -112,16 +114,16 @@ class GatherScatter {
   /// Throws Timeout where a wait on a device has timed out in the work that has run so far.
   void check();
 
-  /// Points of a device with copies on it, and ids that other devices have too.
+  /// Numbers of shared points and ids of a device, and of values in messages.
   struct Counts {
-    std::int64_t shared_points = 0;  ///< with another copy, here or on other devices
-    std::int64_t local_ids = 0;      ///< whose copies, two or more, all lie on the device
-    std::int64_t remote_ids = 0;     ///< with copies on other devices, too
-    std::int64_t sent_values = 0;    ///< per component, in all messages of run()
-    // Where GatherScatterOptions::unique asks for them:
-    std::int64_t unique_ids = 0;        ///< that the device owns
-    std::int64_t gathered_values = 0;   ///< per component, sent by gather() to owners on other devices
-    std::int64_t scattered_values = 0;  ///< per component, sent by scatter() from owners to other devices
+    std::int64_t shared_points = 0;  ///< points with another copy, on this device or on others
+    std::int64_t local_ids = 0;      ///< ids with two or more copies, all of them on this device
+    std::int64_t remote_ids = 0;     ///< ids with copies on other devices, too
+    std::int64_t sent_values = 0;    ///< values per component in all messages of run()
+    // The numbers below are 0 unless GatherScatterOptions::unique is set.
+    std::int64_t unique_ids = 0;        ///< ids that this device owns
+    std::int64_t gathered_values = 0;   ///< values per component that gather() sends to owners on other devices
+    std::int64_t scattered_values = 0;  ///< values per component that scatter() sends from owners to other devices
   };
   Counts counts(std::size_t device) const;
   /// Points of a device with copies on other devices, ascending.

@@ -1,2 +1,2 @@
 #pragma once
-#include <slipstream/stream.hpp>  // a Graph is what Stream::end_capture returns
+#include <slipstream/stream.hpp>  // declares Graph, which Stream::end_capture returns

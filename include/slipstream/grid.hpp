@@ -15,26 +15,26 @@ enum class Tie : std::uint8_t { slowest, x_first };
 
 /// Prime factors of n, largest first.
 std::vector<int> prime_factors(int n);
-/// Number of pieces per axis by recursive inertial bisection: each prime factor of `parts`, largest first, cuts the
-/// axis whose pieces are longest (Pearson et al. 2020, III.A).
+/// Computes the number of pieces per axis by recursive inertial bisection: each prime factor of `parts`, largest first,
+/// cuts the axis whose pieces are longest (Pearson et al. 2020, III.A).
 Extent bisect(const Extent& extent, int parts, Tie tie = Tie::slowest);
-/// The box of piece `index` when `box` is cut `counts[a]` times per axis; the first remainder pieces are one longer.
+/// Box of piece `index` when `box` is cut `counts[a]` times per axis. The first remainder pieces are one longer.
 Box piece(const Box& box, const Extent& counts, const Extent& index);
 
-/// One part of the grid on one device.
+/// A part of the grid that lies on one device.
 struct Block {
   std::int64_t id = 0;
-  Box box;         ///< global cells, without ghosts
-  int device = 0;  ///< in the machine's numbering
+  Box box;         ///< global coordinates of its cells, without ghosts
+  int device = 0;  ///< number of its device in the machine
   int rank = 0;
-  int level = 0;  ///< of refinement: ratio 2 between levels
+  int level = 0;  ///< level of refinement; the ratio between levels is 2
   double weight = 1;
 };
 
 /// Numbers of pieces per axis at each level. Zeros: by bisection.
 struct PartitionOptions {
-  Extent nodes{0, 0, 0};    ///< node grid
-  Extent devices{0, 0, 0};  ///< device grid within a node
+  Extent nodes{0, 0, 0};    ///< grid of the nodes
+  Extent devices{0, 0, 0};  ///< grid of the devices within a node
   Extent blocks_per_device{1, 1, 1};
   Tie tie = Tie::slowest;
 };
@@ -42,9 +42,9 @@ struct PartitionOptions {
 /// Hierarchical partition: nodes, then devices, then blocks, each level cut separately. Boxes are in the order node,
 /// device, block (x fastest).
 struct Partition {
-  Extent nodes{1, 1, 1}, devices{1, 1, 1}, blocks{1, 1, 1};  ///< counts per level
-  std::vector<Box> device_boxes;                             ///< the box of each device, before it is cut into blocks
-  std::vector<Box> boxes;                                    ///< the blocks
+  Extent nodes{1, 1, 1}, devices{1, 1, 1}, blocks{1, 1, 1};  ///< number of pieces per axis at each level
+  std::vector<Box> device_boxes;                             ///< box of each device, before it is cut into blocks
+  std::vector<Box> boxes;                                    ///< box of each block
 };
 Partition partition(const Extent& extent, int nodes, int devices_per_node, const PartitionOptions& options = {});
 
@@ -67,10 +67,11 @@ struct GridOptions {
   int dimensions = 3;  ///< 2: the grid has one cell along z, and halos fill no ghosts along z
   PartitionOptions partition;
   PlacementMethod placement = PlacementMethod::theoretical;
-  std::uint64_t placement_seed = 0;       ///< for random; the same on all ranks
-  std::vector<double> measured_gb_per_s;  ///< for measured: devices x devices, as measure_rates gives them
+  std::uint64_t placement_seed = 0;  ///< seed of random placement, the same on all ranks
+  /// rates for measured placement: devices x devices, as measure_rates gives them
+  std::vector<double> measured_gb_per_s;
   std::vector<Block> boxes;  ///< the user's own blocks (box, device); partition and placement are then not used
-  bool covered = true;       ///< the user's own blocks must cover the grid
+  bool covered = true;       ///< whether the user's own blocks must cover the grid
 };
 
 namespace detail {
@@ -89,9 +90,9 @@ class Grid {
   const std::array<bool, 3>& periodic() const { return periodic_; }
   const std::vector<Block>& blocks() const { return blocks_; }
   const Block& block(std::int64_t id) const { return blocks_.at(id); }
-  /// Blocks on this rank, by id.
+  /// Ids of the blocks on this rank, ascending.
   const std::vector<std::int64_t>& local() const { return blocks_of(rank_); }
-  /// Blocks on any rank, by id.
+  /// Ids of the blocks on any rank, ascending.
   const std::vector<std::int64_t>& blocks_of(int rank) const;
   const Machine& machine() const { return machine_; }
   int rank() const { return rank_; }
@@ -120,7 +121,7 @@ class Grid {
   std::vector<Block> blocks_;
   std::vector<std::vector<std::int64_t>> by_rank_;
   std::array<bool, 3> cuts_blocks_{}, cuts_devices_{};
-  std::shared_ptr<const detail::BoxIndex> index_;  ///< of blocks_
+  std::shared_ptr<const detail::BoxIndex> index_;  ///< index of blocks_ for overlap queries
   double placement_cost_ = 0;
   double trivial_cost_ = 0;
 };

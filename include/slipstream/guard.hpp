@@ -18,14 +18,14 @@ namespace slipstream {
 /// The first fault in a row of cells along the axis shape.row_axis of the field's block. Rows are counted along y
 /// first, then along the third axis.
 struct RowFinding {
-  std::int32_t at = -1;  ///< place along the row; -1: no fault
+  std::int32_t at = -1;  ///< coordinate along the row; -1: no fault
   double value = 0;
 };
 
 /// A block to inspect. The inspection stores the first fault of row n in rows[n].
 struct InspectedBlock {
   std::int64_t block = 0;
-  RowFinding* rows = nullptr;  ///< on the block's device
+  RowFinding* rows = nullptr;  ///< first faults by row, in memory of the block's device
 };
 
 /// A quantity that must stay finite and in range in every interior cell, at the end of a step.
@@ -39,11 +39,11 @@ struct Watched {
 };
 
 struct GuardOptions {
-  std::int64_t every = 100;  ///< steps between inspections
+  std::int64_t every = 100;  ///< number of steps between inspections
   /// Lowest and highest value by name of the quantity; those not named here need only be finite.
   std::map<std::string, std::array<double, 2>> ranges;
-  std::array<double, 3> origin{0, 0, 0};   ///< low corner of cell (0, 0, 0)
-  std::array<double, 3> spacing{1, 1, 1};  ///< edges of a cell
+  std::array<double, 3> origin{0, 0, 0};   ///< position of the low corner of cell (0, 0, 0)
+  std::array<double, 3> spacing{1, 1, 1};  ///< lengths of a cell's edges
 };
 
 /// The first fault of a run.
@@ -52,8 +52,8 @@ struct Finding {
   double value = 0;
   std::int64_t step = 0;
   int rank = 0;
-  Extent cell{0, 0, 0};                     ///< of the whole grid
-  std::array<double, 3> position{0, 0, 0};  ///< its centre
+  Extent cell{0, 0, 0};                     ///< coordinates in the whole grid
+  std::array<double, 3> position{0, 0, 0};  ///< position of the cell's centre
 };
 
 /// The flow has values that are not finite or out of range. Thrown on all ranks, after the devices have stopped.

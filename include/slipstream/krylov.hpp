@@ -23,11 +23,11 @@ using Values = std::vector<const double*>;
 inline constexpr int most_components = 8;
 
 struct Layout {
-  std::vector<std::int64_t> points;       ///< of each device of this rank, of a component
-  std::vector<std::int64_t> first_block;  ///< number of its first block among those of all devices
-  std::int64_t block = 1;                 ///< points of a block; the last block of a device may be shorter
-  /// Memory of the caller for the search direction, which the operator is applied to. It is for operators that need
-  /// ghosts among the values. Where the operator writes nothing, its image is then 0. None: the solver allocates it.
+  std::vector<std::int64_t> points;       ///< number of points of each device of this rank, for one component
+  std::vector<std::int64_t> first_block;  ///< number of each device's first block among the blocks of all devices
+  std::int64_t block = 1;                 ///< number of points in a block; the last block of a device may be shorter
+  /// Memory of the caller for the search direction, to which the operator is applied. It serves operators that need
+  /// ghosts among the values. The operator's image is 0 where it writes nothing. None: the solver allocates it.
   Vectors directions = {};
   /// Component c of a vector begins after c times a device's points. Weights and diagonals have one component, for all.
   int components = 1;
@@ -55,12 +55,14 @@ struct Options {
 };
 
 struct Result {
-  int iterations = 0;  ///< iterations made: the solve ends on the first residual that is small enough
+  int iterations = 0;  ///< number of iterations; the solve ends on the first residual that is small enough
   bool converged = false;
-  bool rounded = false;         ///< converged, but rounding keeps the true residual over ten times the tolerance
-  double imbalance = 0;         ///< with null_space: |(1, b)| / sqrt((1, 1) (b, b))
-  double reported = 0;          ///< sqrt((r, r) / (b, b)) of the recurrence; b = 0: over the first (r, r)
-  double true_residual = 0;     ///< the same of b - A x
+  /// whether the solve converged while rounding keeps the true residual over ten times the tolerance
+  bool rounded = false;
+  double imbalance = 0;  ///< |(1, b)| / sqrt((1, 1) (b, b)), with null_space
+  /// relative residual of the recurrence, sqrt((r, r) / (b, b)); if b = 0, relative to the first (r, r)
+  double reported = 0;
+  double true_residual = 0;     ///< relative residual of b - A x
   std::vector<double> history;  ///< residuals of the recurrence: the first one, then one an iteration
 };
 
@@ -83,8 +85,9 @@ using Precondition = std::function<void(const Vectors& r, const Vectors& z)>;
 /// Where x is fixed the image must be zero, or anything finite if D is zero there.
 struct System {
   std::function<void(const Vectors& in, const Vectors& out)> apply;  ///< queues out = A in on the streams
-  /// The same, and stores the partial sums of (in, A in): of each device's blocks in their order, one component after
-  /// the other. It is for operators that compute them on the way, which saves a pass. None: they are summed afterwards.
+  /// Queues out = A in, and stores the partial sums of (in, A in): of each device's blocks in their order, one
+  /// component after the other. It is for operators that compute them on the way, which saves a pass. None: they are
+  /// summed afterwards.
   std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
   /// Queues out = A x for the first guess x, where that is cheaper than `apply`. None: `apply` is used.
   std::function<void(const Vectors& out)> apply_to_guess;
@@ -95,12 +98,12 @@ struct System {
   /// Not 0: apply and precondition queue the same work while this number stays, and graphs may repeat it in a loop. The
   /// number comes from new_recording(). Iterations are then replayed; conjugate gradients end theirs on the devices.
   std::uint64_t recording = 0;
-  Values weights;           ///< w
-  Values inverse_diagonal;  ///< D
-  Values measure;           ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
+  Values weights;           ///< weights w of the inner product
+  Values inverse_diagonal;  ///< inverse diagonal D of A
+  Values measure;           ///< weights of the mean with null_space: sum of measure_i x_i over sum of measure_i
 };
 
-/// A number that is unique in this process.
+/// Returns a number that is unique in this process.
 std::uint64_t new_recording();
 
 /// Estimates of the extreme eigenvalues by Lanczos's method; they lie within the spectrum. Both are 0 where there is no
@@ -140,7 +143,7 @@ class ConjugateGradients {
   /// positive. Values that are not finite or beyond the range are refused, too.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
-  /// The same for each component. Errors name the component.
+  /// Solves for each component. Errors name the component.
   std::vector<Result> solve_all(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                                 const Options& options = {});
   /// Estimates the spectrum of D A, or of the preconditioner times A. It takes 12 Lanczos steps from the coefficients
@@ -181,7 +184,7 @@ class ChebyshevPolynomial {
  public:
   /// Throws Error for a degree below 1.
   ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout, int degree);
-  /// `largest`: the eigenvalue that ConjugateGradients::spectrum finds.
+  /// Applies the polynomial. `largest`: the eigenvalue that ConjugateGradients::spectrum finds.
   void apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r, const Vectors& z);
 
  private:
@@ -193,14 +196,14 @@ class ChebyshevPolynomial {
 /// Symmetry and cost of operator and preconditioner, measured with two random vectors. Symmetric ones have an asymmetry
 /// of 0 up to rounding.
 struct Fit {
-  double operator_asymmetry = 0;        ///< |(u, A v) - (v, A u)| over sqrt((u, A u) (v, A v))
-  double preconditioner_asymmetry = 0;  ///< the same of P
-  bool operator_positive = true;        ///< (u, A u) > 0 for both
+  double operator_asymmetry = 0;        ///< asymmetry of A: |(u, A v) - (v, A u)| over sqrt((u, A u) (v, A v))
+  double preconditioner_asymmetry = 0;  ///< asymmetry of the preconditioner P
+  bool operator_positive = true;        ///< whether (u, A u) > 0 for both vectors
   bool preconditioner_positive = true;
-  double operator_us = 0, preconditioner_us = 0;  ///< of one application, by the clock of the slowest rank
-  double coarse_us = 0;  ///< the part of preconditioner_us in its coarsest problem, where a caller measures it; 0: none
+  double operator_us = 0, preconditioner_us = 0;  ///< microseconds of one application, by the clock of the slowest rank
+  double coarse_us = 0;  ///< part of preconditioner_us in the coarsest problem, where a caller measures it; 0: none
 };
-/// Collective; waits. Without System::precondition, P is the inverse diagonal.
+/// Measures A and P. Collective; waits. Without System::precondition, P is the inverse diagonal.
 Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, std::vector<Stream>& streams,
         const System& system);
 /// Throws NotSolved where conjugate gradients cannot be used. Its fact "problem" is "pair" where the preconditioner is
@@ -217,13 +220,13 @@ class Projection {
   ~Projection();  ///< collective
   Projection(Projection&&) noexcept;
 
-  /// x += the best element for b - A x. One operator. Collective.
+  /// Adds to x the best element for b - A x. Applies one operator. Collective.
   void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x);
-  /// Adds the change of x since improve() to the span. One operator. Collective.
+  /// Adds the change of x since improve() to the span. Applies one operator. Collective.
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x);
-  /// Call it where A changes.
+  /// Empties the span. Call this where A changes.
   void forget() { set_vectors(0); }
-  /// Number of vectors in the span. A caller who fills `memory` sets it, too.
+  /// Number of vectors in the span. A caller who fills `memory` sets this number, too.
   int vectors() const;
   void set_vectors(int count);
 

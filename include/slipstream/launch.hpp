@@ -62,7 +62,7 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   }
 }
 
-/// Teams of a kernel that a GPU's multiprocessor holds at once; 1 on the host, and without CUDA.
+/// Number of teams of a kernel that a GPU's multiprocessor holds at once; 1 on the host, and without CUDA.
 template <class Kernel>
 int resident_teams([[maybe_unused]] Device device, [[maybe_unused]] int threads,
                    [[maybe_unused]] std::size_t shared_bytes) {

@@ -37,27 +37,27 @@ std::string to_string(Streaming streaming);
 /// moving one.
 enum class Side : std::uint8_t { x_low, x_high, y_low, y_high, z_low, z_high };
 
-std::string to_string(Side side);  ///< x-, x+, ...
+std::string to_string(Side side);  ///< name of a side: x-, x+, ...
 
 /// Kinds of sides that are neither periodic nor walls. Where two sides meet, walls have precedence, then the earlier of
 /// these.
 enum class BoundaryKind : std::uint8_t {
-  velocity,  ///< inflow (or outflow) at a given velocity: bounce-back with the momentum of the side
+  velocity,  ///< inflow (or outflow) at a given velocity: by bounce-back with the momentum of the side
   pressure,  ///< given density, and so pressure; velocity and stress are those of the last cell
   /// Convective outlet, which lets vortices leave: d/dt + speed d/dn = 0 of every incoming population (Lou, Guo & Shi
   /// 2013). The pressure relaxes to that of the far field: a weak wave of the amplitude K (p - p_far) comes in, K =
   /// relaxation c_s / L (Poinsot & Lele 1992). On one side at most.
   convective,
-  slip  ///< symmetry: no flow across, no friction along
+  slip  ///< symmetry: no flow across the side, no friction along it
 };
 struct Boundary {
   BoundaryKind kind = BoundaryKind::slip;
-  std::array<double, 3> velocity{0, 0, 0};  ///< of kind velocity
+  std::array<double, 3> velocity{0, 0, 0};  ///< velocity at a side of kind velocity
   /// For kind velocity, replaces `velocity`: velocities at points of the side half a cell apart, including its edges.
   /// So there are 2 n + 1 along each of its two axes; [slower axis][faster axis].
   std::vector<std::array<double, 3>> profile = {};
-  double density = 1;  ///< of kind pressure; of kind convective in the far field
-  double speed = 0;    ///< of kind convective: cells per step, above 0, at most 1
+  double density = 1;  ///< density at a side of kind pressure; far away at a side of kind convective
+  double speed = 0;    ///< speed of kind convective in cells per step, above 0, at most 1
   /// For kind convective: rate at which the mean density relaxes to the far field's. It takes 1 / relaxation acoustic
   /// crossing times of the domain (its length L across the side). 0: the pressure is free.
   double relaxation = 0.25;
@@ -66,7 +66,8 @@ struct Boundary {
 /// Named bodies as boundaries need them, in cells. Class Bodies computes them from meshes.
 struct Surfaces {
   std::vector<std::string> names;
-  /// For each cell of a box in the domain [z][y][x]: 0, or 1 + the number of the body that holds it.
+  /// Function that returns for each cell of a box in the domain [z][y][x]: 0, or 1 + the number of the body that holds
+  /// the cell.
   std::function<std::vector<std::uint16_t>(const Box&)> solid;
   /// Cuts of the links from the fluid cells of a box with surfaces, sorted by z, y, x, direction; left out: half-way.
   std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
@@ -89,16 +90,16 @@ struct Energy {
 /// keeps the fraction sin(pi / L)^4. A difference has five cells. Each of them is at least three cells away from solid
 /// cells and from sides that are not periodic, where velocities bend.
 struct Zigzag {
-  /// [axis][component]: root of the mean square, in cells a step.
+  /// Root mean square of the oscillation by [axis][component], in cells a step.
   std::array<std::array<double, 3>, 3> amplitude{};
-  std::array<std::int64_t, 3> cells{};  ///< cells with a difference along each axis
-  double mean_speed = 0;                ///< of the fluid
+  std::array<std::int64_t, 3> cells{};  ///< number of cells that have a difference along each axis
+  double mean_speed = 0;                ///< mean speed of the fluid
 };
 
 /// Load of the fluid on a wall or a body in a step: force, and moment about a point. The pressure of the fluid at rest
 /// is left out; it does not change the load on a body surrounded by fluid.
 struct Load {
-  std::string name;  ///< of the body, or of the side
+  std::string name;  ///< name of the body, or of the side
   std::array<double, 3> force{0, 0, 0}, moment{0, 0, 0};
 };
 
@@ -113,7 +114,8 @@ struct Options {
   Lattice lattice = Lattice::d3q19;
   Representation representation = Representation::populations;
   Collision collision = Collision::trt;
-  /// (tau+ - 1/2)(tau- - 1/2) of TRT and MRT; 3/16 puts a half-way wall exactly half-way (Ginzburg & d'Humieres 2003).
+  /// Magic number (tau+ - 1/2)(tau- - 1/2) of TRT and MRT; 3/16 puts a half-way wall exactly half-way (Ginzburg &
+  /// d'Humieres 2003).
   double magic = 3.0 / 16.0;
   double viscosity = 0;
   /// LES model: Smagorinsky's constant C times the filter's width, 0 to 1. It adds C^2 |S| to the viscosity, S the rate
@@ -126,20 +128,20 @@ struct Options {
   DType precision = DType::f32;
   Streaming streaming = Streaming::two;
   Solids solids = Solids::automatic;
-  /// For measurements: a step reads four flags in one word, instead of one byte each. The same bits.
+  /// For measurements: a step reads four flags in one word, instead of one byte each. Results have the same bits.
   bool flags_by_word = false;
   /// For measurements: whether the step handles cells next to resting walls of the domain itself, or links are applied
   /// before it. The step can do that with two arrays in f32 or f64 and rows along an axis (soa, soa_z); otherwise there
   /// are links. None: on GPUs. The same bits.
   std::optional<bool> walls_in_step;
-  /// Layout of the populations; none: suited_layout(grid). The same bits.
+  /// Layout of the populations; none: suited_layout(grid). Results have the same bits.
   std::optional<Layout> layout;
-  int alignment = 0;  ///< of the first interior cell of every row, in bytes; 0: 256 on GPUs, 64 on the host
+  int alignment = 0;  ///< alignment of the first interior cell of every row in bytes; 0: 256 on GPUs, 64 on the host
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
   std::map<Side, Boundary> boundaries;  ///< sides that are neither periodic nor walls
-  GridOptions grid;                     ///< `periodic` is taken from above
-  ExchangeOptions exchange;             ///< its trace records the steps, too
+  GridOptions grid;                     ///< partition and placement; `periodic` is taken from above
+  ExchangeOptions exchange;             ///< options of the exchange, whose trace records the steps, too
   Coding coding = {};                   ///< coding of populations between blocks
   /// With moments: the cells along x and y of a team of threads, {64, 4} or {32, 8}, in f16 {64, 8} or {32, 16}.
   /// `chunk` is the largest number of planes along z of a team. On the host a team takes whole rows, as many as the
@@ -147,13 +149,13 @@ struct Options {
   /// the step handles walls. The same bits.
   std::array<int, 2> tile{0, 0};
   int chunk = 0;
-  std::optional<TuneOptions> tune;  ///< set: the exchange's routes are measured, or taken from the cache
+  std::optional<TuneOptions> tune;  ///< if set, the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
   /// Width of the boundary region per axis, on sides with a neighbour. 0: one layer; on GPUs along rows as many cells
   /// as fill 32 bytes, the least that memory moves.
   Extent rim{0, 0, 0};
   /// Approximate number of a GPU's multiprocessors for the kernels of the boundary region; the interior has the others.
-  /// 0: all. The same bits.
+  /// 0: all. Results have the same bits.
   int rim_processors = 0;
   /// Tunes the boundary region's width by measurement (unless overlap is off), or takes it from the cache. With
   /// Overlap::automatic it tunes whether to overlap, too. It tunes rim_processors only where none are given above. No
@@ -166,33 +168,33 @@ struct Split {
   bool overlap = false;
   Extent rim{1, 1, 1};
   int rim_processors = 0;
-  std::string source = "options";  ///< or "measured", "cache"
-  std::string file;                ///< of the cache; empty where there is none
+  std::string source = "options";  ///< source of the split: "options", "measured" or "cache"
+  std::string file;                ///< file of the cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< on rank 0
+  std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
 };
 
 /// Distribution of a step with moments to teams, and the source of this choice.
 struct Teams {
-  std::array<int, 2> tile{0, 0};  ///< 0: the default of the number format
+  std::array<int, 2> tile{0, 0};  ///< cells of a tile along x and y; 0: the default of the number format
   int chunk = 0;
-  std::string source = "options";  ///< or "measured", "cache"
-  std::string file;                ///< of the cache; empty where there is none
+  std::string source = "options";  ///< source of the choice: "options", "measured" or "cache"
+  std::string file;                ///< file of the cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< on rank 0
+  std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
 };
 
 /// Number of blocks with solid cells in each storage, over all ranks, and the source of this choice.
 struct SolidBlocks {
-  std::string source = "rules";  ///< or "measured", "cache"
+  std::string source = "rules";  ///< source of the choice: "rules", "measured" or "cache"
   std::int64_t dense = 0, flags = 0, sparse = 0;
   double seconds = 0;
-  std::vector<std::string> notes;  ///< of all ranks, without duplicates
+  std::vector<std::string> notes;  ///< notes of all ranks, without duplicates
 };
 
 /// options.grid with `periodic` of the options, and two dimensions for D2Q9.
 GridOptions grid_options(const Options& options);
-/// By device; computed without allocating.
+/// Memory that a run needs, by device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 
 /// The messages that a run would send in every step; computed without allocating.
@@ -205,9 +207,9 @@ DType arithmetic(DType precision);
 
 /// Memory traffic of one cell update in bytes: every population, or moment, is read and written once.
 int bytes_per_cell(const Options& options);
-/// Components of the populations: 9, 19 or 27.
+/// Number of populations of a lattice: 9, 19 or 27.
 int population_count(Lattice lattice);
-/// Numbers that a cell holds: its populations, or ten moments.
+/// Number of values that a cell holds: its populations, or ten moments.
 int state_count(const Options& options);
 /// Throws Error where the options cannot make a run. Examples are a relaxation out of range, and extents or a collision
 /// that do not fit the lattice.
@@ -228,7 +230,7 @@ class Lbm final : public Solver {
   void begin_steps() override;
   void finish_step() override;
   Recording recording() const override;
-  std::vector<Watched> watched() override;  ///< the density
+  std::vector<Watched> watched() override;  ///< watches the density
 
   /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Call it before the first
   /// step, and before start_from, because it resets the fluid to rest. Collective.

@@ -11,15 +11,15 @@
 
 namespace slipstream {
 
-/// Connection of two devices, nearest first.
+/// Kind of connection between two devices, nearest first.
 enum class LinkKind : std::uint8_t { same, nvlink, pcie_switch, host_bridge, numa, system, memory, network };
 std::string to_string(LinkKind kind);
 LinkKind link_kind_from_string(const std::string& name);
 
 struct Link {
   LinkKind kind = LinkKind::system;
-  double gb_per_s = 0;  ///< in each direction, 1e9 bytes per second; stated or rated, not measured
-  bool peer = false;    ///< kernels of one may load and store memory of the other
+  double gb_per_s = 0;  ///< rate in each direction in 1e9 bytes per second; stated or rated, not measured
+  bool peer = false;    ///< whether kernels of one device may load and store memory of the other
   bool operator==(const Link&) const = default;
 };
 
@@ -27,18 +27,18 @@ struct Link {
 struct MachineDevice {
   int node = 0;
   int rank = 0;
-  Device local;  ///< as its rank numbers devices
+  Device local;  ///< the device as its rank numbers it
   std::string name;
-  std::string uuid;            ///< equal for two entries that share one physical device
-  std::int64_t memory = 0;     ///< bytes
-  double memory_gb_per_s = 0;  ///< read + write, rated; 0 where not known
-  bool takes_turns = false;    ///< processes are time-sliced, for some milliseconds each: a GPU without MPS
+  std::string uuid;            ///< unique name, equal for two entries that share one physical device
+  std::int64_t memory = 0;     ///< size of the memory in bytes
+  double memory_gb_per_s = 0;  ///< rated bandwidth of the memory, read + write; 0 where not known
+  bool takes_turns = false;    ///< whether processes are time-sliced, for some milliseconds each: a GPU without MPS
 };
 
 /// Links between all pairs of some devices, or of some groups of devices.
 struct LinkTable {
   int size = 0;
-  std::vector<Link> links;  ///< [from * size + to]
+  std::vector<Link> links;  ///< the link between two entries, at [from * size + to]
   const Link& at(int from, int to) const { return links[static_cast<std::size_t>(from) * size + to]; }
   bool operator==(const LinkTable&) const = default;
 };
@@ -46,10 +46,10 @@ struct LinkTable {
 /// Links by class: within a node by the kind of the node, between nodes by groups of devices. So memory grows with
 /// devices and classes, not with pairs of devices.
 struct Links {
-  std::vector<LinkTable> within;  ///< by kind: of a node's devices, counted on the node
-  std::vector<int> kind;          ///< by node
-  LinkTable between;              ///< of groups
-  std::vector<int> group;         ///< by device
+  std::vector<LinkTable> within;  ///< links between the devices of a node, for each kind of node
+  std::vector<int> kind;          ///< kind of each node
+  LinkTable between;              ///< links between groups of devices
+  std::vector<int> group;         ///< group of each device
 };
 /// Compresses the links that `link` returns for each pair of devices. The devices are sorted by node.
 Links links_by_class(const std::vector<MachineDevice>& devices, const std::function<Link(int from, int to)>& link);
@@ -58,8 +58,8 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
 struct Binding {
   int rank = 0;
   std::string host;
-  std::string cores;   ///< as a list, 0-3,8
-  int numa_node = -1;  ///< of pinned memory
+  std::string cores;   ///< list of cores, such as 0-3,8
+  int numa_node = -1;  ///< NUMA node of pinned memory
   std::string network_card;
   bool bound = false;
 };
@@ -69,13 +69,15 @@ class Machine {
  public:
   struct Options {
     Backend backend = Backend::host;
-    int devices_per_rank = 0;  ///< 0: all devices of the node are distributed over its ranks (CUDA), 1 (host)
-    int ranks_per_node = 0;    ///< 0: as found; k: each k ranks act as a node, without node-local routes to others
-    bool cyclic = false;       ///< with ranks_per_node: ranks are assigned to nodes round-robin, not in blocks
-    bool bind = false;         ///< bind this rank to cores and memory near its devices
+    /// number of devices per rank; 0: all devices of the node are distributed over its ranks (CUDA), 1 (host)
+    int devices_per_rank = 0;
+    /// number of ranks that act as a node, without node-local routes to others; 0: nodes as found
+    int ranks_per_node = 0;
+    bool cyclic = false;  ///< whether ranks_per_node assigns ranks to nodes round-robin, not in blocks
+    bool bind = false;    ///< whether to bind this rank to cores and memory near its devices
   };
-  /// Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML, distances by hwloc.
-  /// Opens this rank's devices. Where a rank cannot, all ranks throw its error.
+  /// Discovers the machine. Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML,
+  /// distances by hwloc. Opens this rank's devices. Where a rank cannot, all ranks throw its error.
   static Machine discover(const Communicator& comm, const Options& options);
 
   /// A described machine, which need not exist: devices sorted by node, then rank; links by class, or links[a * devices
@@ -93,9 +95,9 @@ class Machine {
   /// Global indices of a rank's devices, in its own order. The cost does not grow with the number of ranks.
   std::vector<int> devices_of_rank(int rank) const;
   std::vector<int> devices_of_node(int node) const;
-  /// The most devices that any rank has.
+  /// Largest number of devices that any rank has.
   int most_devices_of_rank() const { return found_->most_devices_of_rank; }
-  /// Whether another rank uses the same physical device; any_shared(): whether that holds for any device.
+  /// Whether another rank uses the same physical device. any_shared() tells whether this holds for any device.
   bool shared(int device) const { return found_->shared.at(device); }
   bool any_shared() const { return found_->any_shared; }
   /// True where all nodes have equally many devices, as the hierarchical partition needs.
@@ -104,12 +106,13 @@ class Machine {
   bool discovered() const { return discovered_; }
 
  private:
-  /// All copies share it, because thousands of devices take megabytes.
+  /// Data that all copies of a Machine share, because thousands of devices take megabytes.
   struct Found {
     std::vector<MachineDevice> devices;
     Links links;
-    std::vector<int> first_of_node;            ///< device; at last the number of devices
-    std::vector<std::pair<int, int>> of_rank;  ///< first device and number of devices
+    /// index of the first device of each node; the last entry is the number of devices
+    std::vector<int> first_of_node;
+    std::vector<std::pair<int, int>> of_rank;  ///< first device of each rank, and its number of devices
     std::vector<bool> shared;
     std::vector<Binding> bindings;
     int most_devices_of_rank = 0;
@@ -122,12 +125,13 @@ class Machine {
 
 /// Options of measure_rates.
 struct MeasureOptions {
-  std::size_t bytes = std::size_t{4} << 20;  ///< of the first copies
-  /// Size of the last copies. Copies grow to it until their rate settles. 0: 256 MiB, but at most a sixteenth of a
-  /// device's free memory. On the host backend copies do not grow, because emulated copies take no time to start.
+  std::size_t bytes = std::size_t{4} << 20;  ///< size of the first copies in bytes
+  /// Size of the last copies in bytes. Copies grow up to this size until their rate settles. 0: 256 MiB, but at most a
+  /// sixteenth of a device's free memory. On the host backend copies do not grow, because emulated copies take no time
+  /// to start.
   std::size_t most_bytes = 0;
-  int trials = 3;       ///< the fastest counts
-  double seconds = 10;  ///< time limit: no further pair is measured after it
+  int trials = 3;       ///< number of trials, of which the fastest counts
+  double seconds = 10;  ///< time limit in seconds, after which no further pair is measured
 };
 /// Collective. GB/s (1e9) from each device of a discovered machine to each other: rates[from * devices + to], the same
 /// on all ranks. Each is the rate of one direction while the other direction is equally busy, as in an exchange.

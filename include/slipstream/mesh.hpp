@@ -16,9 +16,9 @@ using Point = std::array<double, 3>;
 /// front sides of a body face the fluid.
 struct Mesh {
   std::vector<Point> vertices;
-  std::vector<std::array<std::int32_t, 3>> triangles;  ///< places in `vertices`
-  std::vector<std::int32_t> part;                      ///< of each triangle: place in `parts`
-  std::vector<std::string> parts;                      ///< names: objects and groups of OBJ, solids of STL
+  std::vector<std::array<std::int32_t, 3>> triangles;  ///< indices into `vertices`, three per triangle
+  std::vector<std::int32_t> part;                      ///< index into `parts` for each triangle
+  std::vector<std::string> parts;                      ///< names of parts: objects and groups of OBJ, solids of STL
 };
 
 /// Axis-aligned bounding box; empty at first.
@@ -53,15 +53,16 @@ void write_mesh(const std::string& path, const Mesh& mesh);
 Mesh weld(const Mesh& mesh, double tolerance = 0);
 /// The triangles of one part. Throws Error, which lists the names, where there is no such part.
 Mesh select_part(const Mesh& mesh, const std::string& part);
-/// All triangles of both, with the parts of both.
+/// Joins two meshes: all triangles and parts of both.
 Mesh join(const Mesh& a, const Mesh& b);
 
 /// Transforms a file's coordinates to positions in the domain, in this order.
 struct MeshTransform {
-  std::string units = "m";  ///< of the file: m, cm, mm, um, km, in, ft
+  std::string units = "m";  ///< unit of the file: m, cm, mm, um, km, in, ft
   double scale = 1;
-  Point rotate{0, 0, 0};     ///< degrees about x, then y, then z, through the origin; quarter turns are exact
-  Point translate{0, 0, 0};  ///< metres
+  /// rotation in degrees about x, then y, then z, through the origin; quarter turns are exact
+  Point rotate{0, 0, 0};
+  Point translate{0, 0, 0};  ///< translation in metres
 };
 /// Throws Error for unknown units, a scale that is not positive, or values that are not finite.
 Mesh transformed(const Mesh& mesh, const MeshTransform& transform);
@@ -73,22 +74,22 @@ struct MeshFlaws {
     std::int64_t count = 0;
     std::vector<Point> places;
   };
-  /// Connected open edges.
+  /// A hole: open edges that are connected.
   struct Hole {
     Point centre{0, 0, 0};
-    double size = 0;  ///< diagonal of its bounding box
+    double size = 0;  ///< diagonal of the hole's bounding box
     std::int64_t edges = 0;
   };
-  Kind open_edges;          ///< used by one triangle
-  Kind odd_edges;           ///< used by an odd number of triangles, three or more
-  Kind turned_edges;        ///< between triangles that face opposite ways
-  Kind flat_triangles;      ///< of no area: harmless
+  Kind open_edges;          ///< edges used by one triangle
+  Kind odd_edges;           ///< edges used by an odd number of triangles, three or more
+  Kind turned_edges;        ///< edges between triangles that face opposite ways
+  Kind flat_triangles;      ///< triangles of no area: harmless
   Kind duplicates;          ///< triangles with the vertices of an earlier one
-  std::vector<Hole> holes;  ///< the largest first
-  bool inside_out = false;  ///< watertight, but encloses a negative volume: harmless
+  std::vector<Hole> holes;  ///< holes, the largest first
+  bool inside_out = false;  ///< whether the mesh is watertight but encloses a negative volume: harmless
 
   bool watertight() const { return open_edges.count == 0 && odd_edges.count == 0 && turned_edges.count == 0; }
-  /// One sentence; "watertight" where nothing is wrong.
+  /// Describes the flaws in one sentence; "watertight" where nothing is wrong.
   std::string to_string() const;
 };
 MeshFlaws find_flaws(const Mesh& mesh);
@@ -99,21 +100,21 @@ Mesh oriented(const Mesh& mesh);
 
 /// A domain made of whole blocks of cubic cells.
 struct MeshDomain {
-  Point origin{0, 0, 0};  ///< low corner of cell (0, 0, 0)
-  double spacing = 1;     ///< edge of a cell
+  Point origin{0, 0, 0};  ///< position of the low corner of cell (0, 0, 0)
+  double spacing = 1;     ///< length of a cell's edge
   Extent cells{0, 0, 0};
-  Extent blocks{0, 0, 0};  ///< per axis
+  Extent blocks{0, 0, 0};  ///< number of blocks along each axis
   std::array<bool, 3> periodic{false, false, false};
 };
 struct MeshDomainOptions {
   double spacing = 0;
   Point margin_low{0, 0, 0};  ///< metres to keep free on each side of the bounding box
   Point margin_high{0, 0, 0};
-  Extent block{1, 1, 1};  ///< cells of a block
+  Extent block{1, 1, 1};  ///< number of cells of a block along each axis
   /// Axes whose low side stays where the margin puts it (a road under a car). Along the others, the extension to whole
   /// blocks is added on both sides, the odd cell on the high one.
   std::array<bool, 3> keep_low{false, false, false};
-  std::string unit = "m";  ///< of all lengths, for messages: m or cells
+  std::string unit = "m";  ///< unit of all lengths, for messages: m or cells
 };
 /// The domain round a body (Zheng 2023, 1.1): bounding box and margins, extended until blocks of the given size fill
 /// it.
@@ -130,7 +131,7 @@ bool longer_than(const MeshDomain& domain, const Bounds& body, int axis);
 /// Shifts, in periods of the domain, of the images of a body that come within `reach` cells of the domain, {0, 0, 0}
 /// first. There are no images along axes that are not periodic, or along which the body is longer than the domain.
 std::vector<Extent> image_shifts(const Bounds& body, const MeshDomain& domain, std::int64_t reach);
-/// A mesh with these images.
+/// A mesh with these periodic images.
 Mesh with_images(const Mesh& mesh, const MeshDomain& domain, std::int64_t reach);
 
 /// Closed surfaces of simple bodies, facing outwards. A sphere is a refined icosahedron with vertices on the sphere;

@@ -29,10 +29,10 @@ struct NekFields {
   std::int64_t elements = 0;
   /// Positions of the nodes of an element. Each rank calls it for its own elements. None: the file has no X.
   std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places = {};
-  const Field* velocity = nullptr;  ///< of three components
+  const Field* velocity = nullptr;  ///< velocity field of three components
   const Field* pressure = nullptr;
   const Field* temperature = nullptr;
-  std::vector<const Field*> scalars = {};  ///< 99 at most
+  std::vector<const Field*> scalars = {};  ///< scalar fields, 99 at most
 };
 
 /// Writes a file and replaces an existing one. It is written under a temporary name and renamed at the end. Every rank
@@ -67,7 +67,7 @@ class NekFile {
   double time_ = 0;
   std::int64_t step_ = 0;
   std::vector<std::string> fields_;
-  std::vector<std::int64_t> position_;  ///< in the file, of each element
+  std::vector<std::int64_t> position_;  ///< position of each element in the file
 };
 
 }  // namespace slipstream

@@ -34,8 +34,8 @@ struct ErrorMeasure;
 /// A user-defined coding as the engine knows it: its values, and functions that launch its kernels.
 struct OwnCoding {
   std::string name;
-  DType type = DType::f64;  ///< of fields: f32 or f64
-  int code_bytes = 0;       ///< of each value in flight
+  DType type = DType::f64;  ///< type of the fields: f32 or f64
+  int code_bytes = 0;       ///< bytes of each value in flight
   double (*bound)(double largest) = nullptr;
   int (*resident)(Device device, bool combines) = nullptr;
   void (*start)(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance) = nullptr;

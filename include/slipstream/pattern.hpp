@@ -23,7 +23,7 @@ class Pattern {
   virtual std::uint64_t fingerprint() const { return 0; }
   /// The grid that receives values from `source`: the same grid, except for patterns between two grids.
   virtual const Grid& target(const Grid& source) const { return source; }
-  /// The operation of all its transfers.
+  /// The operation that all transfers of the pattern have.
   virtual Op op() const { return Op::copy; }
   /// Every transfer whose source or target block lies on `rank`. All ranks use the same order: two ranks list the
   /// transfers between them in the same sequence. Uses no device.
@@ -37,8 +37,9 @@ class Halo final : public Pattern {
   using Components = std::function<std::vector<int>(const Direction& d)>;
   struct Options {
     Reach reach = Reach::all;
-    Extent low{1, 1, 1};   ///< ghost layers filled on the low side of each axis; none along z in two dimensions
-    Extent high{1, 1, 1};  ///< and on the high side
+    /// number of ghost layers filled on the low side of each axis; none along z in two dimensions
+    Extent low{1, 1, 1};
+    Extent high{1, 1, 1};  ///< number of ghost layers filled on the high side of each axis
     Components components;
   };
   explicit Halo(Options options) : options_(std::move(options)) {}
@@ -57,7 +58,7 @@ class Halo final : public Pattern {
 /// devices or routes.
 class HaloAdjoint final : public Pattern {
  public:
-  /// `op`: any but copy, which throws Error.
+  /// `op`: any operation but copy, which throws Error.
   explicit HaloAdjoint(Halo::Options options, Op op = Op::add);
   std::string name() const override { return "halo adjoint"; }
   std::uint64_t fingerprint() const override;

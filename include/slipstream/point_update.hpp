@@ -41,8 +41,8 @@ template <class T, class Update>
 class PointUpdate final : public Simulation {
  public:
   struct Options {
-    int radius = 1;            ///< the farthest neighbour along any axis
-    Reach reach = Reach::all;  ///< faces: if no neighbour differs along two axes at once
+    int radius = 1;            ///< distance of the farthest neighbour along any axis
+    Reach reach = Reach::all;  ///< neighbours that the update reads; faces: none that differs along two axes at once
     ExchangeOptions exchange;
     Overlap overlap = Overlap::automatic;
   };
@@ -73,7 +73,7 @@ class PointUpdate final : public Simulation {
 
   /// The current values, one component. Read and write its interior cells between steps.
   Field& field() { return field_; }
-  /// Sets each cell of this rank to value(place), a cell of the whole grid.
+  /// Sets each cell of this rank to value(cell), where the cell is that of the whole grid.
   template <class Value>
   void fill(Value value) {
     each_block([&](const Box& box, std::vector<T>& values) {
@@ -82,7 +82,7 @@ class PointUpdate final : public Simulation {
       field_.write(box, values.data());
     });
   }
-  /// Calls look(place, value) for each cell of this rank.
+  /// Calls look(cell, value) for each cell of this rank.
   template <class Look>
   void each(Look look) const {
     each_block([&](const Box& box, std::vector<T>& values) {

@@ -17,13 +17,14 @@ std::vector<RouteKind> all_routes();
 
 /// Properties of a route. Code that uses routes tests these and not the kind.
 struct RouteTraits {
-  bool within_device = false;   ///< connects blocks of one device only
-  bool within_process = false;  ///< connects devices of one process only
-  bool needs_host = false;      ///< the host drives it in Exchange::end()
-  bool stores = false;          ///< kernels of the source store each value at its destination
-  bool loops = false;           ///< a graph may repeat its exchanges in a loop on the device
-  bool device_memory = false;   ///< passes device memory to MPI, after a test that MPI can take it
-  /// Knobs that it uses: with `pack` also sync and mpi, with `in_place` also packet_limit, ring and its own teams.
+  bool within_device = false;   ///< whether the route connects blocks of one device only
+  bool within_process = false;  ///< whether the route connects devices of one process only
+  bool needs_host = false;      ///< whether the host drives the route in Exchange::end()
+  bool stores = false;          ///< whether kernels of the source store each value at its destination
+  bool loops = false;           ///< whether a graph may repeat the route's exchanges in a loop on the device
+  bool device_memory = false;   ///< whether the route passes device memory to MPI, after a test that MPI can take it
+  /// Knobs that the route uses: with `pack` also sync and mpi, with `in_place` also packet_limit, ring and its own
+  /// teams.
   bool pack = false, grouping = false, chunk = false, in_place = false, streams = false;
 };
 RouteTraits traits_of(RouteKind kind);
@@ -55,8 +56,8 @@ Grouping grouping_from_string(const std::string& name);
 enum class MpiCalls : std::uint8_t { sends, alltoallv, ialltoallv, put_fence, put_lock };
 std::string to_string(MpiCalls calls);
 MpiCalls mpi_calls_from_string(const std::string& name);
-/// Why this MPI cannot exchange messages among these ranks by these calls; empty where it can. MPI_Put needs windows,
-/// which some installations of MPI cannot open. The same on all ranks; collective.
+/// Says why this MPI cannot exchange messages among these ranks by these calls; empty where it can. MPI_Put needs
+/// windows, which some installations of MPI cannot open. The same on all ranks; collective.
 std::string refusal_of(const Communicator& comm, MpiCalls calls);
 
 /// Tuning parameters of an exchange besides its routes. The tuner sets those that the user does not.
@@ -65,16 +66,16 @@ struct Knobs {
   Lanes streams = Lanes::per_direction;
   Grouping grouping = Grouping::devices;
   MpiCalls mpi = MpiCalls::sends;
-  bool sync = false;  ///< the host waits after every packing and every unpacking
+  bool sync = false;  ///< whether the host waits after every packing and every unpacking
   int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once; for begin and
                       ///< end on GPUs by default half its multiprocessors, at most all
   std::int64_t in_place =
       -1;  ///< `direct` stores rows of at least this many bytes into ghosts, and packs others; -1: by size
   /// Largest message of `direct`, in bytes, that travels in latency-optimised packets with the exchange's sequence
-  /// number (Packet). It needs a link that stores a packet atomically. -1: by size.
+  /// number (Packet). Packets need a link that stores them atomically. -1: by size.
   std::int64_t packet_limit = -1;
-  std::int64_t chunk = 0;       ///< bytes per signal (staged: per copy and send); 0: by size
-  std::int64_t ring = 1 << 28;  ///< most bytes of the receive buffers of one message
+  std::int64_t chunk = 0;       ///< bytes per signal, for `staged` per copy and send; 0: chosen by size
+  std::int64_t ring = 1 << 28;  ///< largest size of the receive buffers of one message in bytes
   bool operator==(const Knobs&) const = default;
 };
 

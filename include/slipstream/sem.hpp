@@ -46,14 +46,15 @@ inline constexpr int most_advected_order = 11;
 /// order - 1.
 struct Rule {
   int order = 0;
-  std::vector<double> points;      ///< ascending
-  std::vector<double> weights;     ///< their sum is 2
-  std::vector<double> derivative;  ///< row i, column m: of the m-th Lagrange polynomial at point i
+  std::vector<double> points;   ///< points of the rule, ascending
+  std::vector<double> weights;  ///< quadrature weights, whose sum is 2
+  /// derivative matrix: row i, column m has the derivative of the m-th Lagrange polynomial at point i
+  std::vector<double> derivative;
 };
-/// Throws Error unless least_order <= order <= most_order.
+/// Makes a rule. Throws Error unless least_order <= order <= most_order.
 Rule gauss_lobatto(int order);
-/// Matrix of a modal filter: it multiplies the Legendre modes by `factors`, order + 1 of them. It maps values at the
-/// points to filtered values: row i, column m; (order + 1)^2.
+/// Matrix of a modal filter, which multiplies the Legendre modes by `factors`, order + 1 of them. The matrix maps
+/// values at the points to filtered values: row i, column m; (order + 1)^2.
 std::vector<double> modal_filter(const Rule& rule, std::span<const double> factors);
 /// Interpolation matrix, to.size() x (order + 1). Row i, column m: the m-th Lagrange polynomial of `from`'s points at
 /// to[i].
@@ -79,14 +80,14 @@ struct ElementBox {
   std::array<std::int64_t, 3> elements{1, 1, 1};
   Point lower{0, 0, 0}, upper{1, 1, 1};
   std::array<bool, 3> periodic{false, false, false};
-  Point stretch{1, 1, 1};  ///< width of the last element along an axis over the first's
+  Point stretch{1, 1, 1};  ///< ratio of the last element's width to the first one's, along each axis
   /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by deform sin(2 pi y_0) sin(2
   /// pi y_1) sin(2 pi y_2). The sides are unchanged. Above 0.137 the map folds.
   double deform = 0;
   /// Maps the stretched and deformed box to its final shape; none: identity. It must keep the orientation. Two opposite
   /// sides of a periodic axis must differ by a constant vector, which may be zero (a ring).
   Map map = {};
-  bool straight = false;  ///< edges of elements are straight: only corners are mapped
+  bool straight = false;  ///< whether edges of elements are straight, so that only corners are mapped
 
   std::int64_t count() const { return elements[0] * elements[1] * elements[2]; }
   /// Throws Error for an axis without elements, an empty extent, or a stretch that is not positive. Also throws for a
@@ -98,13 +99,13 @@ struct ElementBox {
   /// Returns one id for each point of elements [first, last), for GatherScatter. Ids start at 1 and are equal at shared
   /// points; points within an element have 0. Throws Error where ids do not fit 64 bits.
   std::vector<std::int64_t> ids(std::int64_t first, std::int64_t last, int order) const;
-  /// The faces of whole sides; a periodic axis has none.
+  /// Flags for whole sides; a periodic axis has none.
   DirichletFaces dirichlet(const SideFlags& sides = {{{true, true}, {true, true}, {true, true}}}) const;
   /// Centres of the elements' faces on a side, the lower of the two other axes fastest. Calls the map once.
   std::vector<Point> face_centres(int axis, int end) const;
   /// Number of an element's face on a side. The element must lie at the low or high end of the axis.
   std::int64_t face_of(int axis, std::int64_t element) const;
-  /// One value for each point: 0 on these faces, in all elements that have the point, else 1.
+  /// One value for each point: 0 on these faces, in all elements that share the point, else 1.
   std::vector<double> mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last, int order) const;
   /// Points of these elements on the low (end = 0) or high (1) side of an axis, numbered through the elements.
   std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
@@ -120,11 +121,13 @@ Factors factors_from_string(const std::string& name);
 /// Metric of elements [first, last), by the derivative of the map's interpolant (isoparametric elements).
 struct Geometry {
   Factors factors = Factors::stored;
-  std::vector<double> stiffness;  ///< stored: [element][rr rs rt ss st tt][point]; affine: [element][6], without w;
-                                  ///< trilinear: [element][x y z][corner], r fastest
-  std::vector<double> mass;       ///< [element][point]: w_i w_j w_k |J|
-  std::vector<double> metric;     ///< d(r, s, t)/d(x, y, z): [element][rx ry rz sx sy sz tx ty tz][point]
-  std::vector<Point> places;      ///< [element][point]
+  /// stiffness factors; stored: [element][rr rs rt ss st tt][point]; affine: [element][6], without w; trilinear:
+  /// [element][x y z][corner], r fastest
+  std::vector<double> stiffness;
+  ///< trilinear: [element][x y z][corner], r fastest
+  std::vector<double> mass;    ///< mass factors w_i w_j w_k |J|, [element][point]
+  std::vector<double> metric;  ///< metric d(r, s, t)/d(x, y, z), [element][rx ry rz sx sy sz tx ty tz][point]
+  std::vector<Point> places;   ///< coordinates of the points, [element][point]
 };
 /// Throws Error that names element and place where the Jacobian's determinant is not positive. The determinant is
 /// tested between the elements' points, too, and in the map itself; below 1e-10 of an element's mean it counts as zero.
@@ -138,7 +141,7 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
 std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                                  std::int64_t last);
 
-/// The same times the outward normal.
+/// Quadrature weights of a side times the outward normal.
 std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                               std::int64_t last);
 
@@ -147,27 +150,29 @@ using Vector = std::vector<Buffer<double>>;
 
 struct SpaceOptions {
   Factors factors = Factors::stored;
-  bool gradient = false;  ///< keeps the metric, 72 B a point
+  bool gradient = false;  ///< whether the space keeps the metric, 72 B a point, for gradients
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures the routes of sums; none: by rules
-  bool overlap = true;  ///< apply() overlaps the exchange of a device's boundary elements; bits do not depend on it
+  std::optional<TuneOptions> tune = {};  ///< measures the routes of sums; none: chosen by rules
+  /// whether apply() overlaps the exchange of a device's boundary elements; bits do not depend on this
+  bool overlap = true;
 };
 
 /// Replaces a space's G and B in an operator; null: the space's own.
 struct OperatorTerms {
-  const Vector* factors = nullptr;  ///< as Space::scaled_factors makes them
-  const Vector* mass = nullptr;     ///< one a point
+  const Vector* factors = nullptr;  ///< factors in place of G, as Space::scaled_factors makes them
+  const Vector* mass = nullptr;     ///< mass factors in place of B, one a point
 };
 
 /// A box of elements distributed over devices, and the operators on it. Each device has a range of whole blocks of
 /// elements. Work is queued on streams(), one a device of this rank; calls do not wait for it.
 class Space {
  public:
-  /// Elements of a block, the unit of sums and of distribution. It does not depend on the devices: 1 for up to 1023
-  /// elements, 2 for up to 2047, and so on to 64. So there are 512 blocks or more where there are enough elements.
+  /// Number of elements in a block, the unit of sums and of distribution. It does not depend on the devices: 1 for up
+  /// to 1023 elements, 2 for up to 2047, and so on to 64. So there are 512 blocks or more where there are enough
+  /// elements.
   static std::int64_t elements_of_a_block(std::int64_t elements);
   std::int64_t elements_of_a_block() const;
-  /// First element of a device; its elements end before the next device's first.
+  /// Number of the first element of a device; its elements end before the next device's first.
   static std::int64_t first_of(std::int64_t elements, int devices, int device);
 
   /// Collective. Throws the errors of ElementBox, Rule and geometry on all ranks.
@@ -178,27 +183,27 @@ class Space {
   int order() const;
   const ElementBox& box() const;
   std::int64_t points_per_element() const;
-  std::int64_t first_element(std::size_t device) const;  ///< of a device of this rank
+  std::int64_t first_element(std::size_t device) const;  ///< number of the first element of a device of this rank
   std::int64_t elements(std::size_t device) const;
   std::int64_t points(std::size_t device) const;
   std::vector<Stream>& streams();
-  Vector vector(int components = 1) const;  ///< zeros; component c begins after c times points()
-  /// The points' positions, in host memory, in the order of the values.
+  Vector vector(int components = 1) const;  ///< makes a vector of zeros; component c begins after c times points()
+  /// Coordinates of the points, in host memory, in the order of the values.
   const std::vector<Point>& places(std::size_t device) const;
 
-  /// out = (h1 A + h2 B) in, element by element, not summed; in may be out.
+  /// Computes out = (h1 A + h2 B) in, element by element, not summed; in may be out.
   void helmholtz(const Vector& in, Vector& out, double h1, double h2, const OperatorTerms& terms = {});
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
                  const OperatorTerms& terms = {});
-  /// out = Q Q^T (h1 A + h2 B) in for `components` components, in one launch and one message for each pair of devices.
-  /// Elements at the boundary of a device come first; their sums travel meanwhile. If given, parts[device] gets the
-  /// partial sums of (in, out) = sum W in out of each of its blocks, one component after the other. `in` must then be
-  /// continuous, and zero where it is fixed, because the sum is taken before out is assembled.
+  /// Computes out = Q Q^T (h1 A + h2 B) in for `components` components, in one launch and one message for each pair of
+  /// devices. Elements at the boundary of a device come first; their sums travel meanwhile. If given, parts[device]
+  /// gets the partial sums of (in, out) = sum W in out of each of its blocks, one component after the other. `in` must
+  /// then be continuous, and zero where it is fixed, because the sum is taken before out is assembled.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
   /// Returns kappa G, with kappa given at each point: 48 B a point. Throws Error unless factors are stored.
   Vector scaled_factors(const Vector& kappa);
-  /// out = B in.
+  /// Computes out = B in.
   void mass(const Vector& in, Vector& out);
   /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
   void gradient(const Vector& in, std::array<Vector*, 3> out);
@@ -206,8 +211,8 @@ class Space {
   /// SpaceOptions::gradient.
   void divergence(const std::array<const Vector*, 3>& u, Vector& out);
   void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
-  /// out = int grad phi . g dx for all polynomials phi of an element, not summed. A null component of g is zero. Needs
-  /// SpaceOptions::gradient. Throws Error unsupported above most_advected_order.
+  /// Computes out = int grad phi . g dx for all polynomials phi of an element, not summed. A null component of g is
+  /// zero. Needs SpaceOptions::gradient. Throws Error unsupported above most_advected_order.
   void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
   void weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out);
   /// Step sizes s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2.
@@ -222,12 +227,12 @@ class Space {
   /// to the devices, 24 B a point. Each call reads 48 B a point (affine factors: 24 B) and writes 24 B a finer point.
   /// Both throw Error unsupported above most_advected_order.
   int fine_points() const;
-  Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
+  Vector fine_vector() const;  ///< makes a vector of zeros with fine_points()^3 values an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
-  /// Largest Courant number of c for a time step of 1, and its place. At a point it is the sum over a = r, s, t of |c .
-  /// grad a| over the distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the devices.
-  /// Collective.
+  /// Finds the largest Courant number of c for a time step of 1, and its point. At a point the number is the sum over a
+  /// = r, s, t of |c . grad a| over the distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the
+  /// devices. Collective.
   struct Fastest {
     double rate = 0;
     std::int64_t element = 0;
@@ -243,13 +248,13 @@ class Space {
   /// rounding. `strength` is from 0 to 1, `modes` from 1 to the order. Source: Fischer & Mullen, Filter-based
   /// stabilization of spectral element methods, 2001. nekRS has the quadratic transfer function, too.
   void filter(Vector& u, double strength, int modes = 1);
-  /// u = Q Q^T u for `components` components, in one message for each pair of devices.
+  /// Sums over the copies of points: u = Q Q^T u for `components` components, in one message for each pair of devices.
   void assemble(Vector& u, int components = 1);
   void assemble(const std::vector<double*>& u, int components = 1);
-  /// One over the diagonal of M Q Q^T H Q; 0 where the mask M is.
+  /// One over the diagonal of M Q Q^T H Q; 0 where the mask M is 0.
   Vector inverse_diagonal(const Vector& mask, double h1, double h2, const OperatorTerms& terms = {});
-  const Vector& weights() const;      ///< one over the number of copies
-  const Vector& mass_matrix() const;  ///< B, element by element
+  const Vector& weights() const;      ///< one over the number of copies of each point
+  const Vector& mass_matrix() const;  ///< mass factors B, element by element
 
   const Communicator& comm() const;
   const Machine& machine() const;
@@ -274,14 +279,14 @@ class Constraint {
   Constraint(Space& space, DirichletFaces faces);
 
   bool any() const;               ///< whether some point is fixed
-  const Vector& mask() const;     ///< M: 0 at fixed points, else 1
-  const Vector& weights() const;  ///< M over the number of copies
-  /// u = M u for `components` components.
+  const Vector& mask() const;     ///< mask M: 0 at fixed points, else 1
+  const Vector& weights() const;  ///< mask M over the number of copies of each point
+  /// Applies the mask: u = M u for `components` components.
   void apply(const std::vector<double*>& u, int components = 1);
-  /// u = M Q Q^T u.
+  /// Sums over copies and applies the mask: u = M Q Q^T u.
   void assemble(Vector& u, int components = 1);
   const DirichletFaces& faces() const;
-  /// M of elements [first, last) with points of any order.
+  /// Mask M of elements [first, last) with points of any order.
   std::vector<double> mask(std::int64_t first, std::int64_t last, int order) const;
 
  private:
@@ -292,8 +297,8 @@ class Constraint {
 
 /// Coefficients of an unknown that vary in space; empty: none.
 struct Coefficients {
-  Vector factors;   ///< Space::scaled_factors, in place of G
-  Vector reaction;  ///< added to h2 B: c B, and the surface mass of Robin's condition
+  Vector factors;   ///< factors in place of G, as Space::scaled_factors makes them
+  Vector reaction;  ///< mass terms added to h2 B: c B, and the surface mass of Robin's condition
 };
 
 /// jacobi: the inverse diagonal. chebyshev: krylov::ChebyshevPolynomial. multigrid, schwarz: a V-cycle of p-multigrid
@@ -302,7 +307,7 @@ struct Coefficients {
 /// have one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci. Comput.
 /// 24). All are symmetric and positive up to rounding.
 enum class Preconditioner : std::uint8_t { jacobi, chebyshev, multigrid, schwarz };
-/// By its name in the enum. Throws Error where there is no such name.
+/// Preconditioner by its name in the enum. Throws Error where there is no such name.
 Preconditioner preconditioner_from_string(const std::string& name);
 /// "cg" or "fgmres". Throws Error for other names.
 krylov::Method method_from_string(const std::string& name);
@@ -311,10 +316,10 @@ krylov::Method method_from_string(const std::string& name);
 struct SolverOptions {
   krylov::Method method = krylov::Method::conjugate_gradients;
   Preconditioner preconditioner = Preconditioner::jacobi;
-  int degree = 2;    ///< of the Chebyshev polynomials: the preconditioner's, or those of multigrid's smoothers
-  int restart = 30;  ///< vectors of flexible GMRES
-  /// Unknowns that one call solves for, each with its own right side: 1 to krylov::most_components. Several need
-  /// conjugate gradients, without projection.
+  int degree = 2;    ///< degree of the Chebyshev polynomials: the preconditioner's, or those of multigrid's smoothers
+  int restart = 30;  ///< number of vectors of flexible GMRES before a restart
+  /// Number of unknowns that one call solves for, each with its own right side: 1 to krylov::most_components. Several
+  /// need conjugate gradients, without projection.
   int components = 1;
   /// Number of earlier solutions for the first guess, which is the one of least error in their span (Fischer 1998); 0:
   /// none.
@@ -329,15 +334,15 @@ struct SolverOptions {
 /// one of the lowest number has it, so values do not depend on devices or ranks.
 class Probe {
  public:
-  /// The same points on every rank. Collective. Where a point is in no element, all ranks throw Error not_found, with
-  /// the fact "point" and its number "index". Points outside by at most 1e-8 of an element's extent count as on its
-  /// side.
-  Probe(Space& space, std::vector<Point> points);  ///< the space must outlive it
+  /// Finds the points, which must be the same on every rank. Collective. Where a point is in no element, all ranks
+  /// throw Error not_found, with the fact "point" and its number "index". Points outside by at most 1e-8 of an
+  /// element's extent count as on its side.
+  Probe(Space& space, std::vector<Point> points);  ///< the space must outlive the probe
   ~Probe();
   Probe(Probe&&) noexcept;
 
   const std::vector<Point>& points() const;
-  /// Values by point, on every rank. It reads only elements that have points. Collective.
+  /// Values by point, on every rank. Reads only elements that have points. Collective.
   std::vector<double> values(const std::vector<const double*>& u);
 
  private:
@@ -348,22 +353,23 @@ class Probe {
 /// Solves M Q Q^T (h1 A + h2 B) x = b, any number of times.
 class HelmholtzSolver {
  public:
-  /// Collective; the arguments must outlive it. Throws Error on all ranks for numbers below 1 (projection: below 0).
+  /// Collective; the arguments must outlive the solver. Throws Error on all ranks for numbers below 1 (projection:
+  /// below 0).
   HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options = {});
   HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,
                   SolverOptions options = {});
   ~HelmholtzSolver();  ///< collective
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
-  /// Starts from the given x, which must be zero at fixed points. b must be assembled. Without fixed points and
+  /// Solves from the given x, which must be zero at fixed points. b must be assembled. Without fixed points and
   /// reaction, and with h2 = 0, x is the solution whose mean is zero. The preconditioner is rebuilt where h1 or h2
   /// differ from the last call. Collective; throws the errors of krylov::ConjugateGradients::solve. fit() checks a pair
   /// of method and preconditioner once for each h1 and h2. Conjugate gradients refuse pairs that are not symmetric and
   /// positive.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
-  /// The same for each component of vectors made by Space::vector(components).
+  /// Solves for each component of vectors made by Space::vector(components).
   std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
-  /// u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
+  /// Computes u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
   void apply(Vector& u, double h1, double h2);
   /// Measures operator and preconditioner. Collective.
   krylov::Fit fit(double h1, double h2);

@@ -17,12 +17,12 @@ enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {
   FlowCondition condition = FlowCondition::velocity;
-  std::array<Given, 3> velocity = {};  ///< none: zero
-  /// As in Side.
+  std::array<Given, 3> velocity = {};  ///< functions for x, y and z; none: zero
+  /// Faces on which the condition holds, as in Side.
   Function where = {};
   std::vector<FlowSide> otherwise = {};
 };
-using FlowSides = std::array<std::array<FlowSide, 2>, 3>;  ///< of an axis: low, high
+using FlowSides = std::array<std::array<FlowSide, 2>, 3>;  ///< conditions of each axis: low side, high side
 
 struct FlowOptions {
   std::array<std::int64_t, 3> elements{1, 1, 1};
@@ -32,14 +32,14 @@ struct FlowOptions {
   Map map = {};
   int order = 7;
   Factors factors = Factors::stored;
-  double viscosity = 1;  ///< kinematic
+  double viscosity = 1;  ///< kinematic viscosity
   FlowSides sides;
-  std::array<Given, 3> force = {};  ///< by mass
+  std::array<Given, 3> force = {};  ///< force per mass
   /// The velocity at time 0 within the box; none: zero. With exact_start it is also evaluated on the sides, and at
   /// earlier times.
   std::array<Function, 3> initial = {};
   double time_step = 1;
-  int time_order = 3;  ///< 1 to 3
+  int time_order = 3;  ///< order of the time scheme, 1 to 3
   /// The first steps have the full order, with the values of `initial` at earlier times. Else step n has order min(n,
   /// time_order), which leaves an error of order 2 in the time step.
   bool exact_start = false;
@@ -60,11 +60,11 @@ struct FlowOptions {
   int most_iterations = 1000;
   bool must_converge = true;  ///< throws where a solve does not converge; else it is counted
   SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
-  SolverOptions velocity{};  ///< default: Jacobi
+  SolverOptions velocity{};  ///< solver of the velocity; default: Jacobi
   /// Running means of velocity, pressure and products of velocity components start at this time; none: no means.
   std::optional<double> mean_from = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
+  std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
 };
 
 /// Forces of the fluid on a side of the box, over density: int p n dS and - int nu (grad u + grad u^T) n dS, n outward.
@@ -74,7 +74,7 @@ struct SideForce {
 };
 /// Means over a plane of points normal to an axis.
 struct PlaneMeans {
-  double place = 0;  ///< along the axis
+  double place = 0;  ///< position of the plane along the axis
   Point velocity{0, 0, 0};
   double pressure = 0;
   Point squares{0, 0, 0};   ///< means of u u, v v and w w; the mean velocity is not subtracted
@@ -84,12 +84,13 @@ struct PlaneMeans {
 /// Means over the domain at one time, by the elements' quadrature.
 struct FlowStatistics {
   double volume = 0;
-  double energy = 0;        ///< u . u / 2
-  double enstrophy = 0;     ///< curl u . curl u / 2
-  double dissipation = 0;   ///< 2 nu S : S
-  double decay = 0;         ///< -d energy / dt, by differences of the velocities of three steps
-  double divergence = 0;    ///< root of int (div u)^2 over int grad u : grad u; 0 where that is 0
-  Point mean{0, 0, 0};      ///< of the velocity
+  double energy = 0;       ///< kinetic energy u . u / 2
+  double enstrophy = 0;    ///< enstrophy curl u . curl u / 2
+  double dissipation = 0;  ///< dissipation rate 2 nu S : S, with the rate of strain S
+  double decay = 0;        ///< -d energy / dt, from the velocities of three steps
+  /// relative divergence: root of int (div u)^2 over int grad u : grad u; 0 where the latter is 0
+  double divergence = 0;
+  Point mean{0, 0, 0};      ///< mean velocity
   double distance = 0;      ///< relative L2 error against a given velocity: root of int (u - e)^2 over int e^2
   double largest_off = 0;   ///< greatest |u - e| of a component at a point
   double pressure_off = 0;  ///< relative L2 error against a given pressure, both less their means
@@ -145,8 +146,8 @@ class Flow final : public ElementSolver {
   struct Past {
     double last = 0, before = 0;
     std::int64_t count = 0;
-    double averaged = 0;  ///< time interval of the running means
-    int earlier = 0;      ///< earlier pressure solutions for the first guess
+    double averaged = 0;  ///< time interval of the running means so far
+    int earlier = 0;      ///< number of earlier pressure solutions for the first guess
   };
   Past past() const;
   void set_past(const Past& past);
@@ -163,7 +164,7 @@ class Flow final : public ElementSolver {
 Options component_of(const FlowOptions& options, std::size_t component);
 /// Throws Error where options cannot make a run.
 void check(const FlowOptions& options);
-/// By device; computed without allocating.
+/// Memory that a run needs, by device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions& options);
 /// Memory traffic of a pressure iteration in bytes per point.
 int bytes_per_point(const FlowOptions& options);

@@ -28,31 +28,32 @@ enum class Condition : std::uint8_t { periodic, value, flux };
 /// Returns the values at points and a time, in the order of the points.
 using Function = std::function<std::vector<double>(std::span<const Point>, double time)>;
 struct Given {
-  Function at = {};    ///< none: zero
-  bool steady = true;  ///< evaluated once; else for each step, on the host
+  Function at = {};    ///< function of the values; none: zero
+  bool steady = true;  ///< whether the function is evaluated once; else it is called for each step, on the host
 };
 
 struct Side {
   Condition condition = Condition::value;
   Given given = {};
-  /// a >= 0 of a flux kappa du/dn + a u = g (Robin), which may depend on places only; none: 0.
+  /// Coefficient a >= 0 of a flux kappa du/dn + a u = g (Robin), which may depend on coordinates only; none: 0.
   Function transfer = {};
-  /// Above 0 at the centres of the elements' faces on which the condition holds; none: all. Other faces take the first
-  /// of `otherwise` that holds there. Periodic sides have neither.
+  /// A function that is above 0 at the centres of the elements' faces on which the condition holds; none: all faces.
+  /// Other faces take the first of `otherwise` that holds there. Periodic sides have neither.
   Function where = {};
   std::vector<Side> otherwise = {};
 };
-using Sides = std::array<std::array<Side, 2>, 3>;  ///< of an axis: low, high
+using Sides = std::array<std::array<Side, 2>, 3>;  ///< conditions of each axis: low side, high side
 
 /// The options of one unknown.
 struct Scalar {
   std::string name = "u";
   double diffusivity = 1, reaction = 0;
   Function diffusivity_at = {},
-           reaction_at = {};  ///< functions of places that replace the numbers; diffusivity_at needs Factors::stored
+           /// functions of coordinates that replace the numbers; diffusivity_at needs Factors::stored
+      reaction_at = {};
   Sides sides;
   Given source;
-  Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
+  Function initial = {};  ///< initial values of diffusion at time 0, with exact_start at earlier times, too; none: zero
   /// Replaces `initial`: values at time 0 at the points of elements [first, last). Not with exact_start.
   std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start = {};
   krylov::Options krylov;
@@ -65,7 +66,7 @@ struct Options : Scalar {
   Point lengths{1, 1, 1};  ///< edges of the box, which begins at 0
   Point stretch{1, 1, 1};
   double deform = 0;
-  Map map = {};  ///< of the stretched and deformed box; none: identity
+  Map map = {};  ///< map of the stretched and deformed box to its final shape; none: identity
   int order = 7;
   Factors factors = Factors::stored;
   Equation equation = Equation::poisson;
@@ -84,7 +85,7 @@ struct Options : Scalar {
   /// step n has order min(n, time_order), which leaves an error of order 2 in the time step.
   bool exact_start = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
+  std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
 };
 /// All unknowns, the first one first.
 std::vector<Scalar> scalars_of(const Options& options);
@@ -106,7 +107,7 @@ class ElementSolver : public Solver {
   void advance(std::int64_t steps) override;
   void inspect() override;
   void finish_step() override;
-  std::vector<ReportRow> report() override;  ///< of the last sums
+  std::vector<ReportRow> report() override;  ///< the messages of the last sums
   const Tuning& tuning() const override;
   const Grid& grid() const override;
   Space& space();
@@ -154,12 +155,12 @@ class Sem final : public ElementSolver {
   /// without a Dirichlet side needs a right side that sums to zero. Data must not exceed 2^800, and some must be above
   /// 2^-800; a step whose data exceed it throws krylov::NotSolved.
   Sem(const Communicator& comm, const Machine& machine, Options options);
-  /// Sides whose given values differ at a shared edge.
+  /// Warns of sides whose given values differ at a shared edge.
   std::vector<std::string> cautions() const override;
 
-  /// `scalar`: the number of the unknown. `exact`: the solution at the current time; none: no distance.
+  /// Statistics of an unknown. `scalar`: its number. `exact`: the solution at the current time; none: no distance.
   Statistics statistics(const Function& exact = {}, std::size_t scalar = 0);
-  /// For steady equations the largest true residual.
+  /// Largest change as above; for steady equations the largest true residual.
   double largest_change() override;
   double courant() const override;
   /// Counts of the linear solves of an unknown in all steps so far; a restart begins at zero.
@@ -183,7 +184,7 @@ void check(const Options& options);
 void check_elements(const Options& options);
 /// The grid of the values: points of an element along x, elements along y. Each device with elements has one block.
 Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
-/// By device; computed without allocating.
+/// Memory that a run needs, by device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
 /// Memory traffic of a conjugate gradient iteration in bytes per point.
 int bytes_per_point(const Options& options);

@@ -78,7 +78,7 @@ SLIP_FN void fence_device() {
 #endif
 }
 
-/// The same for all devices and the host.
+/// Memory fence for all devices and the host.
 SLIP_FN void fence_system() {
 #if defined(__CUDA_ARCH__)
   asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -163,8 +163,9 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
 /// there. The host stores the number last.
 struct alignas(128) Packet {
   static constexpr int parts = 8;
-  static constexpr int part_words = 4;                  ///< of 4 bytes
-  static constexpr int words = parts * part_words - 1;  ///< the last one holds the number
+  static constexpr int part_words = 4;  ///< number of words in a part, of 4 bytes each
+  /// number of values; the last word of the last part holds the sequence number
+  static constexpr int words = parts * part_words - 1;
   WordPair part[parts];
 };
 SLIP_FN constexpr std::int64_t packets_for(std::int64_t words) { return (words + Packet::words - 1) / Packet::words; }

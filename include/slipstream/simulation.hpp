@@ -38,18 +38,18 @@ struct Collective {
   std::function<void(std::vector<Stream>&)> run;
   std::function<void()> check;  ///< throws Timeout where a wait of an earlier run timed out
   bool capturable = false;
-  bool loopable = false;  ///< whether a graph may repeat it in a loop
+  bool loopable = false;  ///< whether a graph may repeat the work in a loop
 };
 
 /// Tasks that are repeated while a number on the devices is not 0. They run at least once.
 struct Loop {
   Tasks tasks;
-  /// One number in memory of each device of this rank, equal on all devices of all ranks. Another pass follows where it
-  /// is not 0 after a pass.
+  /// Addresses of a number in memory of each device of this rank, equal on all devices of all ranks. Another pass
+  /// follows where the number is not 0 after a pass.
   std::vector<const std::int32_t*> go_on;
-  std::int64_t most = 1000;  ///< limit on passes, for any go_on
-  /// Passes between two checks by the host, where the loop is not part of a graph. Passes after the last necessary one
-  /// must change nothing.
+  std::int64_t most = 1000;  ///< limit on the number of passes, whatever go_on says
+  /// Number of passes between two checks by the host, where the loop is not part of a graph. Passes after the last
+  /// necessary one must change nothing.
   int look_every = 1;
 };
 
@@ -91,8 +91,8 @@ class LoopCondition;
 /// Period of the queued work, for a TimeLoop that records steps and replays them as a graph.
 struct Recording {
   int period = 0;            ///< number of steps after which the same work is queued again; 0: steps never repeat
-  int phase = 0;             ///< of the next step, 0 .. period - 1
-  std::uint64_t serial = 0;  ///< changes whenever earlier recordings become invalid
+  int phase = 0;             ///< phase of the next step within the period, 0 .. period - 1
+  std::uint64_t serial = 0;  ///< number that changes whenever earlier recordings become invalid
 };
 
 /// Interface of solvers: a State and a step. A TimeLoop runs it. It does not depend on ranks, routes or pictures.
@@ -142,14 +142,14 @@ class TimeLoop {
   struct Phase {
     std::string name;
     std::int64_t calls = 0;
-    double seconds = 0;  ///< calls times the mean of the samples
+    double seconds = 0;  ///< estimated total: number of calls times the mean of the samples
   };
   std::vector<Phase> phases() const;
 
  private:
   static constexpr std::int64_t sample_every = 50;
   static constexpr std::int64_t most_replayed = 16;
-  static constexpr std::int64_t queue_depth = 32;  ///< steps that the host may run ahead of the devices
+  static constexpr std::int64_t queue_depth = 32;  ///< number of steps that the host may run ahead of the devices
   struct Mark {
     std::string name;
     Event event;
@@ -158,7 +158,7 @@ class TimeLoop {
   /// The work between two loops, or one loop: one graph a device.
   struct Segment {
     std::vector<Graph> graphs;
-    LoopCondition* condition = nullptr;  // of a loop
+    LoopCondition* condition = nullptr;  // condition of a loop; null for other segments
   };
   struct Replay {
     Recording of;
@@ -182,14 +182,14 @@ class TimeLoop {
   bool overlap_ = false;
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
-  std::vector<Stream> boundary_streams_;  // where steps overlap
-  std::optional<Replay> replays_[2];      // for one period of steps, and for many
+  std::vector<Stream> boundary_streams_;  // streams of boundary regions, where steps overlap
+  std::optional<Replay> replays_[2];      // graphs for one period of steps, and for many
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
   std::map<const Loop*, std::unique_ptr<LoopCondition>> conditions_;
   std::int64_t steps_ = 0;
   std::int64_t sampled_ = 0;
-  std::vector<std::pair<std::string, double>> sums_;  // milliseconds
+  std::vector<std::pair<std::string, double>> sums_;  // milliseconds of each part of a step
 };
 
 }  // namespace slipstream

@@ -22,9 +22,9 @@ struct SolverParts {
   virtual std::span<Stream> own_streams() { return {}; }
 
   Communicator comm;
-  std::vector<Device> devices;  ///< of this rank
+  std::vector<Device> devices;  ///< devices of this rank
   State state;
-  Tasks tasks;  ///< of each step; solvers whose steps differ override tasks() and tasks_at()
+  Tasks tasks;  ///< tasks of each step; solvers whose steps differ override tasks() and tasks_at()
   std::optional<TimeLoop> loop;
 };
 
@@ -59,7 +59,7 @@ class Solver : public Simulation {
 
  protected:
   explicit Solver(std::unique_ptr<SolverParts> parts);
-  /// As the type that was given.
+  /// The parts as the type with which the solver was made.
   template <class Parts>
   Parts& parts() {
     return static_cast<Parts&>(*parts_);

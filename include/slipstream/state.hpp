@@ -13,8 +13,8 @@ namespace slipstream {
 /// Computes a field, cell by cell, from another one with other components.
 struct Translation {
   std::string from;    ///< name of the other field, of the same type of values
-  int components = 1;  ///< of the other field
-  /// Converts `cells` consecutive cells, each with its components one after the other.
+  int components = 1;  ///< number of components of the other field
+  /// Function that converts `cells` consecutive cells, each with its components one after the other.
   std::function<void(const std::byte* from, std::byte* to, std::int64_t cells)> by;
 };
 
@@ -24,7 +24,7 @@ struct Translation {
 /// whose State is set to these values continues with the same bits.
 struct State {
   std::map<std::string, Field*> fields;
-  double time = 0;  ///< in the units of the Simulation
+  double time = 0;  ///< time in the units of the Simulation
   std::int64_t step = 0;
 
   /// Names of fields that the case determines, such as flags of walls. A restart compares them and does not set them.

@@ -12,8 +12,8 @@
 
 namespace slipstream::stencil {
 
-/// `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 outside of the
-/// absorbing layer.
+/// Equations. `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 outside of
+/// the absorbing layer.
 enum class Equation : std::uint8_t { heat, wave };
 /// Conditions at sides that are not periodic. `fixed`: u = 0 at the centres of the first cells beyond; `insulated`
 /// (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells. Waves are extended by mirroring, odd at
@@ -55,15 +55,16 @@ struct Options {
   /// 4, 1)/6.
   int points = 7;
   Scheme scheme = Scheme::forward_euler;
-  krylov::Options krylov;  ///< of implicit schemes
-  int order = 2;           ///< of the wave equation in space: 2, 4, 6 or 8, central differences of radius order / 2
+  krylov::Options krylov;  ///< options of conjugate gradients in implicit schemes
+  /// order of the wave equation in space: 2, 4, 6 or 8, by central differences of radius order / 2
+  int order = 2;
   DType precision = DType::f32;
-  double spacing = 1;      ///< edge of a cell
-  double time_step = 0;    ///< 0: 0.9 of the largest stable one; implicit schemes need a value
-  double diffusivity = 1;  ///< kappa
-  double speed = 1;        ///< c everywhere; with `speeds`, their largest value
-  /// c of each cell. It is called for boxes that reach beyond the grid. Beyond periodic sides these are the cells of
-  /// the other end. Beyond others the value has no effect, but must be finite and in range.
+  double spacing = 1;      ///< length of a cell's edge
+  double time_step = 0;    ///< length of a step; 0: 0.9 of the largest stable one; implicit schemes need a value
+  double diffusivity = 1;  ///< diffusivity kappa
+  double speed = 1;        ///< wave speed c everywhere; with `speeds`, its largest value
+  /// Wave speed c of each cell. The function is called for boxes that reach beyond the grid. Beyond periodic sides
+  /// these are the cells of the other end. Beyond others the value has no effect, but must be finite and in range.
   Values speeds;
   SidesOfBox sides;
   /// Thickness in cells of the absorbing layer in front of fixed sides. The damping sigma grows with the square of the
@@ -75,19 +76,20 @@ struct Options {
   /// Communication avoidance: steps per exchange. Ghosts are this many times as wide, and neighbours compute the cells
   /// in them redundantly.
   int steps_per_exchange = 1;
-  GridOptions grid;  ///< `periodic` is taken from above; implicit runs allow slabs only
+  GridOptions grid;  ///< partition and placement; `periodic` is taken from above; implicit runs allow slabs only
   ExchangeOptions exchange;
-  Coding coding = {};               ///< of values that travel between blocks; bits depend on the cuts, except with raw
-  std::optional<TuneOptions> tune;  ///< set: the exchange's routes are measured, or taken from the cache
+  /// coding of values that travel between blocks; bits depend on the partition, except with raw
+  Coding coding = {};
+  std::optional<TuneOptions> tune;  ///< if set, the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
 };
 
-/// Cells that a step reaches along an axis.
+/// Number of cells that a step reaches along an axis.
 int radius(const Options& options);
 /// The largest time step for which no wave on the grid grows: 2 / (kappa m) and 2 / (c sqrt(m)), m the largest
 /// eigenvalue of the stencil of -Lap.
 double stable_time_step(const Options& options);
-/// Memory traffic of one cell update in bytes. heat reads and writes u. wave reads u, the u before and c, and writes u.
+/// Memory traffic of one cell update in bytes. heat reads and writes u. wave reads u of two steps and c, and writes u.
 /// An iteration of an implicit scheme moves 16 B for the operator and 104 B for the vectors of conjugate gradients.
 int bytes_per_cell(const Options& options);
 /// Throws Error where the options cannot make a run.
@@ -97,7 +99,7 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
 /// Throws Error where a block is shorter than its neighbours' ghosts.
 void check_blocks(const Grid& grid, const Options& options);
 
-/// By device; computed without allocating.
+/// Memory that a run needs, by device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 /// The messages of one exchange; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
@@ -105,10 +107,10 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 /// Result of tune_steps: the number of steps per exchange.
 struct StepsTuning {
   int steps = 1;
-  std::vector<std::pair<int, double>> tried;  ///< each number, and its seconds per step
-  std::string source;                         ///< "measured" or "cache"
-  std::string file;                           ///< of the cache; empty where there is none
-  std::vector<std::string> notes;             ///< a cache that was not read or not written; on rank 0
+  std::vector<std::pair<int, double>> tried;  ///< numbers of steps that were tried, with their seconds per step
+  std::string source;                         ///< source of the choice: "measured" or "cache"
+  std::string file;                           ///< file of the cache; empty where there is none
+  std::vector<std::string> notes;             ///< notes on a cache that was not read or not written; on rank 0
 };
 /// Measures a step with several numbers of steps per exchange. It skips numbers for which blocks are too thin or
 /// devices have too little memory. The result is cached on disk by machine, version, equation and shape. Throws Error
@@ -119,7 +121,7 @@ StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options
 /// Bits do not depend on cuts, devices, routes, overlap or steps per exchange.
 class Stencil final : public Solver {
  public:
-  /// Collective. Starts at zero.
+  /// Makes a solver whose values are zero. Collective.
   Stencil(const Communicator& comm, const Machine& machine, Options options);
 
   const Tasks& tasks() const override;
@@ -137,12 +139,12 @@ class Stencil final : public Solver {
   void advance(std::int64_t steps) override;
   /// The largest |u - u of the step before| / time step over all cells. Collective.
   double largest_change();
-  /// u at receiver `receiver` after each step in (since, now]. Steps before the last start or restart are not included.
-  /// All ranks get the values. Collective.
+  /// Values of u at receiver `receiver` after each step in (since, now]. Steps before the last start or restart are not
+  /// included. All ranks get the values. Collective.
   std::vector<double> seismogram(std::size_t receiver, std::int64_t since = 0);
 
   const Grid& grid() const override;
-  const Options& options() const;  ///< with the time step
+  const Options& options() const;  ///< options of the run, with the time step in use
   Exchange& exchange();
   std::vector<ReportRow> report() override { return exchange().report(); }
   const Tuning& tuning() const override;

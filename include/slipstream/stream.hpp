@@ -49,7 +49,7 @@ enum class Priority : unsigned char { normal, high };
 class Stream {
  public:
   explicit Stream(Device device, Priority priority = Priority::normal);
-  ~Stream();  ///< waits for its work
+  ~Stream();  ///< waits until the work of the stream has ended
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
@@ -57,7 +57,7 @@ class Stream {
   static Stream wrap(Device device, void* native);
 
   Device device() const;
-  void* native() const;  ///< cudaStream_t, or null on the host backend
+  void* native() const;  ///< the cudaStream_t, or null on the host backend
   /// Identifies the queue: Streams that wrap the same queue have the same id, and it is never reused.
   std::uint64_t id() const;
 
@@ -90,7 +90,7 @@ class Graph {
     virtual void launch(detail::StreamImpl& stream) = 0;
     virtual std::size_t nodes() const = 0;
     virtual std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>& self, const std::int32_t* again) const = 0;
-    std::vector<std::shared_ptr<const detail::Used>> used;  ///< by the recorded work
+    std::vector<std::shared_ptr<const detail::Used>> used;  ///< resources that the recorded work uses
   };
   explicit Graph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   /// Throws Error, and launches nothing, where the recorded work uses an exchange or an all-reduce that has ended.
@@ -108,7 +108,7 @@ Graph repeat(Device device, const Graph& body, const std::int32_t* again);
 
 /// Copies bytes between any two memories that the stream's device can access, by the copy engine where there is one.
 void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
-/// Sets bytes.
+/// Sets bytes of memory to a value, in stream order.
 void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes);
 
 /// Pitched boxes of bytes: x rows of `width` bytes, `row` and `plane` pitches in bytes.

@@ -8,7 +8,7 @@ namespace slipstream {
 /// another; those of other pairs are concurrent. Only for routes whose messages the host sends (staged, gpu_mpi); other
 /// routes refuse it.
 struct Throttle {
-  double gb_per_s = 0;  ///< 0: none
+  double gb_per_s = 0;  ///< rate of the link in GB/s; 0: no throttle
   double latency_us = 0;
   bool slows() const { return gb_per_s > 0; }
   double seconds(double bytes) const { return latency_us * 1e-6 + bytes / (gb_per_s * 1e9); }
@@ -18,8 +18,8 @@ struct Throttle {
 /// Bounds that a polling host can keep to.
 constexpr double least_throttled_gb_per_s = 1e-6, most_throttled_gb_per_s = 1000, most_throttled_us = 1e7;
 
-/// "12.5 GB/s, 2 us", "12.5 GB/s", or "none". Reading throws Error for other texts, and for rates and latencies out of
-/// bounds.
+/// Text of a throttle: "12.5 GB/s, 2 us", "12.5 GB/s", or "none". Reading throws Error for other texts, and for rates
+/// and latencies out of bounds.
 std::string to_string(const Throttle& throttle);
 Throttle throttle_from_string(const std::string& text);
 /// Throws Error where a rate or latency is out of bounds.

@@ -79,7 +79,7 @@ class DeviceSpan {
   std::int64_t span_ = -1;
 };
 
-/// The same on several streams at once.
+/// Records the device work that is queued on several streams while it lives.
 class DeviceSpans {
  public:
   DeviceSpans(Trace* trace, std::vector<Stream>& streams, const char* row, const char* name, const char* category)

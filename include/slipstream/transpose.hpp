@@ -21,7 +21,7 @@ namespace slipstream {
 /// target to the source is its inverse.
 class Transpose final : public Pattern {
  public:
-  /// The first cell, and one past the last.
+  /// Range of cells: the first cell, and one past the last.
   using Range = std::pair<std::int64_t, std::int64_t>;
   struct Options {
     std::array<int, 3> axes{0, 1, 2};
@@ -30,8 +30,8 @@ class Transpose final : public Pattern {
     /// values.
     std::array<std::vector<Range>, 3> kept;
   };
-  /// Both grids must outlive it and lie on the same machine. Throws Error where axes is not a permutation, extents do
-  /// not match or a range leaves its axis.
+  /// Both grids must outlive the pattern and lie on the same machine. Throws Error where axes is not a permutation,
+  /// extents do not match or a range leaves its axis.
   Transpose(const Grid& source, const Grid& target, Options options);
   Transpose(const Grid& source, const Grid& target) : Transpose(source, target, Options{}) {}
 
@@ -49,7 +49,7 @@ class Transpose final : public Pattern {
 
   const Grid& target_;
   Options options_;
-  std::vector<Box> kept_;  // of the source
+  std::vector<Box> kept_;  // cells of the source that travel
 };
 
 }  // namespace slipstream

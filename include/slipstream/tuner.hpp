@@ -8,18 +8,18 @@
 namespace slipstream {
 
 struct TuneOptions {
-  bool retune = false;       ///< measures again, and ignores the cache
-  std::string cache_folder;  ///< empty: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream
-  int warm_ups = 2;          ///< exchanges before the timed ones
-  int trials = 8;            ///< the fastest counts
-  double drop_factor = 3;    ///< candidates slower by this factor on every pair get one trial only
+  bool retune = false;       ///< whether to measure again, and ignore the cache
+  std::string cache_folder;  ///< folder of the cache; empty: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream
+  int warm_ups = 2;          ///< number of exchanges before the timed ones
+  int trials = 8;            ///< number of timed exchanges, of which the fastest counts
+  double drop_factor = 3;    ///< factor of slowness: candidates slower by it on every pair get one trial only
   /// Work that exchanges overlap with, such as the interior of a step. For each measurement the exchange is begun,
   /// `work` queues the same work, and the exchange is ended. `work` gets one stream for each of this rank's devices.
   /// The tuner compares the total time, from a common start to the end of the exchange and the work. Called equally
   /// often on all ranks. It may use the exchange's fields only as between begin() and end(). Empty: exchanges are
   /// measured alone.
   std::function<void(std::vector<Stream>&)> work = {};
-  std::string work_name = {};  ///< with work: its key in the cache; the same on all ranks
+  std::string work_name = {};  ///< key of `work` in the cache, the same on all ranks
 };
 
 /// Result of the tuner, and its source.
@@ -28,7 +28,7 @@ struct Tuning {
   std::string source;       ///< "measured", "cache", or "rules" where there was nothing to measure
   std::string file;         ///< of the cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< candidates that refused or timed out, caches not read; on rank 0
+  std::vector<std::string> notes;  ///< notes on candidates that refused or timed out, and on caches not read; on rank 0
 };
 
 /// Measures the routes that the options allow, with the exchange's own messages, and keeps the fastest for each pair of
@@ -50,8 +50,8 @@ inline ExchangeOptions tuned(const Communicator& comm, const Grid& grid, const s
 std::vector<Coding> codings_that_keep(DType type, double max_error);
 
 struct CodingChoice {
-  std::vector<ExchangeItem> items;  ///< as given, with the chosen codings in place of `automatic`
-  std::string reason;               ///< the choice, and the times behind it
+  std::vector<ExchangeItem> items;  ///< the given items, with the chosen codings in place of `automatic`
+  std::string reason;               ///< the choice in words, and the times behind it
 };
 /// Measures codings for items with the coding `automatic`, by exchanges of the current fields, which overwrite their
 /// ghosts. An item takes raw, unless it has a max error and a coding within it is faster. A coding in which some value

@@ -22,22 +22,23 @@ namespace slipstream {
 class VtkhdfSeries {
  public:
   struct Options {
-    std::array<double, 3> origin{0, 0, 0};   ///< low corner of cell (0, 0, 0)
-    std::array<double, 3> spacing{1, 1, 1};  ///< edges of a cell
+    std::array<double, 3> origin{0, 0, 0};   ///< position of the low corner of cell (0, 0, 0)
+    std::array<double, 3> spacing{1, 1, 1};  ///< lengths of a cell's edges
     bool overwrite = false;                  ///< replace an existing file
     std::optional<double> up_to = {};        ///< continue an existing file after its steps up to this time
-    bool collect = false;  ///< rank 0 writes for all, as it does wherever only a serial HDF5 is installed
-    std::int64_t piece_bytes = std::int64_t{64} << 20;  ///< largest piece that a rank copies and writes at once
+    bool collect = false;  ///< lets rank 0 write for all, as it does wherever only a serial HDF5 is installed
+    /// largest piece in bytes that a rank copies and writes at once
+    std::int64_t piece_bytes = std::int64_t{64} << 20;
   };
 
   /// One field of a step.
   struct Item {
-    std::string name;    ///< in the file
-    const Field* field;  ///< current values of interior cells; their devices must be idle
-    double scale = 1;    ///< factor of f32 and f64 fields: lattice to physical units
+    std::string name;    ///< name of the field in the file
+    const Field* field;  ///< field whose interior cells have the values; its devices must be idle
+    double scale = 1;    ///< factor to physical units, for fields of f32 and f64
     std::string unit{};  ///< attribute "unit" of the dataset in /Series, from the first step; empty: none
-    /// Computes a derived quantity from the field, so that it needs no field of its own. It replaces the values of a
-    /// box of this rank's cells in place, before the scale: [z][y][x][component] in the type of the field.
+    /// Computes a derived quantity from the field, which then needs no field of its own. The function replaces the
+    /// values of a box of this rank's cells in place, before the scale: [z][y][x][component] in the type of the field.
     std::function<void(const Box&, void*)> derive{};
   };
 
@@ -57,8 +58,8 @@ class VtkhdfSeries {
   void close();
 
   const std::string& path() const;
-  std::int64_t steps() const;  ///< in the file so far
-  double last_time() const;    ///< of the last step; minus infinity where there is none
+  std::int64_t steps() const;  ///< number of steps in the file so far
+  double last_time() const;    ///< time of the last step; minus infinity where there is none
 
  private:
   struct State;

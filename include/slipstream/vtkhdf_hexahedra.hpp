@@ -28,13 +28,15 @@ class HexahedraSeries {
   struct Mesh {
     int order = 1;
     std::int64_t elements = 0;
-    std::vector<double> to_even;  ///< row i, column m: of node m at equidistant point i; (order + 1)^2
-    /// Positions of the nodes of an element, i fastest. Each rank calls it for some elements.
+    /// interpolation matrix of size (order + 1)^2: row i has the weights of nodes m for equidistant point i
+    std::vector<double> to_even;
+    /// Function that returns the positions of an element's nodes, i fastest. Each rank calls it for some elements.
     std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places;
   };
   struct Item {
     std::string name;
-    /// f32 or f64, one component or three, on a grid of (order + 1)^3 nodes x elements x 1. Its devices must be idle.
+    /// The values: f32 or f64, one component or three, on a grid of (order + 1)^3 nodes x elements x 1. The field's
+    /// devices must be idle.
     const Field* field;
     std::string unit{};
   };
@@ -47,7 +49,7 @@ class HexahedraSeries {
 
   /// Appends one time step. Times must increase, and every step has the same fields, of the same types and components.
   void write(double time, const std::vector<Item>& items);
-  double last_time() const;  ///< of the last step; minus infinity where there is none
+  double last_time() const;  ///< time of the last step; minus infinity where there is none
   /// Ends the series: a later write() is an error.
   void close();
 

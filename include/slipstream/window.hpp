@@ -35,12 +35,12 @@ namespace slipstream {
 /// Destination of the values of a box of cells, of one component.
 struct Window {
   std::int32_t item = 0;
-  std::int32_t component = 0;                         ///< of the source's field
-  std::int64_t block = 0;                             ///< of the source's grid, by id
-  std::int64_t lo[3] = {0, 0, 0}, hi[3] = {0, 0, 0};  ///< cells, as the block counts them: 0 is the first inside
-  std::int64_t base = 0;    ///< place of cell lo: an address, or bytes from the start of array number `array`
-  std::int32_t array = -1;  ///< see Arrays
-  std::int64_t stride[3] = {0, 0, 0};  ///< in bytes, by axes of the source
+  std::int32_t component = 0;                         ///< component of the source's field
+  std::int64_t block = 0;                             ///< id of the block of the source's grid
+  std::int64_t lo[3] = {0, 0, 0}, hi[3] = {0, 0, 0};  ///< range of cells in the block: 0 is the first interior cell
+  std::int64_t base = 0;    ///< where cell lo is stored: an address, or bytes from the start of array number `array`
+  std::int32_t array = -1;  ///< number of the array, see Arrays; -1: none
+  std::int64_t stride[3] = {0, 0, 0};  ///< strides in bytes, by axes of the source
 
   SLIP_FN bool holds(std::int64_t i, std::int64_t j, std::int64_t k) const {
     return i >= lo[0] && i < hi[0] && j >= lo[1] && j < hi[1] && k >= lo[2] && k < hi[2];
@@ -57,7 +57,7 @@ class Windows {
       : all_(all), first_(first), components_(components), arrays_(arrays), broken_(broken) {}
 
   /// False after a wait of the exchange has timed out. The destinations may still be in use then, so nothing may be
-  /// stored. store() checks it.
+  /// stored. store() checks this, too.
   SLIP_FN bool open() const { return load_acquire(broken_) == 0; }
   /// Stores the value of a cell at all its destinations; at none where it lies in no window.
   SLIP_FN void store(int block, int component, std::int64_t i, std::int64_t j, std::int64_t k, const T& value) const {
@@ -76,8 +76,9 @@ class Windows {
   }
 
  private:
-  const Window* all_ = nullptr;          // by block, then component
-  const std::int32_t* first_ = nullptr;  // of [block][component]; one more at the end
+  const Window* all_ = nullptr;  // windows by block, then component
+  // index of the first window of [block][component], with one more entry at the end
+  const std::int32_t* first_ = nullptr;
   int components_ = 1;
   std::byte* const* arrays_ = nullptr;
   const Signal* broken_ = nullptr;

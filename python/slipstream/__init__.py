@@ -34,7 +34,7 @@ __all__ = [
     "world",
 ]
 
-#: Where each name comes from, loaded when it is asked for.
+#: Modules of the names that the package exports; loaded on first use.
 _MODULES = {
     "AllReduce": "slipstream.exchange.allreduce",
     "Exchange": "slipstream.exchange.halo",

@@ -41,7 +41,7 @@ Pair best_pair(RouteKind kind, Backend backend) {
   return pair;
 }
 
-/// Whether the route serves two devices of a node, in one process or in two, only with peer access.
+/// Whether two devices of a node, in one process or in two, need peer access for the route.
 bool needs_peer_access(RouteKind kind, bool same_process) {
   Pair pair;
   pair.same_process = same_process;
@@ -51,8 +51,7 @@ bool needs_peer_access(RouteKind kind, bool same_process) {
   return !without && route(kind).refusal(pair).empty();
 }
 
-/// `missing`: why no devices of the backend can use the route here; empty where some may, for which the tables say what
-/// they must be like.
+/// Lists all routes. `missing`: why no devices of the backend can use a route on this machine; empty where some can.
 nb::list routes(const std::string& backend) {
   nb::list all;
   for (const RouteKind kind : all_routes()) {
@@ -98,7 +97,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   translate_errors();
 
-  // The first call starts MPI, which waits for the other ranks.
+  // The first call starts MPI and then waits for the other ranks.
   m.def(
       "rank", [] { return world().rank(); }, nb::call_guard<Released>());
   m.def(

@@ -22,7 +22,7 @@ nb::dict info_dict(const CheckpointInfo& info) {
   return d;
 }
 
-/// The ring of one run; keeps the run, whose state it reads.
+/// The ring of checkpoints of one run. Python keeps the run alive, because the ring reads its state.
 class Ring {
  public:
   Ring(Simulation& simulation, const std::string& folder, int keep, const std::string& case_text,

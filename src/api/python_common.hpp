@@ -16,7 +16,7 @@ namespace slipstream::python {
 
 namespace nb = nanobind;
 
-/// Python's other threads go on meanwhile, and numbers in messages and files have a decimal point.
+/// Releases the GIL, so that other Python threads run meanwhile. Numbers in messages and files get a decimal point.
 struct Released {
   nb::gil_scoped_release interpreter;
   DecimalPoint point;
@@ -24,17 +24,17 @@ struct Released {
 
 /// All ranks of the job; MPI starts at the first call.
 const Communicator& world();
-/// Whether MPI runs already, by whomever it was started.
+/// Whether MPI runs already, started by this library or by another one.
 bool mpi_started();
 nb::dict block_dict(const Block& block);
 ExchangeOptions exchange_options(const nb::dict& dict);
 nb::list message_list(const std::vector<MessageInfo>& messages);
 
-/// Begins a module beside _core, whose types and errors it shares. `build` is that of the library behind it; throws
-/// Error where the engine is of another one.
+/// Begins a module beside _core, whose types and errors it shares. `build`: the build of the library behind the module;
+/// throws Error where the engine comes from another build.
 void begin_module(nb::module_& module, const char* name, const char* build);
 
-/// How something was found that may have been measured: the first entries of its dictionary.
+/// Begins a dictionary of a tuned choice: whether it was measured, read from the cache or made by rules.
 template <class Tuned>
 nb::dict source_of(const Tuned& tuned) {
   nb::dict found;

@@ -78,7 +78,8 @@ void read_neighbour(Device device, const std::string& handle_bytes, int neighbou
               std::to_string(seen.data()[0]) + " instead of what was written there");
 }
 
-/// Maps memory that the next rank exports from its device; returns the error. Collective on the node.
+/// Maps memory that the next rank exports from its device. Returns the text of the error, which is empty on success.
+/// Collective on the node.
 std::string map_on(Device device, const Communicator& node) {
   std::string problem;
   const auto note = [&](const Error& error) { problem = to_string(device) + ": " + error.what(); };
@@ -107,8 +108,8 @@ std::string map_on(Device device, const Communicator& node) {
   return problem;
 }
 
-/// Every rank maps memory of the next rank of its node, and covers all devices of both at least once. None if a rank is
-/// alone on its node; else the error, which is empty on success. Collective.
+/// Every rank maps memory of the next rank of its node, and covers all devices of both at least once. Returns None if a
+/// rank is alone on its node, else the text of the error, which is empty on success. Collective.
 nb::object map_neighbour(const std::string& backend_name, const std::vector<int>& indices) {
   std::string problem;
   bool alone = false;

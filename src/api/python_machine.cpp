@@ -41,8 +41,8 @@ nb::list links(const Machine& machine) {
   return all;
 }
 
-/// The links without repeats; by them, tables of a node's devices, of each kind of node, and one of groups of devices
-/// on different nodes. Thousands of devices have too many pairs.
+/// Lists each distinct link once. Tables refer to these: one of devices for each kind of node, and one of groups of
+/// devices on different nodes. Thousands of devices have too many pairs for a full table.
 nb::dict link_classes(const Machine& machine) {
   std::vector<Link> found;
   const auto numbered = [&](const LinkTable& table) {
@@ -109,7 +109,7 @@ Machine describe(const std::string& name, const nb::list& device_list, const nb:
     MachineDevice device;
     device.node = nb::cast<int>(entry["node"]);
     device.rank = nb::cast<int>(entry["rank"]);
-    // A described device is a GPU by what routes may be planned on it; nothing ever runs there.
+    // Routes are planned as for a GPU, although nothing ever runs on a described device.
     device.local = {Backend::cuda, nb::cast<int>(entry["index"])};
     device.name = nb::cast<std::string>(entry["name"]);
     device.uuid = name + "-" + std::to_string(found.size());

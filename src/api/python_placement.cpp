@@ -9,7 +9,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Cells of halo that each device sends to each other, and to itself.
+/// Number of halo cells that each device sends to each device, itself included.
 std::map<std::pair<int, int>, std::int64_t> halo_cells(const Grid& grid, std::int64_t radius) {
   Halo::Options options;
   options.low = options.high = {radius, radius, grid.dimensions() == 2 ? 0 : radius};

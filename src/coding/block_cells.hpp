@@ -22,7 +22,7 @@ struct BlockScratch {
   std::uint64_t words[128];
 };
 
-/// The four cells of a lane: where the first lies in the box, and along which axis the others follow.
+/// The four cells of a lane: the position of the first in the box, and the axis along which the others follow.
 struct LaneCells {
   std::int32_t at[3];
   int axis;
@@ -74,10 +74,10 @@ template <bool sequential, int rows>
 struct BlockTurn {
   static constexpr int at_once = 32 / rows;
   Warp<sequential> lanes;
-  int rate, quantum;     ///< see Wire
-  int words;             ///< of a block's code
-  int blocks;            ///< that exist; lanes of others move no values
-  std::uint64_t* codes;  ///< of the first block
+  int rate, quantum;     ///< parameters of the coding, as in Wire
+  int words;             ///< words in the code of a block
+  int blocks;            ///< number of blocks to code; lanes without a block move no values
+  std::uint64_t* codes;  ///< code of the first block
   BlockScratch* scratch;
 
   SLIP_FN static int block(int lane) { return lane / rows; }

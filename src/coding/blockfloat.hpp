@@ -13,7 +13,8 @@ namespace slipstream {
 
 namespace blockfloat {
 
-/// Special heads: of a block with a value that cannot be written, and of memory that nobody has written (poison_byte).
+/// Special exponents: for a block with a value that cannot be encoded, and for memory that was never written
+/// (poison_byte).
 constexpr std::uint32_t refused = 0xfffe, unwritten = 0xffff;
 constexpr int zero_exponent = 8192;
 
@@ -37,7 +38,7 @@ SLIP_FN std::uint32_t lower_word(std::uint32_t high, std::uint32_t low, int righ
   return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> right);
 }
 
-/// A lane's part of a block's code, a shift register of four words, or of six for numbers of more than 32 bits.
+/// A lane's part of a block's code, a shift register of four words, or of six if a number has more than 32 bits.
 template <int words>
 struct LaneCode {
   static constexpr bool wide = words > 4;
@@ -48,7 +49,7 @@ struct LaneCode {
     for (int k = words - 1; k > 0; --k) word[k] = upper_word(word[k], word[k - 1], count);
     word[0] = word[0] << count | bits;
   }
-  /// The same for the bits of a value: fewer than 32, or 32 and more with a wide code.
+  /// Shifts all bits up and inserts the `count` bits of a value below: fewer than 32, or more with a wide code.
   SLIP_FN void push(std::uint64_t bits, int count) {
     if constexpr (!wide) {
       push_few(static_cast<std::uint32_t>(bits), count);
@@ -115,7 +116,7 @@ SLIP_FN void with_code(int rate, F f) {
 struct BlockFloat {
   static constexpr int rows = 4;
 
-  /// `lost`: whether some value cannot be written.
+  /// `lost` is set if some value cannot be encoded.
   template <bool sequential, class Real>
   SLIP_FN static void encode(const BlockTurn<sequential, rows>& turn, OfLane<sequential, Four<Real>>& values,
                              bool& lost) {
@@ -135,7 +136,7 @@ struct BlockFloat {
       turn.lanes.each([&](int lane) {
         const bool bad = upper[lane] >= not_finite;
         lost |= bad;
-        // Subnormal numbers use the unit of the least normal ones.
+        // Subnormal numbers use the unit of the smallest normal ones.
         const int least = 1 - Bits<Real>::bias, above = (upper[lane] >> 20) + 1 - Bits<double>::bias;
         const int exponent = floats ? greater(above, least) - (bits - 1) : fixed;
         const PowerOfTwo<double> to_units(-exponent);
@@ -185,7 +186,7 @@ struct BlockFloat {
   }
 };
 
-/// Rounds a value as coding does where all values have one unit. Values that do not fit are unchanged.
+/// Rounds a value as coding does where all values have one unit. Values that are too large stay unchanged.
 template <class Real>
 SLIP_FN Real rounded_to_unit(Real value, int quantum, int rate) {
   const double units = PowerOfTwo<double>(-quantum).times(value);

@@ -99,7 +99,7 @@ struct CastPairToF32 {
   }
 };
 
-/// Several adjacent values, loaded as one word of 16 bytes.
+/// Several adjacent values that are loaded as one word of 16 bytes.
 template <class Cast>
 struct Together {
   static constexpr int count = 16 / static_cast<int>(sizeof(typename Cast::Value));
@@ -137,7 +137,7 @@ struct Decode {
   mutable bool overflow = false;
   SLIP_FN To operator()(const From& code) const { return Cast::decode(code, overflow); }
 };
-/// Encodes and decodes, for values that stay on their device.
+/// Encodes and decodes values in one step, for those that stay on their device.
 template <class Cast>
 struct RoundTrip {
   using From = typename Cast::Value;

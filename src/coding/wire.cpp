@@ -113,7 +113,7 @@ Wire wire_of_blockfloat(const Coding& coding, DType type, const Refusing& refuse
                 "a block of blockfloat has 16 values", "block");
   Wire wire = Wire::blockfloat;
   std::fill(wire.rates, wire.rates + 3, static_cast<std::uint8_t>(rate));
-  // Rounding to multiples of 2^quantum has an error of at most half of that.
+  // Rounding to multiples of 2^quantum has an error of at most half a multiple.
   if (coding.max_error) wire.quantum = static_cast<std::int16_t>(std::ilogb(*coding.max_error) + 1);
   return wire;
 }
@@ -183,7 +183,7 @@ double Wire::bound(DType type, const CellBlock& block, double largest) const {
   if (kind == own) return own_coding(number).bound(largest);
   if (by_value()) return std::ldexp(largest, kind == f32 ? -24 : kind == f16 ? -11 : -8);
   if (quantum != floating) return std::ldexp(0.5, quantum);
-  // Blocks of subnormal numbers use the exponent of the least normal number.
+  // Blocks of subnormal numbers use the exponent of the smallest normal number.
   largest = std::max(largest, part_type(type) == DType::f32 ? 0x1p-126 : 0x1p-1022);
   if (kind == zfp) return largest * zfp_error(type, block.dimensions(), 8 * code_bytes(*this, block));
   // The bound is one unit: 2^(3 - rate) of the largest power of two up to `largest`. The error is half a unit, except

@@ -29,14 +29,14 @@ struct Wire {
   static constexpr std::int16_t floating = std::numeric_limits<std::int16_t>::min();
 
   Kind kind = same;
-  std::uint8_t asked = 0;             ///< values of a block that the user has set; 0: chosen for each box
-  std::uint8_t rates[3] = {0, 0, 0};  ///< bits a value, of blocks of one, two and three dimensions
-  std::uint8_t number = 0;            ///< of a user-defined coding, whose rate is that of one value
+  std::uint8_t asked = 0;             ///< block size that the user has set, in values; 0: chosen for each box
+  std::uint8_t rates[3] = {0, 0, 0};  ///< bits per value in blocks of one, two and three dimensions
+  std::uint8_t number = 0;            ///< number of a user-defined coding, whose rates[0] is the bits per value
   /// blockfloat rounds all values to multiples of 2^quantum; `floating`: each block has its own unit.
   std::int16_t quantum = floating;
 
   constexpr Wire() = default;
-  constexpr Wire(Kind of) : kind(of) {}  // implicit, so that the name of a format is a Wire
+  constexpr Wire(Kind of) : kind(of) {}  // implicit, so that the name of a format converts to a Wire
   bool operator==(const Wire&) const = default;
 
   SLIP_FN bool codes() const { return kind != same; }
@@ -54,7 +54,7 @@ struct Wire {
   /// Largest error of a value in a block whose largest magnitude is `largest`. For f32, f16 and bf16 it holds from the
   /// least normal number on.
   double bound(DType type, const CellBlock& block, double largest) const;
-  /// The largest error over all its kinds of blocks.
+  /// Largest error over all kinds of blocks of this coding.
   double worst(DType type, double largest) const;
 };
 
@@ -64,11 +64,11 @@ SLIP_FN int code_bytes(const Wire& wire, const CellBlock& block) {
   return (bits < 64 ? 64 : (bits + 63) / 64 * 64) / 8;
 }
 
-/// Resolves a coding for a type. Throws Error, which names the field, where its values cannot be coded so.
+/// Resolves a coding for a type. Throws Error, which names the field, where the coding cannot hold its values.
 Wire wire_of(const Coding& coding, DType type, const std::string& field);
 /// Bytes of a value of this type in flight, for codings by value.
 std::size_t size_of(const Wire& wire, DType type);
-/// The type of the parts of complex numbers, which blocks code as two fields; for other types the type itself.
+/// Type of the parts of complex numbers, which are coded as two fields; for other types the type itself.
 constexpr DType part_type(DType type) {
   return type == DType::c64 ? DType::f32 : type == DType::c128 ? DType::f64 : type;
 }

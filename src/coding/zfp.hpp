@@ -130,7 +130,7 @@ SLIP_FN void swap_halves(std::uint32_t& row, std::uint32_t& farther, int far) {
   row ^= swapped << far;
   farther ^= swapped;
 }
-/// The same for rows of lanes that are `far` apart.
+/// Bit-matrix transpose step for rows whose lanes are `far` apart.
 template <bool sequential>
 SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows, int far) {
   if constexpr (sequential) {
@@ -197,7 +197,7 @@ struct Planes {
   }
 };
 
-/// The lowest plane to code. For blocks of very small values zfp stops at the last bit of a subnormal number.
+/// The lowest bit plane to code. For blocks of very small values zfp stops at the last bit of a subnormal number.
 template <class Real>
 SLIP_FN int lowest_plane(int exponent, int dimensions) {
   const int planes = exponent + 1074 + 2 * (dimensions + 1);
@@ -209,13 +209,13 @@ SLIP_FN int lowest_plane(int exponent, int dimensions) {
 template <int dimensions, bool sequential, class Turn>
 struct PlaneWriter {
   static constexpr int size = 1 << 2 * dimensions, side = size / 4;
-  /// Planes of all blocks that fit into the scratch memory at once.
+  /// Number of blocks whose bit planes fit into the scratch memory at once.
   static constexpr int at_once = dimensions == 1 ? 4 : 16, words_each = dimensions == 3 ? 2 : 1;
 
   const Turn& turn;
-  OfLane<sequential, int> used;    ///< written bits of a lane's block
-  OfLane<sequential, int> known;   ///< its numbers with a one bit so far
-  OfLane<sequential, int> lowest;  ///< the last plane to write
+  OfLane<sequential, int> used;    ///< number of bits written to the block of a lane
+  OfLane<sequential, int> known;   ///< how many numbers of the block have shown a one bit so far
+  OfLane<sequential, int> lowest;  ///< the last plane to write, by block
 
   SLIP_FN int end() const { return 64 * turn.words; }
   SLIP_FN bool done() const {
@@ -332,7 +332,7 @@ SLIP_FN void read_planes(const Planes<dimensions>& planes, BitReader& in, int bi
 
 /// Position of a cell in scratch memory: lanes read and write lines along any axis without bank conflicts.
 SLIP_FN int slot(int cell) { return cell ^ 5 * (cell >> 4 & 3); }
-/// Number of the j-th of a lane's four cells along an axis, among the cells of all lanes.
+/// Index of the j-th of a lane's four cells along an axis, among the cells of all lanes.
 SLIP_FN int cell_of(int dimensions, int axis, int lane, int j) {
   const int row = lane & ((1 << 2 * (dimensions - 1)) - 1), first = 4 * (lane - row);
   return first + (axis == 0 ? 4 * row + j : axis == 1 ? 16 * (row >> 2) + (row & 3) + 4 * j : row + 16 * j);
@@ -344,8 +344,8 @@ SLIP_FN int order_of(double value) {
   return static_cast<int>((bits >> 32 & 0x7fffffff) | (static_cast<std::uint32_t>(bits) != 0));
 }
 SLIP_FN int order_of(float value) { return static_cast<int>(std::bit_cast<std::uint32_t>(value) & 0x7fffffff); }
-/// 1 + the exponent field of a number, whose magnitude is below 2^(mark - bias). 0 for zero; more than `most_mark` for
-/// values that are not finite.
+/// Mark of a number: 1 + its exponent field. Its magnitude is below 2^(mark - bias). The mark is 0 for zero, and more
+/// than `most_mark` for values that are not finite.
 template <class Real>
 SLIP_FN int mark_of(int order) {
   constexpr int shift = sizeof(Real) == 4 ? 23 : 20;
@@ -375,7 +375,7 @@ struct Zfp {
     each_along(turn, axis, lane, p, [](std::uint64_t& cell, Int& number) { cell = static_cast<UInt>(number); });
   }
 
-  /// `lost`: whether some value is not finite.
+  /// `lost` is set if some value is not finite.
   template <bool sequential, class Real>
   SLIP_FN static void encode(const Turn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
     using namespace zfp;
@@ -481,7 +481,8 @@ struct Zfp {
       if (turn.row(lane) != 0 || turn.rests(lane)) return;
       BitReader in{turn.code(lane)};
       if (*in.from == ~std::uint64_t{0}) {
-        marks[lane] = unwritten;  // no code begins so: numbers are below 2^(width - 2), upper planes 0
+        // no code begins with these bits, because numbers are below 2^(width - 2) and upper planes 0
+        marks[lane] = unwritten;
       } else if (in.get(1)) {
         const int mark = static_cast<int>(in.get(B::exponents));
         marks[lane] = mark ? mark : not_finite;

@@ -17,7 +17,7 @@
 namespace slipstream {
 namespace {
 
-/// Consecutive blocks on one device.
+/// A run of consecutive blocks on one device.
 struct Run {
   std::int64_t first = 0, behind = 0, device = 0;
 };
@@ -60,11 +60,11 @@ class Tree {
   }
 
   std::vector<Branch> branches;
-  Levels additions;  // on the sums of the branches
+  Levels additions;  // additions of the sums of branches, by level
   std::optional<int> root() const { return root_; }
 
  private:
-  /// Index of the branch with the sum of blocks first to first + 2^level - 1; empty if there are no blocks.
+  /// Index of the branch that holds the sum of blocks first to first + 2^level - 1; empty if there are no blocks.
   std::optional<int> descend(std::int64_t first, int level) {
     const std::int64_t behind = first + (std::int64_t{1} << level);
     const auto begin =
@@ -178,7 +178,7 @@ struct BlockSums::Impl {
     in_order.end(streams);
   }
 
-  /// If one device has all blocks, its only branch is the result. Without blocks there is no branch.
+  /// Used where one device has all blocks: its only branch is the result. Without blocks there is no branch.
   void run_alone(std::vector<Stream>& streams, const std::vector<const double*>& parts,
                  const std::vector<double*>& results) {
     for (std::size_t d = 0; d < on_devices.size(); ++d) {
@@ -188,8 +188,8 @@ struct BlockSums::Impl {
     }
   }
 
-  /// The all-reduce goes first, because it waits for operations in flight. Then this waits for work of the devices
-  /// alone.
+  /// The all-reduce is destroyed first, because it waits for operations in flight. Then the destructor waits for work
+  /// on the devices.
   ~Impl() {
     in_order.close();
     reduce.reset();

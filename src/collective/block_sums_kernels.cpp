@@ -45,7 +45,7 @@ SLIP_FN void load_tree(const SumTree& tree, const double* values, int thread, in
   }
 }
 
-/// Adds level by level, each of which costs a barrier.
+/// Adds level by level, with one barrier after each level.
 template <class Team>
 SLIP_FN void add_levels(const Team& team, const SumTree& tree, const std::int32_t* plan, double* at) {
   const std::int32_t* const additions = plan + tree.levels + 1;
@@ -60,7 +60,7 @@ SLIP_FN void add_levels(const Team& team, const SumTree& tree, const std::int32_
     });
 }
 
-/// Calls f(n, value) for each result of each sum, n of them in all. + 0.0 turns -0 into 0.
+/// Calls f(n, value) for each result of each sum. + 0.0 turns -0 into 0.
 template <class F>
 SLIP_FN void each_result(const SumTree& tree, const std::int32_t* plan, const double* at, int thread, int threads,
                          const F& f) {
@@ -177,7 +177,7 @@ struct SumKernel {
   }
 };
 
-/// The reduced values are those that the upper tree begins with.
+/// The reduced values are the inputs of the upper tree.
 std::size_t shared_of_sum(const SumOnDevice& sum, int devices) {
   const SumTree &lower = sum.lower.tree(), &upper = sum.upper.tree();
   return sizeof(std::uint64_t) * static_cast<std::size_t>(1 + devices) +

@@ -22,12 +22,12 @@ struct SumTree {
   std::int32_t values = 0;   ///< inputs per sum
   std::int32_t results = 0;  ///< outputs per sum
   std::int32_t sums = 0, levels = 0, additions = 0;
-  /// First addition of each level and the end of the last one; the additions; the value that becomes each result, or -1
-  /// for 0.
+  /// Indices of the first addition of each level and the end of the last one; the additions; the value that becomes
+  /// each result, or -1 for 0.
   const std::int32_t* plan = nullptr;
 
   SLIP_FN std::int32_t plan_words() const { return levels + 1 + 2 * additions + results; }
-  /// Shared memory for its values and its plan.
+  /// Bytes of shared memory for the values and the plan of a sum.
   SLIP_FN std::int64_t shared_bytes() const { return std::int64_t{8} * values * sums + std::int64_t{4} * plan_words(); }
 };
 
@@ -42,18 +42,18 @@ class TreeOnDevice {
  private:
   Buffer<std::int32_t> plan_;
   SumTree tree_;
-  mutable Buffer<double> work_;  // for values that shared memory has no room for
+  mutable Buffer<double> work_;  // holds values where shared memory is too small
 };
 
 /// A sum over blocks on one device of several. `lower` adds up its blocks, a reduction combines the results of all
 /// devices, and `upper` adds up these.
 struct SumOnDevice {
-  /// `devices`: their number in the reduction.
+  /// `devices`: number of devices in the reduction.
   SumOnDevice(Device device, TreeOnDevice lower, TreeOnDevice upper, int devices);
 
   TreeOnDevice lower, upper;
-  Buffer<double> gathered;  ///< what is reduced in place, where this is not one launch
-  int resident = 0;         ///< launches of launch_sum() per multiprocessor; 0: shared memory has no room for it
+  Buffer<double> gathered;  ///< holds the values of the reduction in place, unless one launch does all
+  int resident = 0;         ///< launches of launch_sum() that fit on a multiprocessor; 0: shared memory is too small
 };
 
 /// Both trees and the reduction through peer memory, in one launch of one team. After a timeout the results stay as

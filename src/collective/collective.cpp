@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// Why kernels of these devices cannot store into each other's memory; empty if they can.
+/// Says why kernels of these devices cannot store into each other's memory; empty if they can.
 std::string refusal(const Machine& machine) {
   const auto pair = [](int a, int b) { return "devices " + std::to_string(a) + " and " + std::to_string(b); };
   for (int a = 0; a < machine.devices(); ++a)
@@ -131,7 +131,7 @@ struct AllReduce::Impl {
     call(streams, [&] { reduction->run(streams, values); });
   }
 
-  /// Queues a reduction in order after earlier ones.
+  /// Queues a reduction after all earlier ones.
   template <class Work>
   void call(std::vector<Stream>& streams, const Work& work) {
     for (std::size_t i = 0; i < devices.size(); ++i)
@@ -149,7 +149,7 @@ struct AllReduce::Impl {
     calls.end(streams);
   }
 
-  /// As for an exchange: returns its memory to the arena.
+  /// Waits for the calls in flight, so that their memory can return to the arena.
   ~Impl() { calls.close(); }
 
   Machine machine;

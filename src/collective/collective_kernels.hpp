@@ -54,7 +54,7 @@ struct PeerReduce {
   WordPair* const* remote = nullptr;         ///< [device]: row `me` of that device's receive buffer, parity 0
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
-  int resident = 1;  ///< launches per multiprocessor, from resident_reduce()
+  int resident = 1;  ///< number of concurrent launches per multiprocessor, from resident_reduce()
 };
 
 /// Sends, waits and reduces in place, in one launch of one team.

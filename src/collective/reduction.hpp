@@ -18,11 +18,11 @@ struct ReduceTeam {
   const Machine& machine;
   int rank = 0;
   std::vector<int> devices;
-  double wait_limit = 0;  ///< timeout of waits in seconds
+  double wait_limit = 0;  ///< timeout in seconds
   Fold fold;
 
   Device local(int device) const { return machine.device(device).local; }
-  /// "device 1 on rank 0"
+  /// Names a device for messages: "device 1 on rank 0".
   std::string name(int device) const;
   /// The error for a wait that timed out.
   Timeout missed(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
@@ -32,7 +32,8 @@ class Reduction {
  public:
   virtual ~Reduction() = default;
   virtual void run(std::vector<Stream>& streams, const std::vector<void*>& values) = 0;
-  /// Sums of f64 over blocks: both trees of each device, and run() between them. A method may do better.
+  /// Sums f64 values over blocks: run() reduces between the two trees of each device. A subclass may override this with
+  /// a faster way.
   virtual void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
                         const std::vector<const double*>& parts, const std::vector<double*>& results);
   virtual void check() const = 0;

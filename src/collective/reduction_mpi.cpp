@@ -1,4 +1,4 @@
-// All-reduce through pinned memory and MPI messages. Each rank sends the values of its devices to all others, and each
+// Reduces through pinned memory and MPI messages. Each rank sends the values of its devices to all others, and each
 // device reduces all values.
 #include <algorithm>
 #include <cstring>
@@ -75,7 +75,7 @@ class MpiReduction final : public Reduction {
     return sizeof number_ + team_.machine.devices_of_rank(rank).size() * bytes_;
   }
 
-  /// Letter n has requests 2 n (receive) and 2 n + 1 (send).
+  /// Letter n uses requests 2 n (receive) and 2 n + 1 (send).
   void add_letter(int other, const Arena& arena) {
     Letter& letter = letters_.emplace_back();
     letter.rank = other;
@@ -106,7 +106,7 @@ class MpiReduction final : public Reduction {
     return all;
   }
 
-  /// If one rank failed in a run and continued, ranks would combine values of different runs; this detects it.
+  /// bytes of the values of one device
   void open(const Letter& letter) {
     std::uint64_t number = 0;
     std::memcpy(&number, letter.place.data(), sizeof number);

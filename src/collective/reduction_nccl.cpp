@@ -47,7 +47,7 @@ class NcclReduction final : public Reduction {
   ~NcclReduction() override {
     watchdog_.reset();
     if (!asked_until([this] { return over(); }, team_.wait_limit) && clique_) clique_->abandon();
-    // Also waits for replays of graphs.
+    // Waits for replays of graphs, too.
     for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 
@@ -111,8 +111,8 @@ class NcclReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;                      // of the values of one device
-  std::shared_ptr<NcclClique> clique_;     // empty if the machine has one device
+  std::size_t bytes_;                      // bytes of the values of one device
+  std::shared_ptr<NcclClique> clique_;     // the devices' communicators; empty if the machine has one device
   std::vector<Span<std::byte>> gathered_;  // values of all devices, by local device
   std::vector<Event> folded_;
   std::uint64_t number_ = 0;

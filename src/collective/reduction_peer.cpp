@@ -134,7 +134,7 @@ class PeerReduction final : public Reduction {
 
   ReduceTeam team_;
   std::vector<Side> sides_;
-  std::vector<Address> my_addresses_, addresses_;  // of this rank's devices; of all devices
+  std::vector<Address> my_addresses_, addresses_;  // by device of this rank, and by device of the machine
   PrivateCommunicator own_;
   std::vector<std::shared_ptr<void>> imported_;
 };

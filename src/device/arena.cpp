@@ -148,7 +148,8 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     return fit_locked(size, bytes, kind);
   }
 
-  /// Best fit: repeated allocations of the same sizes get their old places.
+  /// Chooses the smallest free range that is large enough, so that repeated allocations of the same sizes get their old
+  /// places.
   std::byte* fit_locked(std::size_t size, std::size_t bytes, Memory kind) {
     std::pair<const std::byte* const, Chunk>* best = nullptr;
     std::size_t best_at = 0, best_size = 0;
@@ -176,7 +177,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     try {
       return chunk_of(wanted, kind);
     } catch (const Error&) {
-      // Too little memory, or a limit on pinned memory.
+      // The chunk was refused: there is too little memory, or pinned memory has a limit.
       if (wanted == least) throw;
     }
     return chunk_of(least, kind);
@@ -191,7 +192,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
 
   const Device device_;
   mutable std::mutex mutex_;
-  std::map<const std::byte*, Chunk> chunks_;  // by address of the first byte
+  std::map<const std::byte*, Chunk> chunks_;  // chunks by the address of their first byte
 };
 
 Piece::~Piece() {

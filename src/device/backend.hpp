@@ -59,9 +59,9 @@ class DeviceBackend {
 };
 
 DeviceBackend& host_backend();
-/// Null in a build without CUDA.
+/// The CUDA backend; null in a build without CUDA.
 DeviceBackend* cuda_backend();
-/// Throws if the backend is not in this build.
+/// The implementation of a backend; throws if the backend is not in this build.
 DeviceBackend& backend_of(Backend backend);
 
 /// Allocates without injecting test faults; allocate() adds those.

@@ -20,7 +20,7 @@ constexpr std::array<std::pair<RowCopies, const char*>, 5> names{{{RowCopies::me
 /// This many blocks saturate a link to the host (Appelhans, GTC 2018), and leave the rest of the device free.
 constexpr int teams = 16, threads = 512;
 
-/// A team copies every 16th row, its threads adjacent words.
+/// A team copies every 16th row; adjacent threads copy adjacent words.
 template <class Word>
 struct CopyRows {
   const std::byte* from;
@@ -111,7 +111,7 @@ void copy_single(Stream& stream, const HostRows& rows, std::byte* buffer, bool i
     }
 }
 
-/// The same bytes in the longest rows.
+/// Merges rows that are adjacent on both sides, which makes rows as long as possible.
 HostRows joined(HostRows rows) {
   rows.in_buffer = ends_of(rows, nullptr).there;
   for (int times = 0; times < 2; ++times) {
@@ -167,7 +167,7 @@ Batches::Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffe
     : size_(bytes_of_buffer), number_(moves ? buffers_of_moves : buffers), options_(options) {
   for (const Device device : devices) {
     devices_.emplace_back(device);
-    // With moves, other processes may store into the buffers.
+    // If batches move between devices, other processes may store into the buffers.
     for (int n = 0; n < number_; ++n)
       devices_.back().memory.emplace_back(device, static_cast<std::size_t>(size_),
                                           moves ? Memory::shared : Memory::device);
@@ -270,9 +270,10 @@ void Batches::move(OfDevice& device, const HostRows& given, std::byte* buffer, b
   copy_rows(in ? device.in : device.out, rows, buffer, in, how);
 }
 
-// Kernels of both ways together reach the rate of one, so each way is measured beside pitched copies of the other one.
-// A kernel takes multiprocessors from the transforms beside it, which were slower by 1.7 times (docs/results/dns.md):
-// it must be faster by as much. After the first copy both ends hold the same bytes, and all later ones change nothing.
+// Kernels that copy in both directions reach the rate of one, so each direction is measured beside pitched copies of
+// the other one. A kernel takes multiprocessors from the transforms beside it, which were slower by 1.7 times
+// (docs/results/dns.md): it must be faster by as much. After the first copy both ends hold the same bytes, and all
+// later ones change nothing.
 constexpr double least_gain = 1.5;
 
 RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {

@@ -12,7 +12,7 @@ enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 
 /// Makes the step fail once in this process, after `passes` successful passes; a negative value disarms it.
 void arm(Step step, int passes);
-/// Whether an armed fault has not happened yet.
+/// Whether the step will fail at a later pass.
 bool armed(Step step);
 /// The code calls this before each such step. Throws OutOfMemory if the armed fault is due.
 void pass(Step step);
@@ -24,7 +24,7 @@ enum class Lane : int { departure, arrival, count };
 /// it. Affects exchanges created afterwards; none may be in flight.
 void hold(Lane lane, std::function<void(Stream&)> work);
 bool held(Lane lane);
-/// Routes call this at each such point: runs the action that a test set there, if any.
+/// Routes call this at each such point. It runs the action that a test set for the point.
 void reach(Lane lane, Stream& stream);
 
 }  // namespace slipstream::faults

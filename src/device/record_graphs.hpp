@@ -21,7 +21,7 @@ std::vector<Graph> record_graphs(std::vector<Stream>& streams, const Work& work)
       try {
         if (stream.capturing()) stream.end_capture();
       } catch (const Error&) {
-        // The capture has ended anyway; the original error is rethrown.
+        // The capture has ended anyway. The error of the work is rethrown below.
       }
     }
     throw;

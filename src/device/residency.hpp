@@ -19,7 +19,7 @@ namespace slipstream {
 /// places.
 class ResidentBlocks {
  public:
-  /// The largest launch that a stream has queued.
+  /// The largest unfinished launch of a stream.
   struct Waiting {
     std::uint64_t stream = 0;
     int blocks = 0;

@@ -39,7 +39,7 @@ void for_each_launch(std::span<const std::byte> items, Run run) {
   }
 }
 
-/// Calls `see(head)` with the leading part of each item.
+/// Calls `see(head)` with the first part of each item.
 template <class Item, class Head, class See>
 void for_each_head(std::span<const std::byte> items, See see) {
   Head head;
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<
     run_team_lists(const __grid_constant__ TeamLists<Kernel> lists) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
   if (static_cast<int>(blockIdx.x) >= lists.items[blockIdx.y].teams) return;
-  const Kernel& kernel = lists.items[blockIdx.y].kernel;  // a copy would take too many registers
+  const Kernel& kernel = lists.items[blockIdx.y].kernel;  // a reference, because a copy would take too many registers
   kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
 }
 
@@ -192,7 +192,7 @@ class Together {
 #endif
   }
 
-  /// Same arguments as launch_teams().
+  /// Adds a list of teams; the arguments are those of launch_teams().
   template <class Kernel>
   void add_teams(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
     if (stream_->device().backend == Backend::host)
@@ -222,7 +222,7 @@ class Together {
 #endif
   }
 
-  /// Launches all boxes and teams added.
+  /// Launches everything that was added.
   void launch() {
     for (const Kind& kind : kinds_) kind.launch(*stream_, kind.items, kind.size);
     kinds_.clear();

@@ -28,7 +28,7 @@ struct Pending {
   bool closed = false;
 };
 
-/// Relates a device's clock to the host's: this event passed at that host time.
+/// Relates the clock of a device to that of the host: an event that passed at a known host time.
 struct Reference {
   Event event;
   double at;
@@ -72,7 +72,7 @@ struct Trace::Impl {
 
   const Reference& reference(Device device) {
     if (const auto found = references.find(device); found != references.end()) return found->second;
-    // An idle stream, so that the event passes as soon as it is recorded.
+    // The stream is idle, so the event passes as soon as it is recorded.
     Stream stream(device);
     Reference best{Event(device, true), 0};
     double least = std::numeric_limits<double>::infinity();

@@ -43,7 +43,7 @@ Buffer<T> upload(Device device, const std::vector<T>& values) {
   return upload(stream, values);
 }
 
-/// Copies values from device memory in the same way.
+/// Copies values from device memory to the host through pinned memory.
 template <class T>
 void download(Stream& stream, const T* from, std::size_t count, T* to) {
   in_pieces<T>(stream.device(), count, [&](T* host, std::size_t first, std::size_t some) {

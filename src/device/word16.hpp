@@ -3,7 +3,7 @@
 
 namespace slipstream {
 
-/// The widest access of a GPU thread: 16 bytes.
+/// A word of 16 bytes, the widest access of a GPU thread.
 struct alignas(16) Word16 {
   std::uint64_t low, high;
 };

@@ -18,7 +18,7 @@ struct Grids {
   Grid from, to;
 };
 
-/// A batch has this shape.
+/// The shape of a batch: its planes by device, and the length of its rows.
 struct BatchShape {
   BatchCut::Counts planes;
   std::int64_t row = 0;
@@ -110,7 +110,7 @@ class Pairwise {
     }
     return found;
   }
-  /// A message of zero bytes means that there is none.
+  /// A message of zero bytes means that no message is sent.
   MessageInfo message(int source, int target, std::int64_t row) const {
     MessageInfo found;
     found.source = source;
@@ -131,7 +131,7 @@ class Pairwise {
   /// Planes and parts of a device, its links to other nodes, and whether other nodes use it.
   using Kind = std::tuple<std::int64_t, std::int64_t, int, bool, bool, Backend>;
   struct Alike {
-    int first = -1, second = -1;  ///< on different nodes
+    int first = -1, second = -1;  ///< two such devices on different nodes
     std::int64_t devices = 0;
   };
   Kind kind_of(int d) const {

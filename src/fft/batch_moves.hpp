@@ -1,6 +1,6 @@
 #pragma once
-// Redistributes batches between devices. Before the move a device has some planes of a batch whole. After it, it has
-// its own part of all planes.
+// Redistributes batches between devices. Before a move each device holds whole planes. After the move it holds its part
+// of every plane.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,15 +11,15 @@
 
 namespace slipstream::fft {
 
-/// Complex values that move. Devices are in the order of the machine.
+/// The distribution of complex values that move in batches. Devices are in the order of the machine.
 struct BatchCut {
-  using Counts = std::vector<std::int64_t>;  ///< by device
+  using Counts = std::vector<std::int64_t>;  ///< numbers by device
   int components = 1;
   /// Layout of a batch: [component][plane][part][row], or [component][part][plane][row] if `inner`. Before the move a
   /// device holds its planes and all parts; after it, all planes and its part.
   bool inner = false;
   Counts parts;
-  /// Batch n has planes[n / rows.size()] and rows of rows[n % rows.size()] values.
+  /// Planes and row lengths: batch n has planes[n / rows.size()] and rows of rows[n % rows.size()] values.
   std::vector<Counts> planes;
   std::vector<std::int64_t> rows;
   DType type = DType::c64;
@@ -29,7 +29,7 @@ struct BatchCut {
   std::int64_t all_planes(std::int64_t batch) const;
 };
 
-/// Equal messages: number of sources, and targets per source; `one` is the first of them.
+/// A group of equal messages: number of sources, and targets per source; `one` is the first message.
 struct AlikeMessages {
   MessageInfo one;
   std::int64_t sources = 1, targets = 1;

@@ -16,14 +16,14 @@ namespace slipstream::fft {
 /// Width of pieces of `all` lines, at most `most` each: multiples of BatchWork::together, or all lines. Pieces are
 /// about equal.
 std::int64_t even_pieces(std::int64_t all, std::int64_t most);
-/// The widths of all pieces.
+/// Widths of all pieces, in order.
 std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece);
 
 class BatchWork {
  public:
   BatchWork(Device device, bool twice) : device_(device), twice_(twice) {}
 
-  /// Until ready(), calls create plans and queue no work.
+  /// Until ready() is called, other calls create plans and queue no work.
   void ready();
   bool planning() const { return planning_; }
   /// Device bytes; valid after ready().
@@ -39,7 +39,7 @@ class BatchWork {
     std::int64_t i, j, k;
   };
   void turn(Stream& stream, const Extent& extent, const void* from, Strides from_stride, void* to, Strides to_stride);
-  /// Permutes [k][j][i] to [k][i][j].
+  /// Permutes an array [k][j][i] to [k][i][j].
   void swap_rows(Stream& stream, const Extent& extent, const void* from, void* to) {
     turn(stream, extent, from, {1, extent[0], extent[0] * extent[1]}, to, {extent[1], 1, extent[0] * extent[1]});
   }

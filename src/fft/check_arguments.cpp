@@ -39,7 +39,8 @@ void Fft::Impl::check_arguments(bool forward, const Sources& from, const Targets
                     std::to_string(to.size()) + " to fill: give both the same" + (from.empty() ? ", one or more" : ""),
                 {{"source", from.size()}, {"target", to.size()}});
   require_apart(forward, from, to);
-  if (out_of_core) out_of_core->make_room_between(forward);  // that it lacks room is told like a wrong argument
+  // too little device memory is reported like a wrong argument
+  if (out_of_core) out_of_core->make_room_between(forward);
 }
 
 void Fft::Impl::check_convolution(const Sources& from, const Targets& through, const Targets& to,
@@ -63,7 +64,7 @@ std::int64_t Fft::Impl::bytes_of(std::size_t device, bool of_cells) const {
 
 namespace {
 
-/// Array of a component on a device of this rank.
+/// An array of a component on one device of this rank.
 struct CheckedPart {
   const std::byte *first, *behind;
   std::size_t component, device;
@@ -89,7 +90,7 @@ Facts facts_of(const CheckedPart& written, const char* problem, const CheckedPar
           {"other_device", other.device}};
 }
 
-/// "component 0"; with its position where the rank has several devices.
+/// Names a component in messages: "component 0", with the position of the device where the rank has several.
 std::string name_of(const CheckedPart& part, std::size_t devices) {
   return "component " + std::to_string(part.component) +
          (devices > 1 ? " on device " + std::to_string(part.device) + " of this rank" : "");

@@ -38,7 +38,7 @@ class Chooser {
     options_.exchange.measure_errors = options_.exchange.poison = false;
   }
 
-  /// Among equally fast grids, the one that moves less wins.
+  /// Chooses a process grid. Among equally fast grids, the one that moves fewer bytes wins.
   FftProcessGrids run(const Decomposition& cut, std::array<int, 2>& fastest) {
     const std::vector<std::array<int, 2>> candidates = cut.candidates();
     if (candidates.size() < 2) return result_;
@@ -122,13 +122,14 @@ class Chooser {
     return 0;
   }
 
-  const Communicator comm_;  // a process grid that fails ends alone
+  // communicator of the trials, because a process grid that fails leaves its communicator unusable
+  const Communicator comm_;
   const Machine& machine_;
   const Extent& cells_;
   FftOptions options_;
   TuneOptions how_;
   FftProcessGrids result_;
-  double least_ = never;  // seconds of the fastest so far
+  double least_ = never;  // shortest time so far in seconds
 };
 
 }  // namespace

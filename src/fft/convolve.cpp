@@ -18,7 +18,7 @@ using fft::Step;
 
 namespace {
 
-/// "2 moves, of which 1 is stored ..."
+/// Describes the moves of a transform: "2 moves, of which 1 is stored ...".
 std::string described(const std::vector<Step>& steps) {
   std::string text;
   for (const Step& step : steps) {

@@ -124,7 +124,7 @@ class CufftLines final : public Lines {
     const Cufft& cufft = Cufft::get();
     const cuda::DeviceScope scope(device_);
     check_cufft(cufft.set_stream(plan_, static_cast<cudaStream_t>(stream.native())), "change its stream");
-    void* in = const_cast<void*>(from);  // cuFFT takes no const pointers
+    void* in = const_cast<void*>(from);  // cast, because cuFFT takes no const pointers
     const bool into = batch_.kind == Kind::complex_to_real;
     const void* const real = into ? to : from;
     if (!is_real() || reinterpret_cast<std::uintptr_t>(real) % (2 * word()) == 0) {

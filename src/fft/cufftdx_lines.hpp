@@ -21,7 +21,7 @@ constexpr bool is_cufftdx_line(std::int64_t length, bool real) {
   return real ? is_one_of(CufftdxRealLengths{}, length) : is_one_of(CufftdxLengths{}, length);
 }
 
-/// Same contract as LineFamily::launch.
+/// Launches the transform of tiles; the contract is that of LineFamily::launch.
 template <class T>
 void launch_cufftdx_lines(Stream& stream, int length, bool real, const LineJob<T>& job);
 

@@ -25,8 +25,8 @@ enum class Stage : std::uint8_t { physical, middle, spectral, natural };
 struct Decomposition {
   Decomposition(const Machine& machine, const Extent& cells, const FftOptions& options);
 
-  Extent cells{}, modes{};     ///< numbers along x, y, z
-  Extent highest{-1, -1, -1};  ///< |k_a| of modes that are used
+  Extent cells{}, modes{};     ///< extents along x, y, z
+  Extent highest{-1, -1, -1};  ///< highest wavenumber |k| in use along each axis
   std::array<int, 2> process{1, 1};
   int devices = 1;
   int lanes = 1;  ///< components in flight at once
@@ -40,11 +40,11 @@ struct Decomposition {
 
   /// The axis (x, y or z) along each axis of a stage.
   static const std::array<int, 3>& axes(Stage stage);
-  /// Extent of all modes; with `cells`, of all values in physical space.
+  /// Extent of all modes, or with `of_cells` of all values in physical space.
   Extent extent(Stage stage, bool of_cells = false) const;
-  /// Blocks of the devices that hold any values.
+  /// Blocks of the devices that hold values in this stage.
   std::vector<Block> blocks(Stage stage, bool of_cells = false) const;
-  /// Values in a device's block; 0 if it has none.
+  /// Number of values in a device's block; 0 if the device has no block.
   std::int64_t volume_on(int device, Stage stage, bool of_cells = false) const;
   /// Stages that a forward transform moves its values to, after its first lines.
   std::vector<Stage> path() const;
@@ -68,13 +68,14 @@ struct Decomposition {
   LineBatch back_along_x(const Extent& block) const;
   LineBatch last(const Extent& block, bool forward) const;  ///< source and target must differ
   LineBatch alone_along_z(bool forward) const;
-  /// Backward, from a transposed spectrum, by our own GPU kernels. These can apply an operation on modes while they
-  /// read.
+  /// Transforms lines backward from a transposed spectrum, by our own GPU kernels. These can apply an operation to
+  /// modes while they read.
   LineBatch alone_permuted() const;
 
  private:
   void choose(std::array<int, 2> wanted);
-  Block block_of(int device, Stage stage, bool of_cells) const;  ///< empty if the device has no values
+  /// Block of a device in a stage; empty if it has no values there
+  Block block_of(int device, Stage stage, bool of_cells) const;
   double largest_share(std::array<int, 2> process) const;
   LineBatch complex(bool forward) const;
 };

@@ -10,8 +10,8 @@ template <class T>
 struct Factor {
   const T* real;
   const Pair<T>* complex;
-  Pair<T> constant;  ///< includes i to the power of the total order of derivatives
-  T unit[3];         ///< |k| of mode 1 along each axis
+  Pair<T> constant;  ///< constant factor, times i to the power of the total order of derivatives
+  T unit[3];         ///< wavenumber |k| of mode 1 along each axis
   std::int32_t order[3];
   std::int32_t last[3];  ///< the mode n / 2 along each axis with a derivative of odd order; its factor is zero
   std::int32_t laplacian;

@@ -78,7 +78,7 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
 void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                            const With& with) {
   struct Flight {
-    bool active = false;  // its move is in flight, except during its own turn
+    bool active = false;  // its move is in flight, except while its own steps run
     std::size_t component = 0, step = 0;
   };
   std::array<Flight, 2> flights;
@@ -111,7 +111,8 @@ void Fft::Impl::meet(std::vector<Stream>& first, std::vector<Stream>& then) {
   }
 }
 
-// Queues the concurrent lines before end(): a route that needs the host blocks in end().
+// Queues lines before end() is called, because a route that needs the host blocks in end(). So the lines run during the
+// move.
 void Fft::Impl::in_parts(Lane& lane, Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
                          std::vector<Stream>& streams) {
   fft::Move& move = *step.move;
@@ -146,11 +147,12 @@ void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Par
                                                      : lane.work[i][static_cast<std::size_t>(place)].data();
       return static_cast<const std::byte*>(array) + part.begin[i][end];
     };
-    part.lines[i]->run(line_streams[i], at(0), const_cast<std::byte*>(at(1)));  // never the caller's input array
+    // the step may write here: this is never the caller's input array
+    part.lines[i]->run(line_streams[i], at(0), const_cast<std::byte*>(at(1)));
   }
 }
 
-/// Starts a move. If lines store their results, this queues the transform before the move, too.
+/// Starts a move. If the lines before it store their results, the transform is queued first.
 void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams,
                            const With& with) {
   fft::Move& move = *step.move;
@@ -162,7 +164,7 @@ void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*
   exchange.post(streams);
 }
 
-/// Runs the lines of a step, or its copy.
+/// Runs the lines of a step that has no move, or its copy.
 void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const void*>& from,
                            const std::vector<void*>& to, std::vector<Stream>& streams, const With& with) {
   const Operations* const operations = step.to == Array::to       ? with.leaves
@@ -174,7 +176,8 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
       if (place == Array::to) return to[i];
       return lane.work[i][static_cast<std::size_t>(place)].data();
     };
-    void* const target = const_cast<void*>(array(step.to));  // never the caller's input array
+    // the step may write here: this is never the caller's input array
+    void* const target = const_cast<void*>(array(step.to));
     if (!step.lines.empty()) {
       if (!step.lines[i]) continue;
       if (operations) {

@@ -51,7 +51,7 @@ class FftwLines final : public Lines {
                       batch.to.distance == batch.sizes[0]) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    auto* const in = static_cast<std::byte*>(const_cast<void*>(from));  // FFTW takes no const pointers
+    auto* const in = static_cast<std::byte*>(const_cast<void*>(from));  // cast, because FFTW takes no const pointers
     if (pieces_.count())
       launch_teams(stream, pieces_.count(), 1, 0,
                    RunPieces<twice>{pieces_, in, static_cast<std::byte*>(to), pieces_.cost});
@@ -69,7 +69,7 @@ class FftwLines final : public Lines {
   bool side_by_side_;  ///< modes along the first axis of the block are interleaved
 };
 
-/// Transforms pieces of as many planes as fill a cache line, because the target may be contiguous across planes.
+/// extent of the block; the axis of the lines comes first
 template <bool twice>
 struct StorePieces {
   using Value = std::complex<std::conditional_t<twice, double, float>>;
@@ -77,7 +77,7 @@ struct StorePieces {
 
   Pieces<twice> pieces;
   std::int64_t cost;
-  Extent block;  // the axis of the lines comes first
+  Extent block;
   const Window* list;
   std::int32_t windows;
   Windows<Value> out;

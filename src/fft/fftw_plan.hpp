@@ -114,16 +114,18 @@ class Plan {
 /// several axes. Equal plans and equal neighbours give equal bits, wherever the results are stored.
 template <bool twice>
 struct Pieces {
-  std::shared_ptr<const Plan<twice>> whole, last;  // of a plane; a recorded graph holds references to them
+  // plans of a whole piece and of the last one of a plane; a recorded graph holds references to them
+  std::shared_ptr<const Plan<twice>> whole, last;
   std::int64_t in_plane = 0, planes = 0;
-  std::int64_t rows = 1, together = 1;      // lines of a plane, and of a piece
+  std::int64_t rows = 1, together = 1;      // lines per plane, and lines per piece
   std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
   std::int64_t cost = 0;                    // words that a piece moves
 
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {
     if (batch.count == 0) return;
-    // Interleaved lines share cache lines; planes are long enough.
+    // Interleaved lines share cache lines, so planes are split into rows. Contiguous planes are long enough as they
+    // are.
     rows = batch.sizes.size() > 1 ? 1 : batch.rows ? batch.rows : batch.count;
     planes = batch.count / rows;
     together = std::min<std::int64_t>(16, rows);

@@ -22,13 +22,13 @@
 namespace slipstream {
 namespace fft {
 
-/// Arrays that a step reads or writes: two of the plan, two of the caller.
+/// The arrays that a step reads or writes: two belong to the plan, two to the caller.
 enum class Array : std::uint8_t { first, second, from, to };
 
 /// Lines by local device; null if the device has no work.
 using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
-/// Lines of a device and the extent of its block.
+/// The lines of one device and the extent of its block.
 struct Batch {
   LineBatch lines;
   Extent block{};
@@ -49,9 +49,9 @@ struct Part {
 /// null without values. A move of several parts also includes their lines, between the arrays `lines`: the lines before
 /// a forward move, or those behind a backward one.
 struct Move {
-  std::optional<Stage> clears;  ///< set the untransferred values of the target, which is of this stage, to zero
+  std::optional<Stage> clears;  ///< stage of the target whose values that are not transferred become zero
   std::unique_ptr<Field> source, target;
-  std::vector<Part> parts;  ///< one part, or several that overlap with lines
+  std::vector<Part> parts;  ///< parts of the move: one, or several that overlap with lines
   Array before{};
   std::array<Array, 2> lines{};
   bool behind = false;
@@ -64,8 +64,8 @@ struct Move {
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::vector<Batch> batches;  ///< of the lines; a batch with count 0 has none
-  std::optional<Move> move;    ///< without move and lines, the step copies values
+  std::vector<Batch> batches;  ///< batches of the lines, by local device; a batch with count 0 has none
+  std::optional<Move> move;    ///< a step without move and lines copies values
 };
 
 /// Two work arrays per device, and the steps that use them. A lane processes one component at a time.
@@ -76,7 +76,7 @@ struct Lane {
   LinesOfDevices through;
 };
 
-/// The step that applies an operation on modes.
+/// The step in which an operation is applied to modes.
 enum class Applied : std::uint8_t {
   storing,  ///< the last lines of the forward transform
   copying,  ///< the copy that restores the order of modes
@@ -109,18 +109,20 @@ struct Fft::Impl {
   fft::Decomposition cut;
   std::vector<int> devices;  // devices of this rank
   std::vector<Device> local;
-  std::unique_ptr<Grid> physical;                // grid of the cells
-  std::array<std::unique_ptr<Grid>, 4> grids;    // grids of the modes, by stage
-  std::vector<Buffer<std::byte>> workspace;      // scratch memory of the library, by local device
-  std::vector<fft::Lane> lanes;                  // two if components overlap, otherwise one
-  std::unique_ptr<fft::OutOfCore> out_of_core;   // for values in host memory; lanes then have no steps
-  std::vector<Stream> line_streams;              // by device: for the lines of one part while other parts are in flight
-  std::vector<Event> reached;                    // by device: for synchronisation between streams
+  std::unique_ptr<Grid> physical;               // grid of the cells
+  std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes, by stage
+  std::vector<Buffer<std::byte>> workspace;     // scratch memory of the library, by local device
+  std::vector<fft::Lane> lanes;                 // two if components overlap, otherwise one
+  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of values in host memory; lanes then have no steps
+  // by device: streams for the lines of one part while other parts are in flight
+  std::vector<Stream> line_streams;
+  std::vector<Event> reached;                    // by device: events that order one stream after another
   CallsInOrder in_order{"a Fourier transform"};  // all calls share the work arrays
   Tuning tuning;                                 // combined result of tuning all moves
   FftProcessGrids grids_tried;
-  std::optional<SameCalls> same_calls;  // empty with a single rank
-  std::vector<ExchangeOptions> tuned;   // options of the first lane's packed moves, in the order of their creation
+  std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty with a single rank
+  // options of the first lane's packed moves, in the order in which the moves were made
+  std::vector<ExchangeOptions> tuned;
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
   ~Impl();
@@ -130,7 +132,7 @@ struct Fft::Impl {
   /// Index of a device among those of this rank.
   std::size_t place_of(int device) const;
 
-  using Sources = std::vector<std::vector<const void*>>;  // by component, then by device
+  using Sources = std::vector<std::vector<const void*>>;  // source arrays by component, then by device
   using Targets = std::vector<std::vector<void*>>;
   void run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
            const fft::With& with = {});
@@ -150,7 +152,7 @@ struct Fft::Impl {
                          const std::vector<Stream>& streams) const;
   /// Throws if an array would be written before it is read, or written twice.
   void require_apart(bool forward, const Sources& from, const Targets& to) const;
-  /// Throws if an array of the factor overlaps one of these, which are written while the factor is read.
+  /// Throws if an array of the factor overlaps one of the given arrays, which are written while the factor is read.
   void require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const;
   std::int64_t bytes_of(std::size_t device, bool of_cells) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
@@ -179,7 +181,7 @@ struct Fft::Impl {
   /// Adds the lines of all local devices; `batch(extent of the block)` gives those of a device.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
-  /// Options of a lane's next packed move; measured if the user asked for tuning.
+  /// Options of a lane's next packed move; the move is measured if the user asked for tuning.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
   /// `clears`: untransferred values of the target must be zero. `whole`: do not split into parts.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
@@ -188,15 +190,15 @@ struct Fft::Impl {
   bool lines_store(fft::Stage from, fft::Stage to) const;
   /// Number of parts that a packed move is split into, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
-  /// Number of parts, along k_x, of a slab's stored backward move; and the modes of one part.
+  /// Splits a slab's stored backward move along k_x: number of parts, and the modes of one part.
   int parts_along_x(fft::Stage from, fft::Stage to) const;
   Transpose::Range modes_of_part(int part, int parts) const;
   /// Thread blocks for the message of a part, on a GPU.
   int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Moves the lines of the last step into the move. take_lines() splits them by plane, take_permuted() by mode k_x,
-  /// for a stored move.
+  /// Moves the lines of the last step into the move. take_lines() splits them by plane. take_permuted() splits those of
+  /// a stored move by mode k_x.
   void take_lines(fft::Move& move, fft::Step& lines);
   void take_permuted(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);

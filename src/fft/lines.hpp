@@ -21,14 +21,14 @@ enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_
 /// `count` transforms of one to three axes. In transform b, value (i_2, i_1, i_0) is at b * distance + ((i_2 * n_1 +
 /// i_1) * row + i_0) * stride, in values.
 struct Side {
-  std::int64_t row = 0;  ///< with several axes; for `permuted` see LineBatch
+  std::int64_t row = 0;  ///< values from one row to the next, with several axes; for `permuted` see LineBatch
   std::int64_t stride = 1;
   std::int64_t distance = 0;
 };
 struct LineBatch {
   Kind kind = Kind::forward;
   bool twice = false;               ///< double precision
-  std::vector<std::int64_t> sizes;  ///< of the real or complex transform, slowest first
+  std::vector<std::int64_t> sizes;  ///< lengths of the real or complex transform along each axis, slowest first
   std::int64_t count = 0;
   std::int64_t rows = 0;  ///< lines per plane, with one axis: a piece of work does not cross planes; 0: count
   Side from, to;

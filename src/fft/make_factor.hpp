@@ -7,7 +7,8 @@
 
 namespace slipstream::fft {
 
-/// Factor on a block. `real` and `complex` are its arrays, if it has any. `times`: an additional factor.
+/// The factor of the modes of a block. `real` and `complex` are its arrays, if it has any. `times`: an additional
+/// factor.
 std::shared_ptr<const Pointwise> make_factor(const FftFactor& factor, const ModeBlock& block, bool twice,
                                              const void* real, const void* complex, double times);
 

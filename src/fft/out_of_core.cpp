@@ -25,7 +25,7 @@ BatchCut::Counts planes_by_device(const Decomposition& cut, Stage stage) {
   return found;
 }
 std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
-/// Planes in a buffer for each plane of a batch, before and after the move.
+/// Planes that a buffer must hold for each plane of a batch, before and after the move.
 std::int64_t buffer_planes(const BatchCut::Counts& all) {
   return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
                   static_cast<std::int64_t>(all.size()) * most(all));
@@ -44,11 +44,11 @@ struct Cuts {
     high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
     forth = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
     back = {1, false, z, by_planes(y, high), widths(all, wide), cut.complex_type()};
-    // If planes are whole, forward begins at the end.
+    // If planes are whole, the forward transform begins at the last plane.
     if (!splits) std::reverse(forth.planes.begin(), forth.planes.end());
   }
-  BatchCut::Counts y, z;  ///< by device
-  bool splits;            ///< lines along x and along y have a sweep each
+  BatchCut::Counts y, z;  ///< planes y and z, by device
+  bool splits;            ///< whether lines along x and along y need a sweep each
   std::int64_t wide, deep, high;
   BatchCut forth, back;
 
@@ -63,7 +63,7 @@ struct Cuts {
   }
 };
 
-/// Number of buffers, with one more if the FFT library needs a workspace.
+/// Number of buffers that share the device memory, with one more if the FFT library needs a workspace.
 std::int64_t shares(const Machine& machine, const Decomposition& cut) {
   LineBatch batch;
   batch.sizes = {cut.cells[0], cut.cells[1], cut.cells[2]};
@@ -74,7 +74,7 @@ std::int64_t shares(const Machine& machine, const Decomposition& cut) {
 
 std::int64_t buffer_of(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 
-/// A buffer of a few lines, and one of whole planes.
+/// Bytes of the smallest buffer for a few lines, and of one for whole planes.
 std::int64_t least_buffer(const Decomposition& cut) {
   const std::int64_t wide = std::min(together, cut.modes[0]), high = std::min(together, cut.cells[1]);
   return buffer_of(2 * cut.word() *
@@ -87,7 +87,7 @@ std::int64_t plane_buffer(const Decomposition& cut) {
                             buffer_planes(planes_by_device(cut, Stage::physical))));
 }
 
-/// Device bytes for buffers of this size.
+/// Bytes of device memory for buffers of this size.
 std::int64_t needed(const Machine& machine, const Decomposition& cut, const FftOptions& options, std::int64_t buffer) {
   std::int64_t bytes = shares(machine, cut) * buffer;
   if (cut.alone()) return bytes;
@@ -114,7 +114,7 @@ void check(const Decomposition& cut, const FftOptions& options) {
           "a Fourier transform by batches does not support a coding", {{"option", "coding"}});
 }
 
-/// Nodes need pinned memory for the values between the sweeps of backward.
+/// Checks for pinned memory on the nodes, which holds the values between the sweeps of a backward transform.
 void check_host_memory(const Machine& machine, const Decomposition& cut) {
   if (cut.alone()) return;
   std::vector<std::uint64_t> of(static_cast<std::size_t>(machine.nodes()), 0);
@@ -139,7 +139,7 @@ std::int64_t buffer_bytes(const Machine& machine, const Decomposition& cut, cons
   const std::int64_t all = 2 * cut.word() * volume(cut.modes) / cut.devices, fewest = least_buffer(cut);
   const std::int64_t wanted = std::max({parts(all, batches_of_sweep), least_batch, plane_buffer(cut)});
   std::int64_t buffer = std::min(budget / shares(machine, cut), wanted) / 256 * 256;
-  // Messages need more memory with longer batches, so the buffer shrinks until all fits.
+  // Longer batches need more memory for messages, so the buffer shrinks until all fits.
   while (buffer > fewest && needed(machine, cut, options, buffer) > budget)
     buffer = std::max(fewest, buffer / 8 * 7 / 256 * 256);
   return buffer;
@@ -307,7 +307,7 @@ std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, con
   return rows;
 }
 
-// Destinations of planes z of all devices: lines x of some z, for each y of the device.
+// Where received planes z of all devices go: lines along x of some z, for each y of the device.
 std::vector<HostRows> OutOfCore::received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                    std::int64_t first) const {
   const BatchCut& cut = forth_->cut();
@@ -325,7 +325,7 @@ std::vector<HostRows> OutOfCore::received_permuted(std::size_t d, std::int64_t b
   return rows;
 }
 
-// Destinations of planes y of all devices: the device's own z.
+// Where received planes y of all devices go: the z that belong to the device.
 std::vector<HostRows> OutOfCore::received_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                std::int64_t first) const {
   const BatchCut& cut = back_->cut();
@@ -351,8 +351,8 @@ OutOfCore::Range OutOfCore::piece(std::int64_t n) const {
   return {first, std::min(wide_, mx_ - first)};
 }
 
-// Rows of real values are shorter than those of modes. In place, forward begins at the end and backward at the
-// beginning.
+// Rows of real values are shorter than rows of modes. In place, the forward transform therefore begins at the end, and
+// the backward one at the beginning.
 void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
   const std::int64_t count = parts(most_z(), deep_);
   const auto range = [=, this](std::size_t d, std::int64_t batch) {
@@ -390,7 +390,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
   run(streams, count, rows, work, way.forward && forth_ ? &*forth_ : nullptr);
 }
 
-// In place, as planes().
+// An in-place transform follows the order of planes(), so that it overwrites no value that it still needs.
 void OutOfCore::rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
   const std::int64_t room = batches_->bytes_of_buffer(), high = room < plane_ ? room / row_ / together * together : ny_;
   const std::int64_t in_plane = parts(ny_, high), count = in_plane * most_z();
@@ -439,7 +439,7 @@ void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arr
   run(streams, pieces() * most_z(), rows, work, moves ? &*forth_ : nullptr);
 }
 
-// Planes y, whole or with a piece of x.
+// Transforms planes y, whole or with a piece of x.
 void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
   const bool moves = !way.forward && back_;
   const auto part = [=, this](std::size_t d, std::int64_t batch) {

@@ -24,12 +24,12 @@ class OutOfCore {
   /// Uses FftOptions::device_memory bytes per device. Throws Error with the minimum if that is too little. Collective.
   OutOfCore(const Communicator& comm, const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
-  /// Arrays by local device; null if the device has no block. `factor` scales the result of backward(). On one device
-  /// this modifies the input.
+  /// Transforms arrays by local device; null if the device has no block. `factor` scales the result of backward(). On
+  /// one device a transform modifies the input.
   void forward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to);
   void backward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to,
                 double factor);
-  /// Allocates the array between the sweeps of a direction, needed on several devices, once.
+  /// Allocates once the array between the sweeps of a direction, which only several devices need.
   void make_room_between(bool forward);
 
   std::int64_t bytes(std::size_t device) const;
@@ -39,11 +39,11 @@ class OutOfCore {
 
   /// The smallest memory limit per device that works.
   static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Bytes with which planes stay whole.
+  /// Smallest memory limit per device at which planes stay whole.
   static std::int64_t plane_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Whether planes are cut with a budget. Throws as the constructor.
+  /// Whether planes are cut at a given memory limit. Throws the same errors as the constructor.
   static bool splits(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Bytes of a device that a budget uses. Throws as the constructor.
+  /// Bytes of a device that are used at a given memory limit. Throws the same errors as the constructor.
   static std::int64_t taken(const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
  private:
@@ -52,10 +52,10 @@ class OutOfCore {
     bool forward;
     double factor = 1;
   };
-  /// Part of one local device.
+  /// The part that one local device has.
   struct Own {
-    int device = 0;             ///< index in the machine
-    std::int64_t y = 0, z = 0;  ///< planes of the spectrum and of physical space
+    int device = 0;             ///< index of the device in the machine
+    std::int64_t y = 0, z = 0;  ///< number of planes in the spectrum and in physical space
     std::unique_ptr<BatchWork> work;
     Buffer<std::byte> between;
   };
@@ -72,20 +72,20 @@ class OutOfCore {
   void rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
   void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
   void lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
-  /// Rows of pieces in an array of so many planes z, from `at` of a buffer on. The array is [y][z][x], or [z][y][x] in
-  /// the order x, y, z. The buffer may have more planes z.
+  /// Rows of pieces in an array of `all_z` planes z, from plane `at` of a buffer on. The array is [y][z][x], or
+  /// [z][y][x] in the order x, y, z. `z_of_buffer`: planes z of the buffer, if it has more.
   std::vector<HostRows> modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at = 0,
                               std::int64_t z_of_buffer = 0) const;
   std::vector<HostRows> received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                           std::int64_t first) const;
   std::vector<HostRows> received_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                       std::int64_t first) const;
-  /// The same for a batch of pieces.
+  /// Range of modes along x in piece n.
   Range piece(std::int64_t n) const;
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
-  /// The array between sweeps; `other` on one device.
+  /// The array between the sweeps, or on one device `other`.
   Arrays between_or(const Arrays& other) const;
-  /// Largest number of planes of a device.
+  /// Largest number of planes y of any device.
   std::int64_t most_y() const;
   std::int64_t most_z() const;
   Kind along_x(bool forward) const;
@@ -96,14 +96,14 @@ class OutOfCore {
   std::int64_t nx_, mx_, ny_, nz_;
   std::int64_t value_;        ///< bytes of a complex value
   std::int64_t row_, plane_;  ///< bytes of a row and of a plane of complex values
-  std::int64_t cells_;        ///< bytes of a row in physical space
+  std::int64_t cells_;        ///< bytes of a row of real values in physical space
   std::optional<Batches> batches_;
   std::vector<Own> own_;
   std::vector<Device> devices_;
-  std::int64_t deep_ = 1, high_ = 1;  ///< planes z and y of a batch
-  std::int64_t wide_ = 1;             ///< modes along x of a piece
+  std::int64_t deep_ = 1, high_ = 1;  ///< number of planes z and of planes y in a batch
+  std::int64_t wide_ = 1;             ///< number of modes along x in a piece
   bool splits_ = false;
-  std::optional<BatchMoves> forth_, back_;  ///< of planes z, and of planes y
+  std::optional<BatchMoves> forth_, back_;  ///< moves of batches of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft

@@ -91,8 +91,9 @@ std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition
   return rank ? plan_own_messages(source, {item}, options.exchange) : plan_messages(source, {item}, options.exchange);
 }
 
-/// Whether a slab moves back in the order y, x, z, by our own GPU kernels. Complex values then transform along x before
-/// the move, so that lines and link overlap. Real values are transformed after it and read only the received modes.
+/// Whether the backward move of a slab takes values in the order y, x, z, with our own GPU kernels. Complex values then
+/// transform along x before the move, so that lines and link overlap. Real values are transformed after it and read
+/// only the received modes.
 bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const FftOptions& options, OfRank rank) {
   if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
   if (!fft::stores(options)) return false;
@@ -143,8 +144,8 @@ std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Deco
   return moves;
 }
 
-/// Bit 2 m + 1 of a set: the lines before the m-th move do not store; bit 2 m: before its inverse, as far as the rank
-/// knows.
+/// Says which lines do not store, as far as the rank knows, in one bit per move. Bit 2 m + 1 stands for the lines
+/// before the m-th move, bit 2 m for those before its inverse.
 std::uint64_t packed_moves(const Machine& machine, const Decomposition& cut, const FftOptions& options, OfRank rank) {
   std::uint64_t packed = 0;
   int bit = 0;
@@ -188,7 +189,7 @@ void add_messages(const Machine& machine, const Decomposition& cut, const FftOpt
   }
 }
 
-/// Memory of all devices. `rank`: messages of its devices only.
+/// Memory that each device needs. With `rank`, messages of its devices only.
 std::vector<FftMemory> memory_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
                                  std::uint64_t packed, OfRank rank) {
   std::vector<FftMemory> found(static_cast<std::size_t>(machine.devices()));

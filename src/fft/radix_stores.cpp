@@ -196,10 +196,10 @@ class RadixStoredLines final : public StoredLines {
 
   static constexpr int wide = Tiling<T, 16>::wide;
 
-  /// Length in numbers, not in complex values.
+  /// Length of a row along x in real numbers; a complex value counts as two.
   std::int64_t row_along_x() const { return real_ ? length_[0] : 2 * block_[0]; }
 
-  /// Stores run along the axis with the smaller steps in the target.
+  /// Stores results along the axis with the smaller steps in the target.
   LinePass<T> one_axis(const void* from, const std::vector<Window>& list, const Exchange& exchange) const {
     require_aligned<T>(from);
     LinePass<T> x;

@@ -15,10 +15,10 @@ using fft::With;
 
 namespace {
 
-/// Number of parts by which the lines behind the move lag.
+/// The lines behind a move lag this many parts behind the lines before it.
 constexpr std::size_t lag = 1;
 
-/// Default split: at most 8 parts of at least 128 MB per device, and 16 modes k_x per tile of lines.
+/// Default split of a stored move: at most 8 parts of at least 128 MB per device, and 16 modes k_x per tile of lines.
 constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, tile_of_modes = 16;
 
 }  // namespace

@@ -47,7 +47,7 @@ class CutSearch {
   }
 
  private:
-  // Row indices and cell indices in rows are below 2^31; there are at most 26 directions.
+  // Fits in 32 bits: row indices and cell indices in rows are below 2^31, and there are at most 26 directions.
   std::uint64_t link_of(const Cut& cut) const {
     return row_of(cut.cell[1]) + static_cast<std::uint64_t>(cut.cell[0] - box_.lo[0]) * 32 + cut.direction;
   }
@@ -55,7 +55,7 @@ class CutSearch {
 
   // A line segment inside a body cuts one link at its start, and one in the opposite direction at its end.
   void meet(const CutDirections& family, const Inside& piece, std::vector<Cut>& found) const {
-    if (piece.out - piece.in <= blurred) return;  // touches the surface without entering
+    if (piece.out - piece.in <= blurred) return;  // the line touches the surface without entering the body
     if (family.forth >= 0) cut(family, piece, +1, found);
     if (family.back >= 0) cut(family, piece, -1, found);
   }

@@ -22,7 +22,7 @@ double metres_per(const std::string& units) {
   return found->second;
 }
 
-// Exact for multiples of 90 degrees, so that an axis-aligned box stays aligned after a rotation.
+// Sines and cosines are exact for multiples of 90 degrees, so that an axis-aligned box stays aligned after a rotation.
 double sine_of_degrees(double angle) {
   const double quarters = angle / 90;
   if (quarters == std::nearbyint(quarters)) {

@@ -17,7 +17,7 @@ std::string stl_bytes(const Mesh& mesh);
 /// File name without its extension; the name of a part that has none.
 std::string stem_of(const std::string& path);
 
-/// As require() for checks in inner loops: builds the error only on failure.
+/// Acts as require() for checks in inner loops: builds the error only on failure.
 template <class Made>
 void require_with(bool condition, const Made& made) {
   if (!condition) throw Error(made());

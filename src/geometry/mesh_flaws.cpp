@@ -74,7 +74,8 @@ std::vector<MeshFlaws::Hole> holes_of(const Mesh& mesh, const std::vector<EdgeUs
 }
 
 void check_triangles(const Mesh& mesh, MeshFlaws& flaws) {
-  // relative to the longest side squared; rounding leaves this much of three collinear points
+  // Limit on a triangle's height, relative to its longest side squared. Rounding leaves this much of three collinear
+  // points.
   constexpr double flat = 1e-12;
   std::vector<std::pair<std::array<std::int32_t, 3>, std::size_t>> sorted;
   sorted.reserve(mesh.triangles.size());

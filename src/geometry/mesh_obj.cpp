@@ -136,7 +136,9 @@ class ObjParser {
   std::vector<Face> faces_;
   std::vector<std::int32_t> polygon_;
   std::string name_;
-  std::int32_t part_ = -1;  ///< -1: created at the first face, so that parts without faces leave no trace
+  /// Only a weight or a colour may follow the coordinates of a vertex. Other words may be a statement that lost its
+  /// line break.
+  std::int32_t part_ = -1;
 };
 
 }  // namespace

@@ -36,14 +36,14 @@ bool is_binary(std::string_view bytes) {
          (bytes.size() == size || (count > 0 && bytes.size() > size && !goes_on(bytes, count)));
 }
 
-// Lower case. Only the first word of the line of a solid or facet is a keyword.
+// Converts text to lower case. Only the first word of the line of a solid or facet is a keyword.
 constexpr std::array<std::string_view, 7> keywords{"solid",   "facet",    "outer",   "vertex",
                                                    "endloop", "endfacet", "endsolid"};
 
 /// Removes the leading keyword from a line and returns it; empty if there is none.
 std::string_view cut_keyword(std::string_view& line) {
   std::string_view rest = line, word = next_word(rest);
-  // Shortcut: most words are numbers.
+  // Most words are numbers: this test returns early for them.
   if (word.empty() || word.front() < 'A') return {};
   std::string joined;
   if (is_keyword(word, "end")) word = joined = "end" + std::string(next_word(rest));
@@ -62,7 +62,7 @@ std::string_view without_padding(std::string_view line) {
   return filled.size() < line.size() && cut_keyword(rest).ends_with("solid") ? filled : line;
 }
 
-// Throws for a file that is neither: a truncated binary file has no line that begins with "facet".
+// Throws for a file that is neither text nor binary STL: a truncated binary file has no line that begins with "facet".
 bool is_ascii(std::string_view bytes, const std::string& path) {
   LineReader lines(bytes.substr(0, 1 << 16), path);
   std::string_view line;

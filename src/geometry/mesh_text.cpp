@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-// The last is Ctrl-Z, the end of a DOS text.
+// The last character is Ctrl-Z, which ends a DOS text.
 constexpr std::string_view blanks = " \t\r\v\f\x1a";
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr std::string_view starts_of_numbers = "0123456789+-.";
@@ -27,7 +27,7 @@ std::string_view wide_encoding(std::string_view text) {
 
 std::string_view without_comment(std::string_view line) {
   std::size_t hash = line.find('#');
-  // Within a word it is part of a name: Body#2.
+  // Within a word, # is part of a name, such as Body#2.
   while (hash != line.npos && hash > 0 && blanks.find(line[hash - 1]) == blanks.npos) hash = line.find('#', hash + 1);
   return line.substr(0, hash);
 }
@@ -84,7 +84,7 @@ Error LineReader::wrong(std::int64_t line, const std::string& what, Facts facts)
 
 std::string_view LineReader::one() {
   auto& [at, feed, read] = place_;
-  // Stored, so that a text without LF is not scanned to its end for each line.
+  // The position of the next LF is stored, so that a text without LF is not scanned to its end for each line.
   if (feed < at) feed = std::min(text_.find('\n', at), text_.size());
   std::string_view line = text_.substr(at, feed - at);
   const std::size_t end = line.find('\r');

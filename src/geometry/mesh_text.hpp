@@ -19,8 +19,8 @@ class LineReader {
 
   /// Reads the next line without its line break; false at the end of the text.
   bool next(std::string_view& line);
-  /// Reads the next line without its comment. A line that ends in a backslash is joined with the next if that begins
-  /// with a number. Other backslashes belong to names, such as those of folders.
+  /// Reads the next line without its comment. A line that ends in a backslash is joined with the next line if that line
+  /// begins with a number. Other backslashes belong to names, such as those of folders.
   bool next_joined(std::string_view& line);
   /// Error at the line read last (the first of joined lines), or at a given line.
   Error wrong(const std::string& what, Facts facts) const { return wrong(first_, what, std::move(facts)); }
@@ -47,14 +47,14 @@ std::string_view next_word(std::string_view& line);
 std::string_view trimmed(std::string_view text);
 /// Case-insensitive comparison; `keyword` must be lower case.
 bool is_keyword(std::string_view word, std::string_view keyword);
-/// The whole word as a number, including nan and inf; empty if it is not a number.
+/// Parses the whole word as a number, including nan and inf; empty if it is not a number.
 std::optional<double> to_number(std::string_view word);
 std::optional<std::int64_t> to_integer(std::string_view word);
 /// A name as UTF-8. Invalid UTF-8 is read as Latin-1, in which all bytes are valid.
 std::string to_utf8(std::string_view name);
 /// A word of the file for an error message: shortened, and without control characters.
 std::string shown(std::string_view word);
-/// The word as shown(), in quotes.
+/// The word in quotes, shortened as by shown().
 std::string quoted(std::string_view word);
 
 }  // namespace slipstream

@@ -53,7 +53,8 @@ void triangulate(const std::vector<Point>& vertices, std::span<const std::int32_
     const std::size_t n = ring.size();
     std::size_t ear = 0;
     while (ear < n && !is_ear(vertices, ring, ear, normal)) ++ear;
-    if (ear == n) ear = 1;  // not planar or self-intersecting: any triangulation keeps the outline
+    // no ear is left: the polygon is not planar or intersects itself, and any triangulation keeps its outline
+    if (ear == n) ear = 1;
     triangles.push_back({ring[(ear + n - 1) % n], ring[ear], ring[(ear + 1) % n]});
     ring.erase(ring.begin() + static_cast<std::ptrdiff_t>(ear));
   }

@@ -25,9 +25,9 @@ class SolidRows {
   SolidRows(const LineIndex& along_x, const Box& cells);
 
   const Box& box() const { return box_; }
-  /// Ascending and disjoint; y and z must be in the box.
+  /// Spans of a row, ascending and disjoint; y and z must be in the box.
   std::span<const SolidSpan> row(std::int64_t y, std::int64_t z) const;
-  /// `cell` must be in the box.
+  /// Whether a cell is solid; `cell` must be in the box.
   bool solid(const Extent& cell) const;
   std::int64_t cells() const;
 

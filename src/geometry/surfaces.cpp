@@ -16,7 +16,7 @@ struct Crossing {
   std::int32_t v, w;
   std::int32_t body, triangle;
   double u;
-  int sign;  ///< side of the triangle from which the line comes
+  int sign;  ///< side of the triangle from which the line comes: +1 or -1
 };
 
 // The integers k with a <= k < b begin here: "above k" is true for b and false for a.

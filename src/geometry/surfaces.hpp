@@ -15,12 +15,13 @@ constexpr double blurred = 1e-9;
 struct Surfaces {
   std::vector<Point> vertices;
   std::vector<std::array<std::int32_t, 3>> triangles;
-  std::vector<std::int64_t> first;  ///< first triangle of each body; the last entry is their number
-  /// number of triangles in each body's mesh; its periodic images follow in the same order
+  /// index of the first triangle of each body; the last entry is the number of triangles
+  std::vector<std::int64_t> first;
+  /// Number of triangles in each body's mesh; its periodic images follow in the same order
   std::vector<std::int64_t> own;
 };
-/// Includes periodic images within `reach` cells of the domain. Throws Error if there are too many triangles for their
-/// index type.
+/// Makes the surfaces of bodies with their periodic images within `reach` cells of the domain. Throws Error if there
+/// are too many triangles for their index type.
 Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, std::int64_t reach);
 
 /// Lines through cell centres along a direction whose first nonzero component is +1. A line advances one step along
@@ -31,7 +32,7 @@ struct LineFamily {
   int u, v, w;          ///< indices of the three axes
   std::int64_t dv, dw;  ///< change of v and w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
-  /// Indices v and w of all lines through a box, as a box from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
+  /// Box of line indices: (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
   Box lines_through(const Box& cells) const;
 };
 
@@ -67,9 +68,10 @@ class LineIndex {
   LineFamily family_;
   Box lines_;              ///< range of indices v and w
   Extent tiles_{0, 0, 1};  ///< number of tiles along v and w
-  /// vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
+  /// Vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
   std::vector<Point> sheared_;
-  std::vector<std::int64_t> first_;  ///< first entry of each tile in listed_; the last entry is their number
+  /// index of the first entry of each tile in listed_; the last entry is the number of entries
+  std::vector<std::int64_t> first_;
   std::vector<std::int32_t> listed_;
 };
 

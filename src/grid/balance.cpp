@@ -43,7 +43,7 @@ class Sharer {
         all.lo[a] = std::min(all.lo[a], boxes_[n].lo[a]);
         all.hi[a] = std::max(all.hi[a], boxes_[n].hi[a]);
       }
-    int longest = 2;  // the slowest axis among equal ones
+    int longest = 2;  // among axes of equal length the slowest one is cut
     for (const int a : {1, 0})
       if (all.extent(a) > all.extent(longest)) longest = a;
     return longest;
@@ -57,7 +57,7 @@ class Sharer {
     std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   }
 
-  /// Number of boxes on the low side, such that its weight is as close as possible to its share.
+  /// Number of boxes on the low side of a cut. Their weight is as close as possible to the share of that side.
   std::size_t place(const std::vector<std::size_t>& group, int low, int high) const {
     double all = 0;
     for (const std::size_t n : group) all += weights_[n];

@@ -15,7 +15,7 @@ std::vector<std::int64_t> beginnings(const std::vector<Box>& boxes, int axis) {
   return found;
 }
 
-/// Halves a list of bins: drops every second bound.
+/// Halves the number of bins: drops every second bound.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
   for (std::size_t i = 0; i < values.size(); i += 2) kept.push_back(values[i]);

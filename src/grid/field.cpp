@@ -47,7 +47,7 @@ DType dtype_from_string(const std::string& text) {
 }
 
 Layout suited_layout(const Grid& grid) {
-  constexpr std::int64_t long_row = 32;  // cells; the threads of a warp
+  constexpr std::int64_t long_row = 32;  // length in cells from which a row fills the threads of a warp
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
   return suits ? Layout::soa_z : Layout::soa;
@@ -193,7 +193,7 @@ namespace {
 /// A region of a block as contiguous rows on the host, in the field's layout: components outermost, or innermost (aos).
 struct Dense {
   Extent rows;  // bytes per row, rows, planes
-  int passes;   // number of copies for the whole region
+  int passes;   // number of copies that move the whole region
   std::size_t pass_bytes;
 };
 

@@ -7,8 +7,8 @@
 
 namespace slipstream {
 
-/// Finds the size by interpolation, because a plan for thousands of devices is slow. The next size is the one that
-/// would fill the memory if memory grew linearly with cells. Every third step bisects the interval.
+/// Finds the size by interpolation, because a plan for thousands of devices is slow. It assumes that memory grows
+/// linearly with cells. Every third step bisects the interval.
 Extent largest_extent(const Machine& machine, Extent shape,
                       const std::function<double(const Extent&)>& memory_share_of) {
   const std::int64_t longest = *std::max_element(shape.begin(), shape.end());
@@ -28,7 +28,7 @@ Extent largest_extent(const Machine& machine, Extent shape,
     try {
       return memory_share_of(cells);
     } catch (const Error&) {
-      return n < longest ? 0.0 : 2.0;  // fewer cells than devices do not mean that memory is full
+      return n < longest ? 0.0 : 2.0;  // fewer cells than devices: this does not mean that memory is full
     }
   };
   const double power =
@@ -38,7 +38,7 @@ Extent largest_extent(const Machine& machine, Extent shape,
     const double share = full_at(next);
     (share <= 1 ? low : high) = next;
     const double guess = share > 0 ? static_cast<double>(next) / std::pow(share, power) : 0;
-    // After a fit the next guess is one larger, so that the interval shrinks from both sides.
+    // After an interpolation the next guess is one larger, so that the interval shrinks from both sides.
     next = step % 3 == 0 || guess == 0 ? (low + high) / 2 : static_cast<std::int64_t>(guess) + (share <= 1 ? 1 : 0);
     next = std::clamp(next, low + 1, std::max(low + 1, high - 1));
   }

@@ -125,7 +125,7 @@ class Placer {
     return sum / static_cast<double>(members_[a].size() * members_[b].size());
   }
 
-  /// Node of each part that the partition made for a node.
+  /// Chooses a node for each group of parts that the partition made for one node.
   std::vector<int> place_nodes() {
     const int nodes = static_cast<int>(members_.size());
     std::vector<int> order = ordered(nodes);

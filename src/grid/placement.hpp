@@ -7,8 +7,8 @@
 namespace slipstream::detail {
 
 struct Placement {
-  std::vector<int> devices;  ///< by part, in the order of Partition::device_boxes
-  /// link time in seconds, summed over pairs of devices, for one byte per cell of a halo of width 1
+  std::vector<int> devices;  ///< device of each part, in the order of Partition::device_boxes
+  /// Time on the links in seconds, summed over pairs of devices, for one byte per cell of a halo of width 1.
   double cost = 0;
   double trivial_cost = 0;
 };

@@ -34,12 +34,12 @@ std::int64_t checksum_bytes(const CheckpointArray& array) {
   return static_cast<std::int64_t>(array.pieces.size() * sizeof(std::uint32_t));
 }
 
-/// Upper bound of the size of the file with these arrays.
+/// Upper bound of the size of a checkpoint file with these arrays.
 std::int64_t most_bytes(const CheckpointInfo& info, const std::vector<CheckpointArray>& arrays) {
-  constexpr std::int64_t per_dataset = 4 * page;  // for alignment and headers
+  constexpr std::int64_t per_dataset = 4 * page;  // allowance for alignment and headers
   std::int64_t bytes = seal_bytes + 16 * page + static_cast<std::int64_t>(info.case_text.size() + info.notes.size());
   for (const CheckpointArray& array : arrays)
-    // per piece: 56 bytes for its row, 4 for its checksum
+    // Each piece takes: 56 bytes for its row, 4 for its checksum
     bytes += bytes_of(array) + 15 * checksum_bytes(array) + 3 * per_dataset;
   return bytes;
 }
@@ -156,8 +156,7 @@ std::uint32_t checksum(const CheckpointPiece& piece, const void* values, std::si
 void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>& arrays) {
   const std::int64_t bytes = most_bytes(info, arrays);
   const std::string what = "the checkpoint '" + info.path + "'";
-  // HDF5 crashes at the end of the program after a failed write. The disk space is therefore reserved before HDF5
-  // writes.
+  // HDF5 crashes at the end of the program after a failed write. So disk space is reserved before HDF5 writes.
   make_empty(info.path);
   claim_disk(info.path, 0, bytes, what);
   Hdf5Handle file = create_file(info.path);

@@ -14,8 +14,8 @@ namespace slipstream {
 /// A box of cells of one field; the unit that is written and checked.
 struct CheckpointPiece {
   Box box;
-  std::int64_t first = 0;  ///< index of its first value in the dataset
-  int rank = 0;            ///< rank that writes it; unknown for a file that was read
+  std::int64_t first = 0;  ///< index of the piece's first value in the dataset
+  int rank = 0;            ///< rank that writes the piece; unknown for a file that was read
 
   std::array<std::int64_t, 7> row() const {
     return {box.lo[0], box.lo[1], box.lo[2], box.hi[0], box.hi[1], box.hi[2], first};
@@ -29,8 +29,8 @@ struct CheckpointArray {
   Extent extent{0, 0, 0};  ///< cells of the array's grid
   std::vector<CheckpointPiece> pieces;
   std::int64_t values = 0;        ///< size of the dataset, including gaps between pieces
-  std::int64_t values_at = 0;     ///< byte offset in the file
-  std::int64_t checksums_at = 0;  ///< byte offset in the file
+  std::int64_t values_at = 0;     ///< byte offset of the values in the file
+  std::int64_t checksums_at = 0;  ///< byte offset of the checksums in the file
 
   std::int64_t bytes_per_cell() const { return components * static_cast<std::int64_t>(size_of(type)); }
 };
@@ -47,10 +47,10 @@ void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>&
 /// A checkpoint opened for reading.
 class CheckpointReader {
  public:
-  /// Throws Error with the name of the file, and the dataset if one is invalid.
+  /// Opens a checkpoint. Throws Error with the name of the file, and of the dataset if one is invalid.
   explicit CheckpointReader(const std::string& path);
   const CheckpointInfo& info() const { return info_; }
-  /// Cells of the grid of an array.
+  /// Extent in cells of an array's grid.
   Extent extent(const std::string& name) const;
   /// An array with its pieces, which are checked to be inside the grid.
   CheckpointArray array(const std::string& name) const;

@@ -6,16 +6,16 @@
 
 namespace slipstream {
 
-/// CRC-32C (Castagnoli; RFC 3720, B.4). `before`: checksum of the preceding bytes, 0 at the start.
+/// Computes CRC-32C (Castagnoli; RFC 3720, B.4). `before`: checksum of the preceding bytes, 0 at the start.
 std::uint32_t crc32c(std::uint32_t before, const void* bytes, std::size_t count);
 
-/// Parallel computation takes one remainder per `segment` bytes; the last segment may be shorter. A remainder r starts
+/// Threads compute one remainder per `segment` bytes; the last segment may be shorter. A remainder r starts
 /// at 0; each byte updates it to (r >> 8) ^ table[(r ^ byte) & 255].
 namespace crc32c_segments {
 constexpr std::size_t segment = 1024;
 constexpr std::size_t count(std::size_t bytes) { return (bytes + segment - 1) / segment; }
 const std::array<std::uint32_t, 256>& table();
-/// Equals crc32c(before, ...) of the `bytes` bytes that have these remainders.
+/// Combines the remainders of `bytes` bytes. The result equals crc32c(before, ...) of these bytes.
 std::uint32_t joined(std::uint32_t before, std::span<const std::uint32_t> remainders, std::size_t bytes);
 }  // namespace crc32c_segments
 

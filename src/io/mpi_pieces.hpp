@@ -22,16 +22,17 @@ class MpiPieces {
   MpiPieces() = default;
   MpiPieces(const MpiPieces&) = delete;
   MpiPieces& operator=(const MpiPieces&) = delete;
-  /// Waits for writes in progress.
+  /// Waits until the writes in progress have ended.
   ~MpiPieces();
 
   /// Opens the existing file for the pieces that follow. Throws if MPI cannot open it.
   void open(const std::string& path);
-  /// Copies a piece of a local block, which must not be interleaved. False if the device lacks memory for it.
+  /// Copies a piece of a local block, which must not be interleaved. Returns false if the device lacks memory for the
+  /// copy.
   bool add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t number);
   /// Waits until all pieces have been copied from their fields, then starts to write them.
   void start();
-  /// Nonblocking: true once all writes have completed or failed. The file is then closed, but not synced to disk.
+  /// Whether all writes have completed or failed; does not block. The file is then closed, but not synced to disk.
   bool done();
   void wait();
   /// Why writing failed; empty on success. Valid after done().
@@ -40,7 +41,7 @@ class MpiPieces {
  private:
   struct Slot {
     Buffer<std::byte> values;
-    Buffer<std::uint32_t> remainders, fetched;  // on the device; in pinned memory
+    Buffer<std::uint32_t> remainders, fetched;  // remainders on the device, and their copies in pinned memory
     bool free = true;
   };
   struct Piece {

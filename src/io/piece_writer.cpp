@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// Reorders [cell][component] to [component][cell].
+/// Reorders values from [cell][component] to [component][cell].
 template <class Word>
 void separate(const std::byte* from, std::byte* to, std::int64_t cells, int components) {
   const auto* values = reinterpret_cast<const Word*>(from);
@@ -148,7 +148,7 @@ std::string PieceWriter::failure() {
 }
 
 void PieceWriter::work() {
-  std::deque<Job> underway;  // at most two: one is fetched while the other is written
+  std::deque<Job> underway;  // at most two jobs: one is fetched while the other is written
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return !jobs_.empty() || !underway.empty() || (ending_ && !done_) || quit_; });

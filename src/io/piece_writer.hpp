@@ -26,7 +26,7 @@ class PieceWriter {
  public:
   /// `staging_bytes`: limit of pinned memory per device; at least two pieces are allowed.
   explicit PieceWriter(std::int64_t staging_bytes, Snapshot snapshot = Snapshot::pinned);
-  /// Waits for all pieces added.
+  /// Waits until all pieces that were added are written.
   ~PieceWriter();
 
   /// Opens the existing file for the pieces that follow. Throws if that fails.
@@ -66,9 +66,9 @@ class PieceWriter {
     CheckpointArray array;  // description of the dataset, without its pieces
     CheckpointPiece piece;
     std::size_t number;
-    bool interleaved;  // order [cell][component] instead of [component][cell]
+    bool interleaved;  // values have the order [cell][component] instead of [component][cell]
     std::size_t bytes;
-    const std::byte* values;  // for the thread, once copied
+    const std::byte* values;  // values for the thread, which reads them once they are copied
   };
   Slot* acquire(Device device, std::size_t bytes);
   Slot* acquire_on_device(Device device, std::size_t bytes);
@@ -82,8 +82,8 @@ class PieceWriter {
   Snapshot snapshot_;
   std::list<std::pair<Device, Stream>> streams_;
   std::map<Place, std::list<Slot>> slots_, device_slots_;
-  std::map<Place, Passage> passages_;  // used by the thread only
-  std::vector<std::byte> ordered_;     // used by the thread only
+  std::map<Place, Passage> passages_;  // buffers by place; used by the thread only
+  std::vector<std::byte> ordered_;     // values in the order of the file; used by the thread only
   RawFile file_;
 
   std::mutex mutex_;

@@ -23,9 +23,9 @@ class RawFile {
 
   std::int64_t size() const;
   void write(std::int64_t at, const void* values, std::size_t bytes);
-  /// Throws Error, also if the file ends early.
+  /// Reads bytes from an offset. Throws Error, also if the file ends early.
   void read(std::int64_t at, void* values, std::size_t bytes) const;
-  /// Syncs to disk and closes.
+  /// Syncs the file to disk and closes it.
   void finish();
 
  private:

@@ -16,7 +16,8 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use l
 std::atomic<bool> in_use{false};
 
 constexpr std::array<int, 4> requests{SIGTERM, SIGUSR1, SIGINT, SIGHUP};
-/// Previous handlers. Except for SIGUSR1 the handler restores them, so that a second signal has its usual effect.
+/// Handlers that were installed before. Except for SIGUSR1 the handler restores them, so that a second signal has its
+/// usual effect.
 std::array<struct sigaction, requests.size()> before{};
 
 extern "C" void note_signal(int number) {
@@ -26,7 +27,7 @@ extern "C" void note_signal(int number) {
     if (requests[n] == number && number != SIGUSR1) sigaction(number, &before[n], nullptr);
 }
 
-constexpr int clock_ran_out = 1 << 16;  // not the number of a signal
+constexpr int clock_ran_out = 1 << 16;  // a value that is not the number of a signal
 
 std::string name_of(int why) {
   if (why == SIGTERM) return "SIGTERM";

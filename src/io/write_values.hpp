@@ -13,21 +13,21 @@ namespace slipstream {
 
 /// Source of the values of a dataset: boxes of cells, each owned by one rank.
 struct ValueSource {
-  std::string dataset;  ///< path in the file; the dataset must have its final size
+  std::string dataset;  ///< path of the dataset in the file; it must have its final size
   DType type;
   std::int64_t values_per_cell;
   std::vector<std::pair<int, Box>> parts;  ///< each box with the rank that owns it
-  /// [z][y][x][value]; called on the rank that owns the piece
+  /// Writes the values of a piece as [z][y][x][value]; called on the rank that owns the piece
   std::function<void(const Box& piece, void* values)> fill;
   std::function<Hdf5Slab(const Box& piece)> slab;  ///< hyperslab of a piece in the dataset
 };
 
-/// The parts are the blocks of a field. `fill` copies values out, applies `derived` and multiplies by `scale`. The
-/// caller sets the dataset and the slabs.
+/// Describes a field as source of values: the parts are its blocks. `fill` copies values out, applies `derived` and
+/// multiplies by `scale`. The caller sets the dataset and the slabs.
 ValueSource source_of(const Field& field, double scale, std::function<void(const Box&, void*)> derived);
 
-/// Both functions fill datasets of a file. They are collective, and all ranks throw the same Error. Ranks copy and
-/// write at most `piece_bytes` at a time.
+/// Both functions below fill datasets of a file. They are collective, and all ranks throw the same Error. Ranks copy
+/// and write at most `piece_bytes` at a time.
 
 /// Each rank writes its own parts in collective writes.
 void write_values_in_parallel(const Communicator& comm, const std::string& path,

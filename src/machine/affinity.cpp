@@ -42,8 +42,8 @@ class Set {
   hwloc_bitmap_t bits_;
 };
 
-/// The binding that this library made, and the one before it. A later Affinity must not mistake ours for the
-/// launcher's.
+/// The binding that this library made, and the one before it. A later Affinity must not mistake the library's own
+/// binding for the launcher's.
 struct OwnBinding {
   bool made = false;
   Set before, after;
@@ -81,7 +81,7 @@ int steps_between(hwloc_obj_t a, hwloc_obj_t b) {
 struct Affinity::Tree {
   Tree() {
     require(hwloc_topology_init(&topology) == 0, ErrorCode::unavailable, "hwloc cannot be used on this host");
-    // Plug-ins that open displays or compute libraries take time and add nothing that is used here.
+    // hwloc plug-ins that open displays or compute libraries are disabled: they take time and nothing here needs them.
     for (const char* plug_in : {"gl", "opencl"})
       hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plug_in);
     hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
@@ -132,7 +132,7 @@ struct Affinity::Tree {
   hwloc_topology_t topology = nullptr;
 };
 
-/// Read once per process: probing the host's PCI devices takes milliseconds.
+/// The topology is read once per process, because probing the host's PCI devices takes milliseconds.
 std::shared_ptr<const Affinity::Tree> Affinity::host() {
   static const auto tree = std::make_shared<const Tree>();
   return tree;
@@ -220,9 +220,9 @@ std::string Affinity::network_card(const std::vector<std::string>& bus_ids, int 
 double network_gb_per_s(const std::string& card) {
   double rate = 0;
   if (card.empty()) return 0;
-  // the file is in Gbit/s, the result in GB/s
+  // the file has the rate in Gbit/s, the result in GB/s
   if (std::ifstream("/sys/class/infiniband/" + card + "/ports/1/rate") >> rate && rate > 0) return rate / 8;
-  // the file is in Mbit/s, the result in GB/s
+  // the file has the rate in Mbit/s, the result in GB/s
   if (std::ifstream("/sys/class/net/" + card + "/speed") >> rate && rate > 0) return rate / 8000;
   return 0;
 }

@@ -18,14 +18,15 @@ class Affinity {
 
   /// Whether a launcher or a container gave this process fewer cores than the host has.
   bool restricted() const;
-  /// All cores, by the numbers of this class.
+  /// All cores of this process, by the numbers of this class.
   std::vector<int> cores() const;
   /// The cores nearest to any of these PCI addresses; all cores if the addresses are unknown.
   std::vector<int> cores_near(const std::vector<std::string>& bus_ids) const;
   /// Distance in the host's tree from this process's cores to a PCI address; 0 if near or unknown.
   int distance(const std::string& bus_id) const;
 
-  /// Binds all threads of this process to the cores, and its new memory to their NUMA node. False if refused.
+  /// Binds all threads of this process to the cores, and its new memory to their NUMA node. Returns false if the system
+  /// refuses.
   bool bind(const std::vector<int>& cores);
 
   /// Hardware threads that this process may use, in the system's numbering: 0-3,8.

@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// An error that is sent to other ranks before it is thrown, or none.
+/// Type of an error that is sent to other ranks before it is thrown; empty: no error.
 using Problem = std::optional<Error>;
 
 /// Runs `work` and returns the error that it throws, if any.
@@ -23,13 +23,13 @@ void throw_if(const Problem& failure);
 /// for.
 void attempt(Problem& failure, const std::function<void()>& work);
 
-/// The failure of the lowest rank that has one, with its code and facts; the same on all ranks. If ranks differ, the
-/// rank is added as the fact "rank" and as a prefix of the text ("rank 3: ..."). Collective.
+/// Agrees on the failure of the lowest rank that has one, with its code and facts; the result is the same on all ranks.
+/// If ranks differ, the rank is added as the fact "rank" and as a prefix of the text ("rank 3: ..."). Collective.
 Problem first_failure(const Communicator& comm, const Problem& failure);
-/// The same for a reason that is no error; empty if no rank has one. Collective.
+/// Agrees on a text that is no error: that of the lowest rank that has one; empty if no rank has one. Collective.
 std::string first_failure(const Communicator& comm, const std::string& reason);
 
-/// Serialised failure; empty if there is none.
+/// Serialises a failure; the text is empty if there is none.
 std::string letter_of(const Problem& failure);
 /// Deserialises the failure of a rank.
 Error error_of_rank(int rank, const std::string& letter);

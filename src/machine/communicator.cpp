@@ -78,8 +78,8 @@ void collect(Begin begin, const char* what) {
   asked_until(over, std::numeric_limits<double>::infinity());
 }
 
-/// Duplicates not yet freed, in the order of creation. MPI_Comm_free is collective, so ranks must free in the same
-/// order.
+/// Duplicates that were not freed yet, in the order of creation. MPI_Comm_free is collective, so ranks must free in the
+/// same order.
 class Duplicates {
  public:
   /// Never destroyed, because communicators may outlive static objects.
@@ -165,7 +165,7 @@ void start_mpi() {
   const HostState kept;
   // Without a launcher Open MPI would start a daemon, which is slow and needs ssh in the PATH.
   if (!started_by_mpi()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  // Without /sys (some containers) hwloc would print warnings between our messages.
+  // Without /sys, as in some containers, hwloc would print warnings between the messages of this library.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "start");
@@ -200,7 +200,7 @@ bool all_ranks_end(double seconds) {
   static std::optional<bool> known;
   if (!mpi_alive()) return true;
   if (known) return *known;
-  // Uses MPI_COMM_WORLD, because this library never waits on it otherwise.
+  // MPI_COMM_WORLD is safe here, because this library never waits on it otherwise.
   MPI_Request request = MPI_REQUEST_NULL;
   int all = 0;
   const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);

@@ -13,7 +13,7 @@ namespace {
 [[gnu::tls_model("initial-exec")]] thread_local sigjmp_buf* way_out = nullptr;
 
 constexpr std::array<int, 2> faults{SIGSEGV, SIGBUS};
-/// Written only while no handler of this file is installed.
+/// The handlers that were installed before. Written only while no handler of this file is installed.
 std::array<struct sigaction, faults.size()> before{};
 std::mutex mutex;
 int guards = 0;

@@ -3,8 +3,9 @@
 
 namespace slipstream {
 
-/// During its lifetime, an invalid memory access by this thread jumps to place(). The owner must have called
-/// sigsetjmp(guard.place(), 1) in a frame that still exists. Faults of other threads go to the previous handlers.
+/// Guards calls that may crash. During its lifetime, an invalid memory access by this thread jumps to place(). The
+/// owner must have called sigsetjmp(guard.place(), 1) in a frame that still exists. Faults of other threads go to the
+/// previous handlers.
 class CrashGuard {
  public:
   CrashGuard();

@@ -22,7 +22,7 @@ namespace {
 using detail::Affinity;
 using detail::PhysicalDevice;
 
-/// Assumed for a card with unknown rate: 10 Gbit/s.
+/// Rate that is assumed for a network card of unknown rate: 10 Gbit/s.
 constexpr double unknown_network_gb_per_s = 1.25;
 
 /// Identifies the PID namespace: neighbours map memory by process number.
@@ -46,7 +46,7 @@ std::string joined(const std::vector<T>& values) {
 
 std::vector<int> numbers(const std::string& text) { return records_of<int>({text}); }
 
-/// The result of one rank.
+/// Findings of one rank about its host and devices.
 struct Record {
   Binding binding;
   double network_gb_per_s = 0;
@@ -353,10 +353,10 @@ class Discovery {
   std::unique_ptr<Affinity> affinity_;
   std::vector<int> host_of_;     ///< by rank: first rank of its host
   std::vector<int> host_ranks_;  ///< ranks on the host of this rank
-  std::vector<int> node_of_;     ///< node of each rank
+  std::vector<int> node_of_;     ///< node of each rank of the job
   Record mine_;
   std::vector<Record> records_;
-  std::vector<PhysicalDevice> physical_;  ///< by device of the machine
+  std::vector<PhysicalDevice> physical_;  ///< the physical device behind each device of the machine
 };
 
 }  // namespace

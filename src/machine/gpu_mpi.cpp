@@ -19,7 +19,7 @@
 namespace slipstream {
 namespace {
 
-/// A message from device memory here to device memory of `to`, concurrent with one from `from`.
+/// A trial message from device memory of this rank to device memory of rank `to`, concurrent with one from rank `from`.
 class Trial {
  public:
   Trial(MPI_Comm comm, int rank, int from, int to, Device device, std::size_t bytes)
@@ -34,7 +34,7 @@ class Trial {
     write(sent_, rank);
     write(received_, -1);
   }
-  /// Problem on this rank; empty on success.
+  /// Runs the trial. Returns the problem on this rank; empty on success.
   std::string run(double limit, Liar liar) {
     const std::string problem = without_crash([&] { return exchange(limit, liar); });
     return problem.empty() ? verify() : problem;
@@ -86,7 +86,7 @@ class Trial {
   Buffer<std::byte> sent_, received_, host_;
 };
 
-/// The first problem of any rank.
+/// The first problem of any rank, the same on all ranks.
 std::string agreed(const Communicator& comm, const std::string& mine) {
   const auto all = comm.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank)

@@ -22,8 +22,8 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
                         Liar liar = nullptr);
 
 /// Why MPI-IO cannot write device memory, the same on all ranks; empty if it can. Each device writes to `path`, a file
-/// of this rank, which is compared and removed. Working messages do not imply working files, because libraries may pass
-/// device addresses to the operating system. Collective.
+/// of this rank, which is compared and removed. Working messages do not imply working files, because libraries may
+/// treat both differently.
 std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>& devices, const std::string& path,
                             Liar liar = nullptr);
 

@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// FNV-1a hash of the added values, in order.
+/// FNV-1a hash of numbers, in the order in which they are added.
 class Hash {
  public:
   void add(std::uint64_t value) {

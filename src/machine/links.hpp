@@ -9,8 +9,8 @@ namespace slipstream::detail {
 
 /// Identity of a device that all processes of its host agree on.
 struct PhysicalDevice {
-  Device local;        ///< in the process that listed it
-  std::string uuid;    ///< on the host backend unique in its process only; discovery extends it
+  Device local;        ///< the device's number in the process that listed it
+  std::string uuid;    ///< on the host backend it is unique in its process only; discovery extends it
   std::string bus_id;  ///< PCI address; empty on the host backend
 };
 
@@ -19,7 +19,7 @@ class LinkProbe {
   virtual ~LinkProbe() = default;
   /// All devices visible to this process. Opens none of them.
   virtual std::vector<PhysicalDevice> devices() const = 0;
-  /// Rated read + write bandwidth; 0 if unknown.
+  /// Rated read + write bandwidth of the device's memory; 0 if unknown.
   virtual double memory_gb_per_s(Device device) const = 0;
   /// Whether processes share the device by time slicing.
   virtual bool takes_turns(Device device) const = 0;
@@ -28,7 +28,7 @@ class LinkProbe {
 };
 
 LinkProbe& host_links();
-/// Null in a build without CUDA.
+/// The probe for CUDA devices; null in a build without CUDA.
 LinkProbe* cuda_links();
 LinkProbe& links_of(Backend backend);
 

@@ -55,13 +55,13 @@ class Nvml {
     loaded_ = library.started() && by_bus_id_;
   }
 
-  /// Null if NVML is missing or does not know the device.
+  /// NVML's handle of a device; null if NVML is missing or does not know the device.
   Handle handle(const std::string& bus_id) const {
     Handle device = nullptr;
     return loaded_ && by_bus_id_(bus_id.c_str(), &device) == success ? device : nullptr;
   }
 
-  /// Active NVLinks; with `peer`, only those that lead directly to that device.
+  /// Number of active NVLinks of a device; with `peer`, only those that lead directly to that device.
   int nvlinks(Handle device, const Address* peer = nullptr) const {
     constexpr unsigned most_links = 36;
     if (!link_state_ || !link_remote_) return 0;
@@ -87,12 +87,12 @@ class Nvml {
   LinkKind path(Handle from, Handle to) const {
     int level = 0;
     if (!common_ancestor_ || common_ancestor_(from, to, &level) != success) return LinkKind::system;
-    if (level <= 20) return LinkKind::pcie_switch;  // one board, one switch, several switches
+    if (level <= 20) return LinkKind::pcie_switch;  // the path stays on one board, or crosses one switch or several
     if (level <= 30) return LinkKind::host_bridge;
     return level <= 40 ? LinkKind::numa : LinkKind::system;
   }
 
-  /// Per direction; 0 if unknown.
+  /// Rated GB/s of a device's PCIe link per direction; 0 if unknown.
   double pcie_gb_per_s(Handle device) const {
     unsigned generation = 0, width = 0;
     if (!pcie_generation_ || !pcie_width_ || pcie_generation_(device, &generation) != success ||

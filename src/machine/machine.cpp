@@ -165,7 +165,7 @@ class Checker {
   const std::vector<MachineDevice>& devices_;
 };
 
-/// First device of each node; the last entry is the number of devices.
+/// Index of the first device of each node; the last entry is the number of devices.
 std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
   std::vector<int> first;
   for (std::size_t i = 0; i < devices.size(); ++i)
@@ -178,7 +178,7 @@ std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
 std::optional<LinkTable> links_of_groups(const std::vector<MachineDevice>& devices,
                                          const std::function<Link(int, int)>& link, const std::vector<int>& group,
                                          int groups) {
-  // Groups that never meet keep this placeholder.
+  // Pairs of groups that never meet keep this placeholder.
   LinkTable between{groups,
                     std::vector<Link>(static_cast<std::size_t>(groups) * groups, {LinkKind::network, 1, false})};
   std::vector<bool> known(between.links.size());
@@ -218,7 +218,7 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
     if (known == links.within.end()) links.within.push_back(std::move(within));
   }
   constexpr std::size_t most_groups = 64;
-  std::vector<int> of_group;  // one device of each group
+  std::vector<int> of_group;  // a representative device of each group
   for (int d = 0; d < static_cast<int>(devices.size()) && of_group.size() <= most_groups; ++d) {
     const auto known =
         std::find_if(of_group.begin(), of_group.end(), [&](int other) { return alike(devices, link, d, other); });
@@ -230,7 +230,7 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
       links.between = std::move(*between);
       return links;
     }
-  // Irregular links: each device forms its own group.
+  // If links are irregular, each device forms its own group.
   links.group.resize(devices.size());
   std::iota(links.group.begin(), links.group.end(), 0);
   links.between = *links_of_groups(devices, link, links.group, static_cast<int>(devices.size()));

@@ -37,7 +37,7 @@ struct Way {
   int from, to;
 };
 
-/// Buffers of a rank for one of its devices.
+/// Buffers of a rank for measuring one of its devices.
 struct Bench {
   Bench(Device device, std::size_t bytes)
       : from(device, bytes, Memory::shared), to(device, bytes, Memory::shared), stream(device) {
@@ -75,7 +75,7 @@ class Measurement {
     share_handles();
     const auto start = Clock::now();
     for (const std::vector<Pair>& step : steps()) {
-      // This collective is also the barrier between steps.
+      // This collective call is also the barrier between steps.
       if (!comm_.all(seconds_since(start) < options_.seconds)) break;
       for (const Pair& pair : step) measure(pair);
     }
@@ -158,7 +158,7 @@ class Measurement {
     imported_.clear();
   }
 
-  /// Directions of a pair that start at devices of this rank.
+  /// The directions of a pair that start at devices of this rank.
   std::vector<Way> my_ways(const Pair& pair) const {
     std::vector<Way> ways;
     if (is_mine(pair.a)) ways.push_back({pair.a, pair.b});
@@ -172,7 +172,7 @@ class Measurement {
     if (!failure_) failure_ = failure_of(work);
   }
 
-  /// Combines the results of both ranks of a pair; unchanged if one rank holds both devices.
+  /// Combines the results of both ranks of a pair. One rank that holds both devices returns its own result.
   BothWays agreed(const Pair& pair, const BothWays& mine) const {
     BothWays theirs = mine;
     swap(pair, &mine, &theirs, sizeof mine);
@@ -180,7 +180,8 @@ class Measurement {
             mine.last || theirs.last};
   }
 
-  /// Also synchronises the two ranks. Does nothing if one rank holds both devices.
+  /// Swaps bytes with the other rank of a pair, which also synchronises both. Does nothing if one rank holds both
+  /// devices.
   void swap(const Pair& pair, const void* mine, void* theirs, std::size_t bytes) const {
     const int other = rank_of(is_mine(pair.a) ? pair.b : pair.a), count = static_cast<int>(bytes);
     if (other == comm_.rank()) return;
@@ -231,8 +232,8 @@ class Measurement {
     return best;
   }
 
-  /// Copies from the device to pinned memory, through MPI between ranks, to the other device. One time for both
-  /// directions, until both have arrived.
+  /// Copies from the device to pinned memory, through MPI between ranks, to the other device. Measures one time for
+  /// both directions, until both have arrived.
   BothWays staged(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     double best = 0;
     for (int trial = 0; trial <= options_.trials; ++trial) {
@@ -255,7 +256,7 @@ class Measurement {
     wait(ways);
   }
 
-  /// Uploads the received data; if this rank holds both devices, the other's downloaded data.
+  /// Uploads the data that arrived. If this rank holds both devices, that is what the other device has downloaded.
   void upload(const std::vector<Way>& ways, std::size_t bytes) {
     for (const Way& way : ways) {
       Bench& bench = benches_.at(way.from);
@@ -268,7 +269,7 @@ class Measurement {
     for (const Way& way : ways) benches_.at(way.from).stream.synchronize();
   }
 
-  /// Without pinned memory it uses any memory, because the other rank waits for the message.
+  /// If pinned memory runs out, other memory is used, because the other rank waits for the message.
   void swap_pinned(const Pair& pair, Bench& bench, std::size_t bytes) {
     if (bench.in.size() >= bytes) return swap(pair, bench.out.data(), bench.in.data(), bytes);
     std::vector<std::byte> out(bytes), in(bytes);
@@ -326,12 +327,12 @@ class Measurement {
   const Machine& machine_;
   const MeasureOptions& options_;
   const std::size_t devices_;
-  std::map<int, Bench> benches_;  ///< by device of the machine
+  std::map<int, Bench> benches_;  ///< buffers by device of the machine
   std::vector<MemoryHandle> handles_;
   std::vector<std::shared_ptr<void>> imported_;
   std::vector<double> mine_;
   Problem failure_;
-  std::size_t most_ = 0;  ///< bytes of the largest copy; equal on all ranks
+  std::size_t most_ = 0;  ///< bytes of the largest copy, the same on all ranks
 };
 
 }  // namespace

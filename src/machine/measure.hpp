@@ -8,7 +8,7 @@ namespace slipstream {
 /// GB/s of two concurrent copies in opposite directions.
 struct BothWays {
   double there = 0, back = 0;
-  bool last = false;  ///< stop after this size, whatever the rates
+  bool last = false;  ///< whether to stop after this size, whatever the rates
 };
 
 /// Rates of copies that double in size from `first` bytes until both rates change by less than 2 %. The start-up cost

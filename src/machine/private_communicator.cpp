@@ -41,7 +41,7 @@ int largest_tag() {
   int* found = nullptr;
   int given = 0;
   check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &found, &given), "tell the largest tag");
-  constexpr int least = 32767;  // that any MPI has
+  constexpr int least = 32767;  // a largest tag that any MPI allows
   return given ? *found : least;
 }
 
@@ -51,7 +51,8 @@ struct PrivateCommunicator::Duplicate {
   Duplicate(const Communicator& comm, const char* what) {
     check_mpi(MPI_Comm_dup(comm.mpi(), &mpi), ("duplicate a communicator for " + std::string(what)).c_str());
   }
-  /// Collective. MPI may still use a duplicate in which some call was not answered.
+  /// Frees the duplicate; collective. A duplicate on which some rank did not answer is kept, because MPI may still use
+  /// it.
   ~Duplicate() {
     if (!alone && !finalized()) MPI_Comm_free(&mpi);
   }
@@ -59,13 +60,14 @@ struct PrivateCommunicator::Duplicate {
   Duplicate& operator=(const Duplicate&) = delete;
 
   MPI_Comm mpi = MPI_COMM_NULL;
-  bool alone = false;  // calls on it match no more: some rank did not make one
+  bool alone = false;  // some rank did not make a call: later calls no longer match
   int next_tag = 1;
 };
 
 class SharedDuplicates {
  public:
-  /// A duplicate ends with the last object that uses it once most of its tags are taken.
+  /// Returns the shared duplicate. Once most of its tags are taken, a new one is made, and the old one ends with its
+  /// last user.
   std::shared_ptr<PrivateCommunicator::Duplicate> of(PrivateCommunicator::Purpose purpose, const Communicator& comm,
                                                      const char* what) {
     auto& place = duplicates_.at(static_cast<std::size_t>(purpose));

@@ -6,19 +6,19 @@
 
 namespace slipstream {
 
-/// A copy of the communicator for the parts of one object. All their Partings share two duplicates, one for each
+/// A copy of the communicator for the parts of one object. The parts share two duplicates, one for each
 /// Purpose, because an MPI library may have as few as 2000 communicators. All ranks create, use and end the parts in
 /// the same order. A copy of such a copy shares the same duplicates.
 Communicator sharing(const Communicator& comm);
-/// A copy for an object that may fail, or live, without the object whose parts share duplicates.
+/// A copy for an object that may fail, or outlive, the objects that share duplicates.
 Communicator unshared(const Communicator& comm);
 
 /// Messages and calls of one object, in a duplicate of a communicator, with a collective teardown: memory that other
 /// ranks use may be freed after it.
 class PrivateCommunicator {
  public:
-  /// Questions are asked while an object is in use. One that stays without an answer ends all further questions, but
-  /// not the teardown.
+  /// Separates messages from questions, which ranks ask while an object is in use. If one question stays without an
+  /// answer, no further ones are asked. The teardown is not affected.
   enum class Purpose : std::uint8_t { messages, questions };
   /// Timeout in seconds if other ranks may have died.
   static constexpr double least_timeout = 5;
@@ -32,17 +32,17 @@ class PrivateCommunicator {
   PrivateCommunicator(const PrivateCommunicator&) = delete;
   PrivateCommunicator& operator=(const PrivateCommunicator&) = delete;
   MPI_Comm mpi() const;
-  /// First of `count` tags that no other object uses with this duplicate. All ranks take as many. Tag 0 is the
-  /// rendezvous'. Not collective.
+  /// Takes `count` tags that no other object uses with this duplicate, and returns the first. All ranks take as many.
+  /// Tag 0 belongs to the rendezvous. Not collective.
   int take_tags(int count);
 
-  /// Maximum of `here` over all ranks. Empty if others do not answer within `seconds`; this duplicate then waits for no
-  /// one any more. Collective.
+  /// Maximum of `here` over all ranks. Empty if others do not answer within `seconds`; later calls on this duplicate
+  /// then do not wait. Collective.
   std::optional<int> greatest(int here, double seconds);
 
   /// Waits up to `seconds` for the other ranks to call this; true if all did. The destructor then waits no more.
   bool leave(double seconds);
-  /// From here on this duplicate waits for no other rank.
+  /// Makes later calls on this duplicate return without waiting for other ranks.
   void leave_alone();
 
  private:

@@ -62,7 +62,7 @@ class PartsReader {
   std::size_t at_ = 0;
 };
 
-/// Appends all records of a text to `records`.
+/// Appends all records that a text holds to `records`.
 template <class T>
 void read_records(const std::string& text, std::vector<T>& records) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -79,7 +79,7 @@ std::vector<T> records_of(const std::vector<std::string>& texts) {
   return records;
 }
 
-/// One record per device of the machine, in order; each rank passes those of its devices. Collective.
+/// Gathers one record per device of the machine, in order; each rank passes those of its devices. Collective.
 template <class T>
 std::vector<T> by_device(const Communicator& comm, const Machine& machine, const std::vector<T>& mine) {
   std::string text;

@@ -8,9 +8,9 @@ namespace slipstream {
 
 /// Throws Error if the machine and the communicator have different numbers of ranks. `what`: "an exchange".
 void require_ranks_of(const Communicator& comm, const Machine& machine, const std::string& what);
-/// Also throws if a grid or similar object was made for another rank.
+/// Throws if the ranks differ, or if a grid or similar object was made for another rank.
 void require_ranks_of(const Communicator& comm, const Machine& machine, int rank, const std::string& what);
-/// Also throws if the machine was not discovered.
+/// Throws if the ranks differ, or if the machine was described and not discovered.
 void require_discovered(const Communicator& comm, const Machine& machine, const std::string& what);
 
 }  // namespace slipstream

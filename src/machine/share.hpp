@@ -13,7 +13,7 @@ std::vector<std::vector<int>> share_devices(const std::vector<std::vector<int>>&
 /// partially, all ranks split `cores`. Empty if a rank would get no core of its own.
 std::vector<int> share_cores(const std::vector<int>& cores, const std::vector<std::vector<int>>& near, int me);
 
-/// Simulated node of each of the `ranks` ranks of a host, `per_node` ranks each (0: one node).
+/// Simulated node of each of the `ranks` ranks of a host, with `per_node` ranks a node (0: one node).
 std::vector<int> split_host(int ranks, int per_node, bool cyclic);
 
 }  // namespace slipstream::detail

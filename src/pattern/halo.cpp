@@ -24,7 +24,7 @@ Box ghost_region(const Box& block, const Direction& d, const Extent& low, const 
   return region;
 }
 
-/// Shifts by whole periods that move a part of the region into the grid.
+/// Shifts by whole periods that move some part of a region into the grid.
 std::vector<Extent> images(const Box& region, const Grid& grid) {
   std::vector<Extent> shifts{{0, 0, 0}};
   for (int a = 0; a < 3; ++a) {
@@ -61,7 +61,8 @@ Box in_block(const Box& global, const Block& block) {
   return shifted(global, {-block.box.lo[0], -block.box.lo[1], -block.box.lo[2]});
 }
 
-/// Blocks that may read cells of the rank's blocks or belong to it, ascending. It may include a few others.
+/// Numbers of blocks, ascending, that may read cells of the rank's blocks or belong to it. A few others may be
+/// included.
 std::vector<std::int64_t> targets(const Grid& grid, const Halo::Options& options, int rank) {
   std::vector<std::int64_t> found = grid.blocks_of(rank);
   Extent reach{};
@@ -101,7 +102,7 @@ std::uint64_t Halo::fingerprint() const {
   return hash.value();
 }
 
-// The order is the same on all ranks: target block, direction, image, source block.
+// Transfers are sorted, so that their order is the same on all ranks: target block, direction, image, source block.
 std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Extent& ghost, int rank) const {
   check(grid, ghost, options_);
   std::vector<int> all(components);
@@ -112,7 +113,7 @@ std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Ex
       wanted.emplace_back(d, std::move(some));
 
   const std::vector<std::int64_t>& local = grid.blocks_of(rank);
-  constexpr std::size_t few = 8;  // up to this many blocks, a scan is faster than the index
+  constexpr std::size_t few = 8;  // up to this many blocks, scanning all of them is faster than the index
   std::vector<Transfer> found;
   for (const std::int64_t id : targets(grid, options_, rank)) {
     const Block& target = grid.block(id);

@@ -15,8 +15,8 @@
 namespace slipstream {
 namespace {
 
-/// Unit of counts, which are int in MPI. The type is predefined: derived types do not work with device memory
-/// everywhere.
+/// Unit of the counts passed to MPI, which are int. The type is predefined: derived types do not work with device
+/// memory everywhere.
 constexpr std::int64_t unit = 16;
 MPI_Datatype unit_type() { return MPI_C_DOUBLE_COMPLEX; }
 
@@ -138,8 +138,9 @@ void AllToAll::find_members(const RouteSetup& setup, bool staged) {
 /// Both ends of a block know all of its messages, and lay it out alike: by source, then target.
 void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
-  std::map<std::pair<int, int>, std::int64_t> bytes;   // of blocks, by ranks
-  std::map<std::pair<int, int>, std::int64_t> within;  // of messages in their blocks, by devices
+  std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of each block, by sending and receiving rank
+  // offset of each message in its block, by source and target device
+  std::map<std::pair<int, int>, std::int64_t> within;
   for (const RouteSetup::Letter& letter : setup.letters) {
     const std::pair ranks{rank_of(letter.source), rank_of(letter.target)};
     if (staged && ranks.first == ranks.second) continue;
@@ -184,8 +185,8 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   }
 }
 
-/// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. These ranks tell them. A window holds
-/// its places one after another. Collective.
+/// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. Each rank sends the offsets in its own
+/// window. A window holds its places one after another. Collective.
 void AllToAll::tell_offsets(const RouteSetup& setup) {
   struct Told {
     std::int64_t there, whole;
@@ -230,8 +231,8 @@ AllToAll::~AllToAll() {
   MPI_Comm_free(&comm_);
 }
 
-/// Whether no rank has a call under way; false also if a rank does not answer in time. Not asked with the communicator
-/// of the calls, because one of them may stay pending for ever.
+/// Whether no rank has a call under way; false also if a rank does not answer in time. The question uses another
+/// communicator than the calls, because a call may stay pending for ever.
 bool AllToAll::all_are_clean() {
   constexpr double seconds = 5;
   return farewell_.greatest(dirty_, seconds) == 0;

@@ -27,7 +27,7 @@ namespace slipstream {
 
 class AllToAll final : public Mail {
  public:
-  /// Collective. `staged`: messages within a rank are not carried.
+  /// Collective. `staged`: messages within a rank travel by other means.
   AllToAll(const RouteSetup& setup, bool staged);
   ~AllToAll() override;
   AllToAll(const AllToAll&) = delete;
@@ -46,7 +46,7 @@ class AllToAll final : public Mail {
   void leave() override;
   void keep_memory() override;
 
-  // Called by the ends of messages.
+  // Called by an end when it has packed its message.
   void packed() { ++packed_; }
   void opened() { ++opened_; }
   bool over(std::uint64_t sequence) const { return done_ >= sequence; }
@@ -55,7 +55,7 @@ class AllToAll final : public Mail {
   enum class Phase : std::uint8_t { gathering, meeting, agreeing, calling, leaving };
   /// Messages between this rank and another one. `units`: size of those sent. `outgoing`, `incoming`: offsets in bytes.
   struct Block {
-    int rank = 0;  ///< the other rank in comm_
+    int rank = 0;  ///< number of the other rank in comm_
     std::int64_t units = 0, outgoing = 0, incoming = 0;
     std::int64_t there = 0, whole = 0;  ///< offset in the other rank's receive buffer, and size of one of its places
   };
@@ -72,30 +72,31 @@ class AllToAll final : public Mail {
 
   MpiCalls calls_;
   int rank_ = 0;
-  int depth_ = 2;  // receive buffers in turn
+  int depth_ = 2;  // number of receive buffers, which are used in turn
   std::vector<int> members_;
-  std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> offsets_;  // send and receive offset in bytes
-  std::vector<Block> blocks_;                                                     // by rank
+  // offsets of a message in the send and the receive buffer in bytes, by source and target device
+  std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> offsets_;
+  std::vector<Block> blocks_;  // blocks by rank
   std::vector<int> counts_out_, counts_in_, at_out_, at_in_;
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
-  int sends_ = 0, receives_ = 0;  // messages of this rank
+  int sends_ = 0, receives_ = 0;  // number of messages that this rank sends and receives
   Span<std::byte> out_, in_;
-  MPI_Comm comm_ = MPI_COMM_NULL;  // of this object alone: calls match by their order
+  MPI_Comm comm_ = MPI_COMM_NULL;  // communicator of this object alone, because calls match by their order
   PrivateCommunicator farewell_;
   MPI_Win window_ = MPI_WIN_NULL;
   MPI_Request request_ = MPI_REQUEST_NULL;
   Phase phase_ = Phase::gathering;
   std::uint64_t sequence_ = 0, ending_ = 0, done_ = 0;
   int packed_ = 0, opened_ = 0;
-  bool dirty_ = false;      // a call has not completed
-  bool abandoned_ = false;  // some ranks did not part
+  bool dirty_ = false;      // whether a call has not completed
+  bool abandoned_ = false;  // whether some rank did not take part in the teardown
 };
 
 /// Tests the call on device memory. Returns why it does not work, the same text on all ranks; empty if small and large
 /// messages arrived intact. The test is needed because a library with support for device memory may still corrupt data
 /// or crash in windows. Collective; cached per communicator.
 std::string proof_of_calls(const RouteSetup& setup);
-/// Runs the test without the cache.
+/// Tests the calls as above, without the cache.
 std::string try_calls(const RouteSetup& setup, Liar liar = nullptr);
 
 /// Null if the knobs select point-to-point sends, or if no message of the route leaves its rank. Collective.

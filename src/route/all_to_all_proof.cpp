@@ -15,7 +15,7 @@ unsigned char value_of(int source, int target, std::size_t n) {
   return static_cast<unsigned char>(source * 37 + target * 11 + static_cast<int>(n % 251) + 1);
 }
 
-/// One message from each rank to each, from device memory to device memory.
+/// Sends one message from each rank to each, from device memory to device memory.
 class Trial {
  public:
   Trial(const RouteSetup& setup, std::size_t bytes)
@@ -25,7 +25,7 @@ class Trial {
         device_(setup.machine.device(me_).local),
         host_(device_, bytes, Memory::pinned) {
     setup_.letters.clear();
-    setup_.comm = unshared(setup.comm);  // a trial that fails leaves calls pending
+    setup_.comm = unshared(setup.comm);  // an unshared communicator, because a failed trial leaves calls pending
     for (int source = 0; source < setup.machine.devices(); ++source)
       for (int target = 0; target < setup.machine.devices(); ++target)
         if (source == me_ || target == me_) setup_.letters.push_back({source, target, bytes});
@@ -58,7 +58,8 @@ class Trial {
     }
     return {};
   }
-  /// Keeps all memory that other ranks may still write to, and the window, which only all ranks together can free.
+  /// Keeps for ever the memory that other ranks may still write to, and the window, which only all ranks together can
+  /// free.
   void leave() {
     mail_->leave();
     mail_->keep_memory();
@@ -98,7 +99,7 @@ MpiQuestion question_of(MpiCalls calls) {
   }
 }
 
-/// Result of the trial, or the text of the exception that it throws.
+/// Runs a trial and returns its result, or the text of the exception that it throws.
 std::string words_of(const std::function<std::string()>& trial) {
   std::string words;
   const Problem thrown = failure_of([&] { words = trial(); });
@@ -108,7 +109,7 @@ std::string words_of(const std::function<std::string()>& trial) {
 }  // namespace
 
 std::string try_calls(const RouteSetup& setup, Liar liar) {
-  // Blocking calls have no timeout of their own.
+  // Blocking calls of MPI have no timeout, so a deadline ends the job.
   const Deadline deadline(setup.comm, 3 * gpu_mpi_seconds,
                           "the proof that MPI takes device memory with mpi = " + to_string(setup.knobs.mpi));
   for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {

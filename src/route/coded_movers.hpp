@@ -5,11 +5,11 @@
 
 namespace slipstream {
 
-/// Values per word: several if they are encoded or decoded together, else 1.
+/// Number of values per word: several if they are encoded or decoded together, else 1.
 int values_of(const Mover& mover);
 /// Bytes written at the target per word.
 int target_word(const Mover& mover);
-/// The same mover with one value per word.
+/// Rewrites a mover so that each word has one value.
 Mover by_values(Mover mover);
 
 }  // namespace slipstream

@@ -21,7 +21,7 @@ SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
   turned(RoundTrip<Cast>{});
 }
 
-/// The same for any coding of single values.
+/// Calls f with the conversion for any coding of single values.
 template <class Own, class F>
 SLIP_FN void with_turn(const Work& w, const Watch& watch, F f) {
   with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
@@ -61,7 +61,7 @@ SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& wa
   });
 }
 
-/// Positions of a lane's four cells at one end: in a box, or at listed elements.
+/// Computes positions for blocks that are completely inside a box. This common case needs less arithmetic.
 struct LanePlaces {
   const std::int64_t* ids;
   std::int64_t first, along;
@@ -77,9 +77,9 @@ struct LanePlaces {
 
 /// The same for blocks that are completely inside a box. This common case needs less arithmetic.
 struct WholeBlocks {
-  std::uint32_t count[3];          ///< whole blocks along each axis
-  std::int64_t x, y, z;            ///< distance between blocks
-  std::int64_t along, row, plane;  ///< from a lane's cell to the next, and between lanes along the other axes
+  std::uint32_t count[3];          ///< number of whole blocks along each axis
+  std::int64_t x, y, z;            ///< distances between blocks along each axis
+  std::int64_t along, row, plane;  ///< distances from a lane's cell to the next, and between lanes along the other axes
 
   SLIP_FN WholeBlocks(const Work& w, const End& end) {
     const auto& wide = w.block.extent;
@@ -186,13 +186,13 @@ SLIP_FN void with_blocks(const Work& w, F f) {
 /// spilled, and the spilled registers of all teams do not fit the cache.
 struct BlockMemory : BlockScratch {
   Rows rows;
-  WholeBlocks places;  ///< of the end that is not coded
+  WholeBlocks places;  ///< positions of the whole blocks at the end that is not coded
   std::int32_t rate, quantum, words;
 
   template <class Lanes>
   SLIP_FN void fill(const Lanes& lanes, const Work& w, const Part& part, const End& end) {
     BlockMemory& self = *this;
-    lanes.each([](int) {});  // all have read what was there before
+    lanes.each([](int) {});  // a barrier: all lanes have read the memory's previous contents
     lanes.each([&](int lane) {
       if (lane != 0) return;
       self.rows = Rows(w, part);
@@ -281,7 +281,7 @@ SLIP_FN void with_way(Recode way, F f) {
   f(std::integral_constant<Recode, Recode::round>{});
 }
 
-/// Moves a part of a work that encodes or decodes. `memory`: one per 32 threads.
+/// Moves a part of a work that encodes or decodes. `memory`: one block of scratch memory per 32 threads.
 template <bool sequential, bool combines, bool blocks, class Own>
 SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockMemory* memory,
                        Share share) {

@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// Supports sums and products only: complex numbers are not ordered.
+/// Combines complex numbers, which have no order: sums and products only.
 template <class T>
 SLIP_FN Complex<T> combine(Op op, const Complex<T>& a, const Complex<T>& b) {
   if (op == Op::add) return {a.real + b.real, a.imaginary + b.imaginary};

@@ -21,8 +21,8 @@ class Trace;
 struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
-  int peer = 0;  ///< device that sets it
-  /// The batch stores into a field. It must not do so if the exchange has failed meanwhile.
+  int peer = 0;  ///< device that sets the counter
+  /// Whether the batch stores into a field. It must not do so if the exchange has failed meanwhile.
   bool into_field = false;
 };
 
@@ -32,22 +32,24 @@ struct Batch {
   std::vector<Mover> movers;
   std::vector<Wait> before;
   std::vector<Signal*> after;
-  int round = 0;      ///< round of chunks through a ring
-  bool late = false;  ///< runs in end() only: it waits for slots that other batches of this exchange free
-  /// Batches of one number other than 0 have the same counters, which are set after the values of all of them.
+  int round = 0;  ///< round of chunks through a ring
+  /// the batch runs in end() only, because it waits for slots that other batches of this exchange free
+  bool late = false;
+  /// Batches with the same number, other than 0, share their counters. These are set after all values of these batches
+  /// are stored.
   int family = 0;
-  /// Values travel in latency-optimised packets, which need no counter. `peer`: the other device.
+  /// Values travel in latency-optimised packets, which need no counter. `peer`: the device at the other end.
   bool in_packets = false;
   int peer = -1;
 };
 
 /// Receive buffer of a message and its counters. `full` and `free` have one counter per chunk.
 struct ReceiveBuffer {
-  std::byte* slot = nullptr;    ///< ring at the target
-  std::vector<Signal*> full;    ///< in the target's memory, set by the source
-  std::vector<Signal*> free;    ///< in the source's memory, set by the target
-  Signal* ready = nullptr;      ///< in the source's memory: the target's ghosts may be overwritten
-  Signal* delivered = nullptr;  ///< in the target's memory: its ghosts hold the new values
+  std::byte* slot = nullptr;    ///< first slot of the ring, in the target's memory
+  std::vector<Signal*> full;    ///< counters of full slots in the target's memory, set by the source
+  std::vector<Signal*> free;    ///< counters of free slots in the source's memory, set by the target
+  Signal* ready = nullptr;      ///< counter in the source's memory: the target's ghosts may be overwritten
+  Signal* delivered = nullptr;  ///< counter in the target's memory: its ghosts hold the new values
   std::byte* host = nullptr;    ///< SlotNeed::host_bytes of pinned memory that both ends reach; zeroed
 };
 
@@ -63,24 +65,25 @@ struct Failure {
 struct Pulse {
   Signal* sequence = nullptr;  ///< number of the exchange; in device memory
   Failure* failure = nullptr;
-  /// Failure flag, in device memory next to `sequence`. Not 0 once a wait has timed out, or once a neighbour that timed
-  /// out has ended its exchange. Nothing is moved and no counter is set from then on. The next word is 1 once a value
-  /// has overflowed.
+  /// Failure flag, in device memory next to `sequence`. It becomes nonzero once a wait has timed out, or once a
+  /// neighbour that timed out has ended its exchange. Nothing is moved and no counter is set from then on. The next
+  /// word is 1 once a value has overflowed.
   Signal* broken = nullptr;
-  std::uint64_t limit_ns = 0;          ///< timeout of a wait
-  std::uint64_t* stamps = nullptr;     ///< device clock in ns: beginning of the launch, then end of each batch
-  std::byte* const* arrays = nullptr;  ///< table in device memory, see Arrays
+  std::uint64_t limit_ns = 0;  ///< timeout of a wait
+  /// times by the device clock in ns: beginning of the launch, then end of each batch
+  std::uint64_t* stamps = nullptr;
+  std::byte* const* arrays = nullptr;  ///< table of arrays in device memory, see Arrays
 };
 
 /// Arguments of a route's sender.
 struct SendSite {
   Device device;
-  Arena arena{device};  ///< for all memory of the end, of any kind
+  Arena arena{device};  ///< source of all memory that the end allocates, of any kind
   std::vector<Leg> legs = {};
-  /// Places of the legs' blocks: here and, for routes that store into the target, there.
+  /// Places of the legs' blocks on this device and, for routes that store into the target, on the target's device.
   std::vector<Place> sources = {}, targets = {};
   ReceiveBuffer receive_buffer = {};
-  Pulse pulse = {};  ///< has no stamps
+  Pulse pulse = {};  ///< numbers and flags of the exchange, without time stamps
   const Arrays* arrays = nullptr;
   Trace* trace = nullptr;  ///< null if the exchange keeps no trace
 };
@@ -89,7 +92,7 @@ struct ReceiveSite {
   Device device;
   Arena arena{device};
   std::vector<Leg> legs = {};
-  std::vector<Place> targets = {};  // one per leg
+  std::vector<Place> targets = {};  // places of the target's blocks, one per leg
   ReceiveBuffer receive_buffer = {};
   Pulse pulse = {};
   const Arrays* arrays = nullptr;
@@ -108,17 +111,17 @@ class Sender {
  public:
   virtual ~Sender() = default;
   std::vector<Batch> batches;
-  /// Movers that transfer() runs in launches of its own, although Pack::fused was requested. Error probes read them.
+  /// Movers that run in launches of transfer(), although Pack::fused was requested. Error probes read them.
   std::vector<Mover> apart;
   std::vector<Window> windows;  ///< windows of produced legs; `base` refers to the first combination of Arrays
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
   /// Called after transfer() of all ends. Makes the stream wait for work that this end queued on other streams.
   virtual void join(Stream&) {}
-  /// Drives work of the host. True once this exchange needs no more of it.
+  /// Does work of the host. Returns true once this exchange needs no more of it.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
-  /// Bytes of device memory that it holds.
+  /// Bytes of device memory that this end holds.
   virtual std::int64_t bytes() const { return 0; }
   /// Poisons the buffer of packed values (exchange/poison.hpp) before anything is packed.
   virtual void poison(Stream&) {}
@@ -144,16 +147,16 @@ class Receiver {
   virtual void deliver(Stream&, std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
   virtual std::int64_t bytes() const { return 0; }
-  /// Poisons the next message's receive buffer: after this message is unpacked, before its source is told that it is
-  /// free.
+  /// Poisons the receive buffer of the next message: after this message is unpacked, and before its source is told that
+  /// the buffer is free.
   virtual void poison(Stream&) {}
 };
 
 /// Layout of a message's slots. Both ends compute the same.
 struct SlotNeed {
-  std::size_t slot_bytes = 0;  ///< size of one slot; 0: no slots
-  int depth = 1;               ///< slots in the ring
-  int chunks = 0;              ///< number of counters full and free
+  std::size_t slot_bytes = 0;  ///< size of one slot in bytes; 0: the message uses no slots
+  int depth = 1;               ///< number of slots in the ring
+  int chunks = 0;              ///< number of counters of full slots, and of free slots
   bool in_place = false;  ///< needs the counters ready and delivered, and access of the source to the target's fields
   std::size_t host_bytes = 0;  ///< pinned host memory of the target that the source reaches too
 };

@@ -211,7 +211,7 @@ void HostReceiver::make_places(const ReceiveSite& site) {
       poison_place(poisoned_ + 1);
     return;
   }
-  // The combining kernel reads from fixed addresses, so places cannot alternate.
+  // The combining kernel reads from fixed addresses, so there is a single receive buffer.
   places_.depth = message_.combines && !staged_ ? 1 : 2;
   places_.stride = round_up(message_.bytes, slot_alignment);
   receive_buffer_ =
@@ -249,8 +249,8 @@ void HostReceiver::make_parts(const ReceiveSite& site) {
   unpacking_ = std::make_unique<Stream>(site.device, Priority::high);
 }
 
-/// The place was last read `depth` exchanges before. The event of the exchange after that one proves that its readers
-/// are done.
+/// This receive buffer was last read `depth` exchanges before. The event of the exchange after that one proves that its
+/// readers are done.
 bool HostReceiver::place_is_free(std::uint64_t sequence) const {
   const std::uint64_t after = sequence - static_cast<std::uint64_t>(places_.depth) + 1;
   if (after == 0) return true;
@@ -266,7 +266,7 @@ void HostReceiver::open_places(std::uint64_t sequence) {
   }
 }
 
-/// Only for a message with its own buffer. Messages of nodes and of all ranks share one.
+/// Only a message with its own buffer is poisoned here. Messages of nodes and of all ranks share one buffer.
 void HostReceiver::poison_place(std::uint64_t sequence) {
   if (mail_of(message_)) return;
   std::byte* const place = places_.of(sequence);
@@ -309,7 +309,7 @@ bool HostReceiver::progress(std::uint64_t sequence) {
   return true;
 }
 
-/// Copies the pieces before number `to` to the device.
+/// Copies the pieces before number `to` from the host to the device.
 void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
   if (uploaded_ == 0 && to > 0 && lane_) lane.wait(turn_[sequence % 2]);
   if (!uploads_ || uploaded_ == to) {

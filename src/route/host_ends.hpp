@@ -39,17 +39,17 @@ class HostSender final : public Sender {
   Span<std::byte> packed_, host_;
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
-  std::unique_ptr<Moves> moves_;  // null if the device's one launch packs
-  std::vector<PartMoves> parts_;  // replaces moves_; runs on the exchange's stream
+  std::unique_ptr<Moves> moves_;  // movers of the whole message; null if the device's one launch packs
+  std::vector<PartMoves> parts_;  // movers by part, which replace moves_ and run on the exchange's stream
   std::size_t packed_parts_ = 0;
-  Event ready_;  // after the work that computes the caller's values
+  Event ready_;  // recorded after the work that computes the caller's values
   std::vector<Event> copied_;
   std::unique_ptr<Stream> lane_;
   Stream* stream_ = nullptr;
   State state_ = State::idle;
   int sent_ = 0;
   Trace* trace_;
-  std::string row_;  // name of its row in the trace
+  std::string row_;  // name of the sender's row in the trace
 };
 
 class HostReceiver final : public Receiver {
@@ -88,15 +88,15 @@ class HostReceiver final : public Receiver {
   std::unique_ptr<Moves> moves_;
   std::vector<PartMoves> parts_;
   std::size_t unpacked_parts_ = 0;
-  Event turn_[2];  // of alternate exchanges: all readers of the one before are done
+  Event turn_[2];  // events of alternate exchanges: all readers of the previous exchange are done
   Event received_;
   std::unique_ptr<Stream> lane_, unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
-  std::uint64_t poisoned_ = 0;  // leading exchanges whose places were poisoned at set-up
+  std::uint64_t poisoned_ = 0;  // number of leading exchanges whose receive buffers were poisoned at set-up
   int uploaded_ = 0;
   bool waiting_ = false;
   Trace* trace_;
-  std::string row_;  // name of its row in the trace
+  std::string row_;  // name of the receiver's row in the trace
 };
 
 }  // namespace slipstream

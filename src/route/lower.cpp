@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// About half the cells, rounded to whole blocks.
+/// Splits a length at about half its cells, rounded to whole blocks.
 std::int64_t half(std::int64_t cells, std::int64_t block) {
   return std::max(cells / 2 / block, std::int64_t{1}) * block;
 }
@@ -32,7 +32,7 @@ std::pair<IndexSet, IndexSet> halves_in_order(const IndexSet& whole) {
   return {first, second};
 }
 
-/// Splits a transfer with a list. A box at its other end decides where.
+/// Splits a transfer with a list into two. If the other end is a box, the box decides where.
 std::pair<Transfer, Transfer> halves_of_list(const Leg& leg, const Transfer& whole) {
   Transfer a = whole, b = whole;
   std::int64_t middle = half(whole.source.size(), leg.block.extent[0]);
@@ -49,7 +49,7 @@ std::pair<Transfer, Transfer> halves_of_list(const Leg& leg, const Transfer& who
   return {a, b};
 }
 
-/// Splits both index sets into halves; by components first if these are stored apart.
+/// Splits both index sets into halves, by components first if these are stored apart.
 std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
   if (whole.source.ids || whole.target.ids) return halves_of_list(leg, whole);
   Transfer a = whole, b = whole;
@@ -175,7 +175,7 @@ struct Lowering::End {
   int array = -1;
   Extent extent{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
-  std::vector<std::int64_t> piece_offset;  // in values, one per component; empty for ids and slots
+  std::vector<std::int64_t> piece_offset;  // offset of each component in values; empty for lists and slots
   const std::int64_t* ids = nullptr;
   std::int64_t count = 0;
   Ring ring;
@@ -226,7 +226,7 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   end.base = place.origin;
   end.array = place.array;
   end.count = set.size();
-  // True for a box that extends to the end of the ghost cells.
+  // Whether a box extends to the end of the ghost cells along its rows.
   const int along = place.shape.row_axis;
   const std::int64_t ghost = place.shape.ghost[along];
   end.free_gaps =
@@ -290,7 +290,7 @@ bool divides(const std::byte* address, const std::int64_t* stride, const std::in
   return whole(ring.bytes);
 }
 
-/// Smallest row in bytes for which a separate mover for the remainder pays.
+/// Shortest row in bytes for which a separate mover for the remainder saves time.
 constexpr std::int64_t long_row = 128;
 
 /// Whether both ends are aligned to words of `factor` values. If nothing is encoded, `factor` counts words of the
@@ -323,7 +323,7 @@ std::vector<int> wider(const Mover& mover) {
   return factors;
 }
 
-/// Uses the widest words to which rows are aligned. The remainder of long rows becomes a mover of its own.
+/// Chooses the widest words to which rows are aligned. The remainder of long rows becomes a mover of its own.
 void widen(Mover mover, std::vector<Mover>& movers) {
   const std::int64_t values = mover.extent[0];
   for (const int factor : wider(mover)) {
@@ -494,7 +494,7 @@ bool fits_packets(const Leg& leg) {
   if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
   const std::size_t size = size_of(leg.type);
   if (size <= 4) return size == 4;
-  // Larger values take several words, which must be contiguous within rows at both ends.
+  // Values wider than a word take several words, which must be contiguous within rows at both ends.
   const bool apart = leg.layout != Layout::aos || leg.components == 1;
   const bool target_apart = leg.target_layout != Layout::aos || leg.target_components == 1;
   const bool along = leg.transfer->axes[row_axis(leg.layout)] == row_axis(leg.target_layout);
@@ -509,7 +509,7 @@ std::size_t packet_bytes(const Leg& leg) {
 
 namespace {
 
-/// Splits words into words of 4 bytes. Values larger than that are contiguous within rows.
+/// Splits words into words of 4 bytes. Values of more than 4 bytes are contiguous within rows.
 void narrow(Mover& mover) {
   const std::int64_t factor = mover.word / 4;
   mover.word = 4;

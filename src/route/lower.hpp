@@ -8,12 +8,12 @@ namespace slipstream {
 
 /// Legs whose packed values fit in one slot. A large leg is cut into several.
 struct Chunk {
-  std::vector<Leg> legs;            ///< offsets count from the chunk's start
+  std::vector<Leg> legs;            ///< legs of the chunk; their offsets count from the chunk's start
   std::vector<std::size_t> parent;  ///< for each leg, the message's leg that it was cut from
   std::size_t bytes = 0;
 };
 struct Cut {
-  std::deque<Transfer> transfers;  ///< referenced by the cut legs
+  std::deque<Transfer> transfers;  ///< transfers that the cut legs refer to
   std::vector<Chunk> chunks;
   std::size_t slot_bytes = 0;  ///< aligned size of the largest chunk
 };
@@ -25,20 +25,21 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 /// array. The permutation is its own inverse. If one end lists elements, x stays first, so that lists also describe
 /// boxes.
 Extent in_order(const Leg& leg, const Extent& by_axis);
-/// The same for values given for the target's axes.
+/// Permutes values given for the target's axes into packing order.
 Extent target_in_order(const Leg& leg, const Extent& by_axis);
 /// Extent in cells of one packed component, in packing order; or the length of a list.
 Extent packed_extent(const Leg& leg);
-/// True if all components of a cell travel and are adjacent at both ends. They are then adjacent in the packed values
+/// Whether all components of a cell travel and are adjacent at both ends. They are then adjacent in the packed values
 /// too, unless cells are coded together.
 bool rows_hold_components(const Leg& leg);
 /// Contiguous bytes of a leg in a row of the target; one value for lists.
 std::size_t row_bytes(const Leg& leg);
-/// Each byte of a place that has not been written. Floats made of it are NaN.
+/// Value of each byte of a place that was not written. Floats made of such bytes are NaN.
 constexpr unsigned char poison_byte = 0xff;
 constexpr std::size_t slot_alignment = 256;
 constexpr std::size_t leg_alignment = 16;
-constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;  // whole cache lines cross links faster
+// large legs begin at whole cache lines, which cross links faster
+constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 /// Position of packed values: at `base`, in the current slot of the ring.
@@ -71,22 +72,23 @@ class Lowering {
   std::vector<Mover> from_packets(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
   /// Copies ids to device memory. The copy lives as long as this object.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
-  /// Bytes of device memory.
+  /// Bytes of device memory that the lists take.
   std::int64_t bytes() const;
-  /// Windows of the produced legs seen so far. A produced leg has windows and no movers.
+  /// Windows of the produced legs seen so far. The caller's kernels store a produced leg, so it has windows and no
+  /// movers.
   const std::vector<Window>& windows() const { return windows_; }
 
  private:
   struct End;
   End source_end(const Leg& leg, const Place& place);
   End target_end(const Leg& leg, const Place& place);
-  /// `in_order` permutes values given for this end's axes into the mover's order.
+  /// `in_order` permutes values given for the axes of this end into the mover's order.
   template <class InOrder>
   End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
   static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
   /// `wide`: use the widest words that serve both ends.
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
-  /// The same for values that are coded in blocks.
+  /// Makes movers for values that are coded in blocks.
   static void join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
   std::vector<Mover> packing(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide);
   std::vector<Mover> unpacking(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide);
@@ -106,7 +108,7 @@ bool fits_packets(const Leg& leg);
 /// Bytes of a leg in latency-optimised packets.
 std::size_t packet_bytes(const Leg& leg);
 
-/// Positions of the packed values of each leg, for a message that is combined.
+/// Where the packed values of each leg lie, for a message that is combined.
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);
 
 /// Places of a chunk's legs, taken from those of the message's legs.

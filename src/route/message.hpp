@@ -38,7 +38,7 @@ class RouteState;
 /// A block's array with the attributes that movers need.
 struct Place : BlockData {
   bool free_gaps = false;  ///< padding between rows, beyond the ghosts, may be overwritten
-  int array = -1;          ///< its number in Arrays; -1: none
+  int array = -1;          ///< number of the array in Arrays; -1: none
 };
 
 struct Cut;
@@ -52,12 +52,13 @@ struct Message {
   int tag = 0;
   std::uint64_t plan = 0;
   std::size_t bytes = 0;  ///< size when packed and encoded
-  /// Parts in which the route packs the message; null: it packs at once. Legs have other offsets in parts.
+  /// Cut of the message into parts that are packed one after another; null: one part. In parts, legs have other
+  /// offsets.
   std::shared_ptr<const Cut> parts;
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
   Throttle throttle;
-  std::shared_ptr<RouteState> state;  ///< made by the route's prepare()
+  std::shared_ptr<RouteState> state;  ///< state that the route's prepare() made for the exchange
   bool combines = false;              ///< the target combines the received values, in an order over all messages
   bool answered = false;              ///< symmetric pair: the target sends to the source too, by the same route
   bool in_place_ok = true;            ///< the source can address the target's ghosts
@@ -67,9 +68,9 @@ struct Message {
   bool overlaps = false;  ///< some targets of the exchange are also sources: all is packed before anything is stored
   bool poison = false;    ///< only produced values reach the target's arrays before end()
 
-  /// All values are in slots at the same time. A counter frees the slots.
+  /// Whether all values are in slots at the same time. A counter then frees the slots.
   bool at_once() const { return combines || produced || overlaps || poison; }
-  /// True also for blocks of one device.
+  /// Whether values go through slots even between blocks of one device.
   bool through_slots() const { return combines || overlaps; }
 };
 
@@ -80,11 +81,11 @@ struct Leg {
   std::size_t offset = 0;  ///< offset in bytes within the packed message or chunk
   DType type = DType::f32;
   Layout layout = Layout::soa, target_layout = Layout::soa;
-  int components = 1, target_components = 1;  ///< number of components of the fields
+  int components = 1, target_components = 1;  ///< number of components of the source field and of the target field
   bool rebinds = false;
-  Wire wire = Wire::same;  ///< coding of its values
-  bool produced = false;   ///< the caller's kernels store its values: it has windows and no movers
-  CellBlock block = {};    ///< block of the whole transfer, if this is a part of it
+  Wire wire = Wire::same;  ///< coding of the leg's values
+  bool produced = false;   ///< the caller's kernels store the leg's values: it has windows and no movers
+  CellBlock block = {};    ///< coded block of the whole transfer, if this leg is a part of it
 
   bool coded() const { return wire.codes(); }
   /// Packed size. Components follow one another. So do real and imaginary parts, if values are coded in blocks.

@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-/// Ring of slots: in exchange n, chunk `chunk` of `chunks` is in slot ((n - 1) chunks + chunk) mod depth.
+/// Position in a ring of slots. In exchange n, chunk `chunk` of `chunks` is in slot ((n - 1) chunks + chunk) mod depth.
 struct Ring {
   std::int64_t bytes = 0;  ///< distance between slots; 0: no ring
   std::int32_t depth = 1;
@@ -19,11 +19,11 @@ struct Ring {
   std::int32_t chunk = 0;
 };
 
-/// Further operand of a combining mover.
+/// A further operand of a mover that combines values.
 struct Contribution {
   const std::byte* base = nullptr;
-  std::int64_t stride[3] = {0, 0, 0};  ///< in words
-  const std::int64_t* ids = nullptr;   ///< in device memory
+  std::int64_t stride[3] = {0, 0, 0};  ///< strides along the axes in words
+  const std::int64_t* ids = nullptr;   ///< list of elements in device memory; null for a box
 };
 
 /// Conversion of values by a mover: none (it moves words), encode, decode, or round. Values that stay on a device are
@@ -31,32 +31,32 @@ struct Contribution {
 enum class Recode : std::uint8_t { none, encode, decode, round };
 
 /// Moves a box or a list of words, once per exchange. With contributions it combines these with the target's own value,
-/// in order; the own value is the `own`-th operand. If it encodes or decodes, extents count values, and each end's
+/// in order; the target's value is the `own`-th operand. If it encodes or decodes, extents count values, and each end's
 /// strides count its own words.
 struct Mover {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
-  /// Number of the end's array in the device's Arrays, if the array can be replaced. The address above is that of the
-  /// array at planning time.
+  /// Number of an end's array in the device's Arrays, if the array can be replaced. The address of the end is that at
+  /// planning time.
   std::int32_t source_array = -1, target_array = -1;
   std::int64_t extent[3] = {0, 0, 0};
-  std::int64_t source_stride[3] = {0, 0, 0};  ///< in words
+  std::int64_t source_stride[3] = {0, 0, 0};  ///< strides along the source's axes in words
   std::int64_t target_stride[3] = {0, 0, 0};
-  const std::int64_t* source_ids = nullptr;  ///< in device memory; then extent is {count, 1, 1}
+  const std::int64_t* source_ids = nullptr;  ///< list of elements in device memory; the extent is then {count, 1, 1}
   const std::int64_t* target_ids = nullptr;
   Ring source_ring, target_ring;
-  const Contribution* contributions = nullptr;  ///< in device memory
+  const Contribution* contributions = nullptr;  ///< further operands, in device memory
   std::int32_t contribution_count = 0;
   std::int32_t own = 0;
   Op op = Op::copy;
   DType type = DType::f32;
   int word = 4;  ///< bytes read at the source per word: 1, 2, 4, 8 or 16
-  /// Conversion of values of `type`, also of contributions.
+  /// How values of `type` are converted, those of contributions too.
   Recode recode = Recode::none;
   Wire wire = Wire::same;
-  CellBlock block;        ///< values coded together; the packed end then holds one block after another
-  std::int32_t item = 0;  ///< item of the values, named in the error if one overflows
-  /// One end may be latency-optimised packets (slipstream/signal.hpp). A word then has 4 bytes.
+  CellBlock block;        ///< cells that are coded together; the packed end then holds one block after another
+  std::int32_t item = 0;  ///< exchange item to which the values belong, named in the error if one overflows
+  /// Whether one end is latency-optimised packets (slipstream/signal.hpp). A word then has 4 bytes.
   enum class Packets : std::uint8_t { none, source, target } packets = Packets::none;
   bool free_gaps = false;  ///< padding between the target's rows, beyond the ghosts, may be overwritten
   std::int64_t words() const { return extent[0] * extent[1] * extent[2]; }
@@ -72,10 +72,11 @@ struct Mover {
 /// caller may replace. Each launch reads the current addresses.
 struct Arrays {
   int count = 0;
-  int combination = 0;              ///< current combination of the fields' copies; constant from begin to end
-  std::vector<std::byte*> host;     ///< first bytes, [combination][array]
+  /// number of the current combination of the fields' copies; constant from begin to end
+  int combination = 0;
+  std::vector<std::byte*> host;     ///< addresses of the arrays, [combination][array]
   std::vector<std::byte*> planned;  ///< addresses of the first combination when the movers were planned
-  Buffer<std::byte*> device;        ///< copy of `host`
+  Buffer<std::byte*> device;        ///< copy of `host` in device memory
 
   std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }
   std::byte* const* on_device() const { return device.data() + std::ptrdiff_t{combination} * count; }

@@ -11,11 +11,11 @@ class Moves {
   /// Throws Error if `pack` is memcpy3d and a mover takes a list of elements or converts values.
   Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse);
   void run(Stream& stream, std::uint64_t sequence) const;
-  /// Bytes of device memory.
+  /// Bytes of device memory that the movers take.
   std::int64_t bytes() const { return program_.bytes(); }
 
  private:
-  std::vector<Mover> boxes_;  // empty if there is a program
+  std::vector<Mover> boxes_;  // boxes that are copied one by one; empty if a program moves all
   Program program_;
   const Arrays* arrays_;
   Pulse pulse_;

@@ -1,4 +1,4 @@
-// Messages between any two GPUs by NCCL: pack, one send and one receive in stream order, unpack.
+// Route between any two GPUs by NCCL: pack, one send and one receive in stream order, unpack.
 #include "route/nccl.hpp"
 
 #include "route/lower.hpp"
@@ -34,7 +34,7 @@ class NcclSender final : public Sender {
   Span<std::byte> wire_;
 };
 
-/// Needs no counter: the stream orders the unpacking after the receive, and the next receive after the unpacking.
+/// No counter is needed: the stream orders the unpacking after the receive, and the next receive after the unpacking.
 class NcclReceiver final : public Receiver {
  public:
   NcclReceiver(const Message& message, const ReceiveSite& site)

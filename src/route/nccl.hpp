@@ -17,7 +17,7 @@ class NcclClique : public RouteState {
 
 /// Reason why the library cannot be used; empty if it can.
 std::string nccl_missing();
-/// Collective.
+/// Makes the NCCL communicator of the devices that use the route. Collective.
 std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup);
 /// Calls between construction and close() start together.
 std::unique_ptr<RouteGroup> nccl_group();

@@ -174,7 +174,7 @@ class Clique final : public NcclClique {
                                   [](const auto& entry) { return entry.second.comm.load() == nullptr; });
     Ending mine = Ending::abandoned;
     if (!over) mine = asked_until([this] { return !in_graphs(); }, 1) ? Ending::destroyed : Ending::kept;
-    constexpr double longest = 30;  // largest delay in seconds between the ends on two ranks
+    constexpr double longest = 30;  // limit in seconds on the delay between the ends of exchanges on two ranks
     const auto all = own_.greatest(static_cast<int>(mine), over ? 0 : PrivateCommunicator::timeout(longest, false));
     const Ending found = all ? static_cast<Ending>(*all) : Ending::abandoned;
     if (found == Ending::abandoned) own_.leave_alone();
@@ -198,19 +198,19 @@ class Clique final : public NcclClique {
   }
 
   const std::int64_t serial;
-  const Communicator ranks;  // a duplicate: its handle is unique while the clique lives
+  const Communicator ranks;  // a duplicate, whose handle is unique while the clique lives
 
  private:
   struct Member {
     Device local;
-    std::atomic<ncclComm_t> comm = nullptr;  // null after abandon(), which a watchdog calls
-    unsigned long long capture = 0;          // last capture that was registered in graphs_
+    std::atomic<ncclComm_t> comm = nullptr;  // null after abandon(), which a watchdog may call
+    unsigned long long capture = 0;          // number of the last capture that was registered in graphs_
   };
 
   struct Seat {
     int device, place;
     Device local;
-    ncclComm_t comm;  // set by NCCL when the group closes
+    ncclComm_t comm;  // communicator that NCCL sets when the group closes
   };
   /// State of a thread that may never return.
   struct Joining {
@@ -295,17 +295,19 @@ class Clique final : public NcclClique {
       const cuda::DeviceScope scope(local);
       how(comm);
     } catch (...) {
-      // Runs when an exchange ends, so there is no caller to report an error to.
+      // An exchange ends here, so there is no caller to report an error to.
     }
   }
 
   std::map<int, int> place_of_;
   std::map<int, Member> members_;
-  PrivateCommunicator own_;                                      // agrees on the clique's end
-  const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // shared by each graph that holds its work
+  // communicator on which ranks agree how the clique ends
+  PrivateCommunicator own_;
+  // a copy lives in each graph that holds work of the clique, so its use count tells whether one is alive
+  const std::shared_ptr<int> graphs_ = std::make_shared<int>();
 };
 
-/// Guards the following objects: exchanges may end in any thread.
+/// Guards the cliques in use, because exchanges may end in any thread.
 std::mutex& registry() {
   static std::mutex mutex;
   return mutex;
@@ -324,7 +326,7 @@ void retire(Clique* clique) {
     const std::lock_guard lock(registry());
     retired().push_back(std::move(ended));
   } else if (ending == Clique::Ending::abandoned) {
-    ended->abandon();  // destroy would wait for the ranks that did not come
+    ended->abandon();  // abandon, because a regular end would wait for ranks that did not come
   }
 }
 
@@ -338,7 +340,7 @@ void destroy_retired(const Communicator& comm) {
       if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs())
         mine.append(reinterpret_cast<const char*>(&clique->serial), sizeof clique->serial);
   }
-  std::map<std::int64_t, int> ready;  // number of ranks
+  std::map<std::int64_t, int> ready;  // number of ranks that are ready to end a clique, by its serial number
   for (const std::string& text : comm.all_gather(mine))
     for (std::size_t at = 0; at < text.size(); at += sizeof(std::int64_t)) {
       std::int64_t serial = 0;

@@ -39,7 +39,7 @@ bool NodeDispatch::progress(std::uint64_t sequence) {
     started_[chunk] = true;
     --left_;
   }
-  // Called every time, because MPI makes progress only inside its calls.
+  // Tested at every call, because MPI makes progress only inside its calls.
   const bool gone = requests_.all_done();
   if (left_ > 0 || !gone) return false;
   sent_ = sequence;
@@ -69,7 +69,7 @@ int NodeArrival::request(int chunk) const {
   return static_cast<int>((sequence_ - 1) % NodeInbox::depth) * message_.chunks.count() + chunk;
 }
 
-/// First part whose receiver still reads the place of this exchange, or -1. All places are free at first.
+/// First part whose receiver still reads this exchange's receive buffer, or -1. All buffers are free at first.
 int NodeArrival::occupied() const {
   if (sequence_ <= NodeInbox::depth) return -1;
   for (int part = 0; part < static_cast<int>(message_.parts.size()); ++part)

@@ -19,10 +19,10 @@ struct NodeAddress {
 class NodeDispatch {
  public:
   NodeDispatch(const NodeMessage& message, const NodeOutbox& box, const NodeAddress& address);
-  /// True once the message of this exchange has left.
+  /// Makes progress. Returns true once the message of this exchange has left.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
-  /// Called at the end. False if MPI may still access the buffer.
+  /// Called at the end of the exchange. Returns false if MPI may still access the buffer.
   bool settle() { return requests_.settle(); }
 
  private:
@@ -30,17 +30,17 @@ class NodeDispatch {
   const NodeMessage& message_;
   NodeOutbox box_;
   std::uint64_t plan_;
-  std::vector<std::size_t> first_part_;  // for each chunk
+  std::vector<std::size_t> first_part_;  // first part of each chunk
   Requests requests_;
   std::uint64_t sequence_ = 0, sent_ = 0;
-  std::vector<bool> started_;  // for each chunk
+  std::vector<bool> started_;  // whether each chunk has started
   int left_ = 0;               // chunks that have not started
 };
 
 class NodeArrival {
  public:
   NodeArrival(const NodeMessage& message, const NodeInbox& box, const NodeAddress& address);
-  /// True once the message of this exchange has arrived.
+  /// Makes progress. Returns true once the message of this exchange has arrived.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
   bool settle() { return requests_.settle(); }
@@ -53,7 +53,7 @@ class NodeArrival {
   Requests requests_;
   std::uint64_t sequence_ = 0;
   bool open_ = false;
-  std::vector<bool> arrived_;  // for each chunk
+  std::vector<bool> arrived_;  // whether each chunk has arrived
   int left_ = 0;               // chunks that have not arrived
 };
 

@@ -73,7 +73,7 @@ class NodeInlet final : public Inlet {
   Signal* free_;
   Message message_;
   std::uint64_t sequence_ = 0;
-  int next_ = 0;  // first chunk of the part that has not arrived
+  int next_ = 0;  // number of the first chunk of the part that has not arrived
   bool verified_ = false;
 };
 
@@ -81,7 +81,7 @@ class NodeInlet final : public Inlet {
 
 namespace {
 
-/// Messages that leave or reach the node of this rank, by source, then target. Collective.
+/// Lists messages that leave or reach the node of this rank, by source, then target. Collective.
 std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int rank) {
   std::map<int, std::string> told;
   if (const std::vector<int> mine = setup.machine.devices_of_rank(rank); !mine.empty()) {
@@ -120,7 +120,7 @@ NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
 
 NodeMail::~NodeMail() = default;
 
-/// Assigns offsets to the buffers of each message of the node, in the memory of the rank of the node that drives it.
+/// Assigns offsets to the buffers of each message of the node, in the memory of the rank that sends or receives it.
 /// Returns this rank's size.
 std::size_t NodeMail::place_boxes() {
   std::map<int, std::size_t> bytes;
@@ -144,13 +144,13 @@ void NodeMail::keep_own() {
   });
 }
 
-/// The driver of one end of a message is chosen among all messages of its node, which the other node does not know. It
-/// tells the ranks of the other end. Collective.
+/// The driver of one end of a message is chosen among all messages of its node, which the other node does not know. So
+/// the driver tells the ranks of the other node. Collective.
 void NodeMail::meet_drivers(const RouteSetup& setup) {
   struct Driver {
     int from, to, rank;
   };
-  std::map<int, std::set<std::pair<int, int>>> ends;  // messages whose other end this rank drives, by rank
+  std::map<int, std::set<std::pair<int, int>>> ends;  // messages that this rank drives, by rank at the other end
   for (const Carried& c : messages_)
     for (const NodeMessage::Part& part : c.message.parts) {
       if (c.message.sender == rank_) ends[part.target_rank].insert({c.message.from, c.message.to});
@@ -168,7 +168,8 @@ void NodeMail::meet_drivers(const RouteSetup& setup) {
               driver.rank;
 }
 
-/// Each rank that drives a message exports its memory to the ranks of its node that have a part. These map it.
+/// Each rank that drives a message exports its memory to the ranks of its node that have a part, and these map the
+/// memory.
 void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;

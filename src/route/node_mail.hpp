@@ -56,12 +56,12 @@ class NodeMail final : public Mail {
   Found find(const Message& message) const;
   std::byte* memory_of(int rank) const;
 
-  std::vector<Carried> messages_;                                       // with a part of this rank
+  std::vector<Carried> messages_;                                       // messages in which this rank has a part
   std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // message and part, by source and target device
   std::string refusal_;
   int rank_ = 0;
   Span<std::byte> memory_;
-  std::map<int, std::shared_ptr<void>> mapped_;  // memory of other ranks
+  std::map<int, std::shared_ptr<void>> mapped_;  // memory of other ranks of the node, mapped by this process
   std::vector<std::unique_ptr<NodeDispatch>> dispatches_;
   std::vector<std::unique_ptr<NodeArrival>> arrivals_;
 };

@@ -25,7 +25,7 @@ void lay_out(NodeMessage& message, const Knobs& knobs, const Throttle& throttle)
   }
 }
 
-/// Rank that drives the fewest messages so far; the lowest rank if several do.
+/// Returns the rank that drives the fewest messages so far, or the lowest such rank.
 int idlest(const std::set<int>& ranks, std::map<int, int>& driven) {
   int found = *ranks.begin();
   for (const int rank : ranks)

@@ -1,5 +1,5 @@
-// GPUs of one process each. The source packs and puts the values into the slot in the target's symmetric memory. The
-// put increments a counter by one, so its arguments stay valid in a graph. The target then unpacks.
+// Route between GPUs of one process each. The source packs and puts the values into the slot in the target's symmetric
+// memory. The put increments a counter by one, so its arguments stay valid in a graph. The target then unpacks.
 #include "route/nvshmem.hpp"
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 namespace slipstream {
 
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters) {
-  constexpr std::size_t line = 128;  // one cache line per counter
+  constexpr std::size_t line = 128;  // each counter has a cache line of 128 bytes
   SymmetricLayout layout;
-  std::map<int, std::size_t> counters, values;  // bytes used on each device
+  std::map<int, std::size_t> counters, values;  // bytes used on each device, by counters and by values
   const auto take = [](std::size_t& end, std::size_t bytes) { return std::exchange(end, end + bytes); };
   for (const auto& letter : letters) {
     auto& place = layout.places[{letter.source, letter.target}];
@@ -74,7 +74,7 @@ SymmetricLayout agreed_layout(const RouteSetup& setup) {
 
 namespace {
 
-/// Position of a message in symmetric memory, for both ends.
+/// Where both ends of a message lie in symmetric memory.
 class NvshmemEnd {
  public:
   explicit NvshmemEnd(const Message& message)
@@ -160,7 +160,7 @@ class NvshmemReceiver final : public Receiver {
  private:
   NvshmemEnd end_;
   Lowering lowering_;
-  Signal* free_;  // in the source's memory; null between nodes
+  Signal* free_;  // counter in the source's memory; null between nodes
 };
 
 class NvshmemRoute final : public Route {

@@ -11,19 +11,21 @@ namespace slipstream {
 /// Offsets of this rank's messages in a block of symmetric memory, of which every rank has one.
 struct SymmetricLayout {
   struct Place {
-    std::size_t full = 0;      ///< counter at the target
-    std::size_t free = 0;      ///< counter at the source
-    std::size_t slot = 0;      ///< at the target
-    std::size_t outgoing = 0;  ///< at the source, because the library sends from its own heap only
-    std::size_t bytes = 0;     ///< size of each of the two
+    std::size_t full = 0;  ///< offset of the counter of full slots, at the target
+    std::size_t free = 0;  ///< offset of the counter of free slots, at the source
+    std::size_t slot = 0;  ///< offset of the slot, at the target
+    /// offset of the values to send, at the source: the library sends from its own heap only
+    std::size_t outgoing = 0;
+    std::size_t bytes = 0;  ///< size of the slot, and of the values to send
   };
-  std::map<std::pair<int, int>, Place> places;  ///< by source and target device
-  std::size_t counter_bytes = 0;                ///< size of this rank's counters, at the block's start
-  std::size_t bytes = 0;                        ///< of the block, the same on all ranks
+  std::map<std::pair<int, int>, Place> places;  ///< places of messages by source and target device
+  std::size_t counter_bytes = 0;                ///< size of this rank's counters in bytes, at the block's start
+  std::size_t bytes = 0;                        ///< size of the block in bytes, the same on all ranks
 };
-/// Places each device's ends of these messages one after another. Right for a device all of whose messages are listed.
+/// Places the ends of these messages one after another on each device. The result is right for a device if all its
+/// messages are listed.
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters);
-/// The layout of this rank's messages, each end as the rank of its device has placed it. Collective.
+/// Layout of this rank's messages. The rank of each device has placed the ends on that device. Collective.
 SymmetricLayout agreed_layout(const RouteSetup& setup);
 
 /// A block of symmetric memory, and NVSHMEM's operations on it in stream order. The block is no span of an arena,
@@ -35,11 +37,12 @@ class NvshmemBlock : public RouteState {
   virtual std::byte* at(std::size_t offset) const = 0;
   /// Address in that rank's block if this rank's kernels can load and store there, else null.
   virtual std::byte* mapped(std::size_t offset, int rank) const = 0;
-  /// Copies to the same block of another rank, then adds 1 to a counter there.
+  /// Copies bytes to an offset of another rank's block, then adds 1 to a counter there.
   virtual void put(Stream& stream, std::size_t to, const std::byte* from, std::size_t bytes, std::size_t counter,
                    int rank) = 0;
   virtual void set(Stream& stream, std::size_t counter, std::uint64_t value, int rank) = 0;
-  /// Blocks the stream until a counter of this rank has reached the value. Data that was put before is then visible.
+  /// Blocks the stream until a counter of this rank has reached the value. The values that were put before are then
+  /// visible.
   virtual void wait(Stream& stream, std::size_t counter, std::uint64_t value) = 0;
 
   SymmetricLayout layout;
@@ -47,7 +50,8 @@ class NvshmemBlock : public RouteState {
 
 /// Reason why the library cannot be used; empty if it can.
 std::string nvshmem_missing();
-/// Collective. All counters are 0. No rank may set one before all ranks have returned.
+/// Allocates a block of symmetric memory with all counters 0. Collective. No rank may set a counter before all ranks
+/// have returned.
 std::shared_ptr<NvshmemBlock> nvshmem_block(const RouteSetup& setup);
 
 }  // namespace slipstream

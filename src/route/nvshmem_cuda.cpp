@@ -35,8 +35,8 @@ class Nvshmem {
   }
   const std::string& missing() const { return missing_; }
 
-  /// Collective. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them without a timeout
-  /// and cannot be cancelled, so the job ends if `seconds` pass.
+  /// Starts NVSHMEM. Collective. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them
+  /// without a timeout and cannot be cancelled, so the job ends if `seconds` pass.
   void start(const Communicator& comm, Device device, double seconds);
 
   decltype(&nvshmemx_get_uniqueid) unique_id = nullptr;
@@ -107,13 +107,13 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
 struct HeapChunk {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
-  bool used = false;  ///< by an exchange of this rank
+  bool used = false;  ///< whether an exchange of this rank uses the chunk
 };
 std::vector<HeapChunk>& chunks() {
   static std::vector<HeapChunk> all;
   return all;
 }
-/// Guards the chunks: exchanges may end in any thread.
+/// Guards the chunks, because exchanges may end in any thread.
 std::mutex& chunks_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -146,7 +146,7 @@ class OneAtATime {
   std::unique_lock<std::mutex> lock_;
 };
 
-/// Index of the smallest chunk that is free on all ranks and large enough, or of a new one. Collective.
+/// Returns the index of the smallest chunk that is free on all ranks and large enough, or of a new one. Collective.
 std::size_t take_chunk(const Communicator& comm, Device device, std::size_t bytes, double seconds) {
   const Nvshmem& library = Nvshmem::get();
   const Deadline deadline(comm, seconds, "an allocation of NVSHMEM, which all ranks make together,");
@@ -202,7 +202,7 @@ class HeapBlock final : public NvshmemBlock {
     if (!abandoned_) set_free(chunk_);
   }
   bool capturable(int source, int target) const override { return !unmapped_.contains({source, target}); }
-  /// Without a mapping NVSHMEM waits, and has no timeout. Waits of kernels have one.
+  /// If the memory is not mapped, NVSHMEM itself waits and has no timeout. Waits of kernels have one.
   bool waits_for_ever() const override { return waits_; }
   bool waits_in_deliver() const override { return waits_; }
   /// NVSHMEM waits cannot be cancelled, so the memory they poll must never be reused.
@@ -245,7 +245,7 @@ class HeapBlock final : public NvshmemBlock {
           mapped_[rank] = rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank));
   }
 
-  /// Both ends must know whether kernels of a message's target can access its source's memory. The target finds out.
+  /// Tells both ends whether kernels of a message's target can access its source's memory. The target finds out.
   void tell_unmapped(const RouteSetup& setup) {
     std::map<int, std::string> told;
     for (const RouteSetup::Letter& letter : setup.letters) {
@@ -268,8 +268,8 @@ class HeapBlock final : public NvshmemBlock {
   std::byte* base_ = nullptr;
   std::map<int, std::byte*> mapped_;        // base of the blocks of this rank and its neighbours; null: not accessible
   std::set<std::pair<int, int>> unmapped_;  // messages whose target's kernels cannot access the source's memory
-  bool waits_ = false;                      // this rank receives such a message
-  std::atomic<bool> abandoned_ = false;     // set by a watchdog
+  bool waits_ = false;                      // whether this rank receives a message whose source's memory is not mapped
+  std::atomic<bool> abandoned_ = false;     // whether a watchdog has ended the waits
 };
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace slipstream {
 /// A batch and its position in the launch.
 struct Scheduled {
   const Batch* batch = nullptr;
-  double from = 0, to = 0;  ///< its movers are spread evenly over this range; lower numbers start earlier
-  int stamp = 0;            ///< index into Pulse::stamps; 0: none
+  /// range of the launch over which the batch's movers are spread evenly; lower numbers start earlier
+  double from = 0, to = 0;
+  int stamp = 0;  ///< index into Pulse::stamps; 0: the end of the batch is not timed
 };
 
 /// Conversions of a program's movers: none, single values, or blocks as well.
@@ -24,7 +25,7 @@ enum class Coded : std::uint8_t { none, by_value, in_blocks };
 class Program {
  public:
   Program() = default;
-  /// `arrays`: the arrays that movers refer to by number; must outlive this object.
+  /// `arrays`: the arrays that movers refer to by number; these must outlive the program.
   /// `teams`: 0 selects as many teams as the device holds at once. That is also the limit. If `users` processes share
   /// the device, each gets its share. More teams would not fit under MPS, and teams of all processes may wait for one
   /// another.
@@ -44,12 +45,12 @@ class Program {
   mutable Buffer<std::uint32_t> counters_;  // tiles drawn, then finished tiles per batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
-  int resident_ = 1;  // teams per multiprocessor
+  int resident_ = 1;  // number of teams that fit on a multiprocessor
   std::int64_t bytes_moved_ = 0;
   const Arrays* arrays_ = nullptr;
   bool combines_ = false, transposes_ = false;
   Coded coded_ = Coded::none;
-  int own_ = 0;  // number of the caller's own coding; 0: none
+  int own_ = 0;  // number of the coding that the caller defines; 0: none
 };
 
 /// Arguments of a program's kernel, in device memory.
@@ -60,12 +61,12 @@ struct ProgramParts {
   std::uint32_t* counters = nullptr;
   std::uint32_t tile_count = 0;
   int teams = 1;
-  std::int64_t cost = 0;  ///< bytes per team
+  std::int64_t cost = 0;  ///< bytes that a team moves on average
 };
-/// Teams per multiprocessor for programs that encode or decode single values, or blocks as well.
+/// Number of teams per multiprocessor, for programs that encode or decode single values, or blocks as well.
 int resident_coded(Device device, bool combines);
 int resident_in_blocks(Device device, bool combines);
-/// Starts such a program.
+/// Starts a program that encodes or decodes.
 void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 void start_in_blocks(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 

@@ -1,5 +1,5 @@
-// Kernels of programs that encode and decode blocks. They are compiled apart because their code takes more registers
-// and makes function calls.
+// Kernels that encode and decode blocks. They are compiled apart because their code takes more registers and makes
+// function calls.
 #include "route/program_kernel.hpp"
 
 namespace slipstream {

@@ -1,5 +1,5 @@
-// Kernels of programs that encode and decode single values. They are compiled apart because each cast instantiates
-// every form of a work.
+// Kernels that encode and decode single values. They are compiled apart because each cast instantiates every form of a
+// work.
 #include "route/program_kernel.hpp"
 
 namespace slipstream {

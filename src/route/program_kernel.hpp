@@ -40,7 +40,8 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
 }
 
 /// Separate kernels keep the resources of simple programs low. Combining takes more registers, and transposing takes
-/// shared memory. Encoding and decoding add much code: for single values, for blocks, and for the caller's own codings.
+/// shared memory. Encoding and decoding add much code, so there is a kernel for single values, one for blocks, and one
+/// for each coding of the caller.
 template <bool combines, bool transposes, Coded coded, class Own = void>
 struct RunProgram {
   static constexpr int threads = team_threads;
@@ -59,8 +60,8 @@ struct RunProgram {
   struct Shared {
     std::uint64_t now;
     std::uint32_t next;
-    std::uint32_t broken;  // 1: the team only draws the remaining tiles
-    Tile tile[2];          // double buffer: the last tile is still read while the next one is loaded
+    std::uint32_t broken;  // 1 once a wait has failed: the team then only draws the remaining tiles
+    Tile tile[2];          // two buffers, because the last tile is still read while the next one is loaded
     alignas(16) std::byte square[transposes ? square_bytes : 16];
   };
 
@@ -81,7 +82,7 @@ struct RunProgram {
     run_second_half(w, part, watch, square, share);
   }
 
-  /// Returns false if the wait timed out.
+  /// Waits for a counter. Returns false if the wait timed out.
   SLIP_FN bool await(const Wait& wait, std::uint64_t now) const {
     const std::uint64_t target = now > static_cast<std::uint64_t>(wait.lag) ? now - wait.lag : 0;
     const Watch watch{pulse, now, wait.peer};
@@ -148,7 +149,7 @@ struct RunProgram {
     team.each([&](int thread) {
       self.fetch(team, number, 0, thread);
       if (thread != 0) return;
-      // Loaded before `sequence` so that both loads overlap.
+      // The flag is loaded before `sequence`, so that both loads overlap.
       const bool broken = *self.pulse.broken != 0;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;
       shared->broken = broken ? 1 : 0;
@@ -179,7 +180,7 @@ struct RunProgram {
           });
       }
       team.each([&](int thread) {
-        // Drawn early: the atomic's latency overlaps with the moves.
+        // The next tile is drawn early, so that the atomic's latency overlaps with the moves.
         if (thread == 0) next = self.template draw<Team>(now);
         if (!shared->broken) {
           const Watch watch{self.pulse, now, tile.wait.peer};

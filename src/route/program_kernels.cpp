@@ -43,8 +43,8 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, const Arr
   if (host) {
     teams_ = teams > 0 ? teams : host_threads();
   } else {
-    // All teams must be resident. Others would start only after some end, and these may wait for messages that the
-    // others send.
+    // Launches no more teams than are resident. A team beyond these would start only after another ends, which may wait
+    // for messages that this team sends.
     resident_ = own_                         ? own_coding(own_).resident(device, combines_)
                 : coded_ == Coded::in_blocks ? resident_in_blocks(device, combines_)
                 : coded_ == Coded::by_value  ? resident_coded(device, combines_)

@@ -24,33 +24,34 @@ class PrivateCommunicator;
 class RouteState {
  public:
   virtual ~RouteState() = default;
-  /// Drives work that belongs to no single message, from begin on. True once this exchange needs no more of it. Called
-  /// only on ranks that send or receive by the route.
+  /// Does work that belongs to no single message, from begin on. Returns true once this exchange needs no more of it.
+  /// Called only on ranks that send or receive by the route.
   virtual bool progress(std::uint64_t) { return true; }
-  /// From here on progress() may make blocking collective calls: all ranks end exchanges in the same order.
+  /// Tells that the exchange ends: progress() may now make blocking collective calls, because all ranks end exchanges
+  /// in the same order.
   virtual void ending(std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
-  /// Addition to the reason for a message's route in a report; may be empty.
+  /// Text that a report adds to the reason for a message's route; may be empty.
   virtual std::string remark(int /*source*/, int /*target*/) const { return {}; }
   /// Releases memory of other ranks, after the ends are destroyed. Owners free it once all ranks have released it.
   virtual void leave() {}
-  /// Keeps memory for ever that other ranks may still write, because not all of them have left.
+  /// Keeps for ever the memory that other ranks may still write, because not all of them have left.
   virtual void keep_memory() {}
   /// Whether a graph may replay the message. Called once mappings are known; the same at both ends.
   virtual bool capturable(int /*source*/, int /*target*/) const { return true; }
-  /// True if queued work waits on the device without a timeout. A watchdog then calls abandon().
+  /// Whether queued work waits on the device without a timeout. A watchdog then calls abandon().
   virtual bool waits_for_ever() const { return false; }
-  /// True if deliver() queues work that waits without a timeout.
+  /// Whether deliver() queues work that waits without a timeout.
   virtual bool waits_in_deliver() const { return false; }
-  /// Ends waits on the device for ranks that are gone; called from any thread. False if that is impossible: the job
-  /// must end.
+  /// Ends waits on the device for ranks that are gone; may be called from any thread. Returns false if that is
+  /// impossible: the job must then end.
   virtual bool abandon() { return true; }
 };
 
 /// Messages of one route that this rank sends or receives, by source, then target.
 struct RouteSetup {
   struct Letter {
-    int source = 0;  ///< devices
+    int source = 0;  ///< source and target device
     int target = 0;
     std::size_t bytes = 0;
   };
@@ -60,7 +61,7 @@ struct RouteSetup {
   Knobs knobs = {};
   Throttle throttle = {};
   std::uint64_t plan = 0;
-  PrivateCommunicator* own = nullptr;  ///< messages of the exchange alone
+  PrivateCommunicator* own = nullptr;  ///< communicator for messages of this exchange alone
   double timeout = 30;  ///< timeout in seconds for libraries that start on all ranks together, and for neighbours
 };
 
@@ -68,14 +69,14 @@ struct RouteSetup {
 class RouteGroup {
  public:
   virtual ~RouteGroup() = default;
-  /// `here`: any device of this process.
+  /// Starts the calls of the group. `here`: any device of this process.
   virtual void close(Device here) = 0;
 };
 
 /// Library that a route loads where it is found.
 struct RouteLibrary {
   std::string file;
-  std::string missing;  ///< reason why it cannot be used; empty if it can
+  std::string missing;  ///< reason why the library cannot be used; empty if it can
 };
 
 /// One way to transport messages. Routes are stateless; their ends hold the state.
@@ -92,7 +93,7 @@ class Route {
   virtual std::optional<RouteLibrary> library() const { return {}; }
   /// Reason why the route cannot serve the pair; empty if it can.
   virtual std::string refusal(const Pair& pair) const = 0;
-  /// Message::parts for a message with these legs. All other members of the message are set.
+  /// Computes Message::parts for a message with these legs. All other members of the message are set.
   virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   bool needs_host() const { return traits().needs_host; }
@@ -102,10 +103,10 @@ class Route {
   virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }
   virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
   virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
-  /// Collective; called before the ends of an exchange are created, if any rank uses the route. A rank that fails alone
-  /// must do so after the last collective step, or make all ranks fail.
+  /// Prepares the route for an exchange. Collective; called before the ends of the exchange are created, if any rank
+  /// uses the route. A rank that fails alone must do so after the last collective step, or make all ranks fail.
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
-  /// Group for the transfers of one begin, for libraries that need one; null for all others.
+  /// Makes a group for the transfers of one begin, for libraries that need one; null for all others.
   virtual std::unique_ptr<RouteGroup> open_group() const { return nullptr; }
 };
 

@@ -5,27 +5,29 @@
 namespace slipstream {
 namespace {
 
-// Below this size, packing into slots and unpacking cost less than the handshake for stores into ghost cells.
+// Message size in bytes below which packing into slots and unpacking costs less than the handshake for stores into
+// ghost cells.
 constexpr std::size_t small_message = 4 << 20;
-// Shorter rows fill their 32-byte sectors badly and reach a quarter of the link's bandwidth.
+// Row length in bytes below which rows fill their 32-byte sectors badly and reach a quarter of the link's bandwidth.
 constexpr std::size_t short_row = 128;
 // Latency-optimised packets save a fence and a counter, some microseconds, but send 1/31 more bytes.
 constexpr std::size_t most_in_packets = 2 << 20;
-constexpr std::size_t largest_in_packets = 1 << 30;  // words are counted in 32 bits
+constexpr std::size_t largest_in_packets = 1 << 30;  // limited because words are counted in 32 bits
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
 std::size_t least_row_in_place(const Message& m, const Leg& leg) {
-  // Stores in place would send the values uncoded.
+  // A coded leg is packed, because stores in place would send its values uncoded.
   if (leg.coded()) return SIZE_MAX;
   if (m.poison && !leg.produced) return SIZE_MAX;
   if (m.through_slots() || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
-  if (leg.produced) return 0;  // computing the values takes longer, and this way they are stored once
+  // produced values always go in place: computing takes longer than the handshake, and they are stored once
+  if (leg.produced) return 0;
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
 }
 
-/// Size of a message in latency-optimised packets; 0 if it does not use them.
+/// Size of a message in latency-optimised packets; 0 if it does not travel in packets.
 std::size_t bytes_in_packets(const Message& m, const std::vector<Leg>& legs) {
   const std::size_t most = m.knobs.packet_limit >= 0 ? static_cast<std::size_t>(m.knobs.packet_limit) : most_in_packets;
   if (m.through_slots() || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, largest_in_packets))
@@ -37,7 +39,7 @@ std::size_t bytes_in_packets(const Message& m, const std::vector<Leg>& legs) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  // One chunk: its legs keep their order for combining, or all its places must be open at once.
+  // One chunk only, because legs keep their order for combining, or because all places must be open at once.
   if (m.at_once()) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
@@ -61,7 +63,7 @@ Lowering::Places chosen(const std::vector<std::size_t>& legs, const Lowering::Pl
   return result;
 }
 
-/// Places of the packed legs.
+/// Places of those legs that are packed.
 Lowering::Places packed(const StorePlan& plan, const Lowering::Places& places) {
   return chosen(plan.packed_parent, places);
 }
@@ -114,7 +116,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
     plan.freed = !message.answered;
   } else {
     plan.depth = static_cast<int>(std::clamp<std::int64_t>(room, 2, 2 * chunks));
-    if (plan.depth == chunks) ++plan.depth;  // depth == chunks means a layout without a ring
+    if (plan.depth == chunks) ++plan.depth;  // one slot more, because depth == chunks means a layout without a ring
   }
   return plan;
 }

@@ -12,15 +12,15 @@ struct StorePlan {
   std::vector<Leg> packed;
   std::vector<std::size_t> packed_parent;
   std::shared_ptr<const Cut> cut;
-  int depth = 1;      ///< slots in the ring
-  bool freed = true;  ///< the sender must wait for a free slot
+  int depth = 1;      ///< number of slots in the ring
+  bool freed = true;  ///< whether the sender must wait for a free slot
   /// Size of each of two slots if all legs travel in latency-optimised packets, else 0. The target's message of the
   /// last exchange proves that it had emptied the slot of the exchange before.
   std::size_t packet_bytes = 0;
 };
 StorePlan store_plan(const Message& message, const std::vector<Leg>& legs);
 
-/// Slots and counters of the message.
+/// Slots and counters that the message needs.
 SlotNeed store_need(const Message& message, const std::vector<Leg>& legs);
 
 class StoreSender final : public Sender {

@@ -48,7 +48,7 @@ class ThrottledOutlet final : public Outlet {
   std::unique_ptr<Outlet> inner_;
   Pieces pieces_;
   Throttle throttle_;
-  Clock::time_point begun_{}, free_{};  // start of this exchange; time when the link is free again
+  Clock::time_point begun_{}, free_{};  // start of this exchange, and time when the link is free again
   std::deque<Queued> queued_;
 };
 

@@ -14,22 +14,22 @@
 namespace slipstream {
 namespace {
 
-/// Large enough to pay for taking a tile, small enough that all teams end at about the same time.
+/// A tile is large enough to pay for taking it, and small enough that all teams end at about the same time.
 std::int64_t tile_bytes_for(std::int64_t all, int teams) {
   return std::clamp<std::int64_t>(all / (6 * std::max(1, teams)), 4096, 32768);
 }
 
-constexpr std::int64_t line_bytes = 128;  // of memory
+constexpr std::int64_t line_bytes = 128;  // bytes of a cache line of memory
 
 bool equal(const Ring& a, const Ring& b) {
   return a.bytes == b.bytes && a.depth == b.depth && a.chunks == b.chunks && a.chunk == b.chunk;
 }
 
-/// Thinner rows, in bytes, are moved together with their twin: the box at the other end of the same rows. Both share
-/// pages of device memory.
+/// Rows of fewer bytes are moved together with their twin: the box at the other end of the same rows. Both share pages
+/// of device memory.
 constexpr std::int64_t thin_row = 64;
 
-/// Transposes with shorter sides, in words, are moved as rows.
+/// Transposes whose sides have fewer words are moved as rows.
 constexpr std::int64_t least_side = 8;
 
 /// Axis along which words are contiguous at the target, if it differs from the source's; else 0.
@@ -44,19 +44,19 @@ int transposed_axis(const Mover& m) {
 }
 bool is_transpose(const Mover& m) { return transposed_axis(m) != 0; }
 
-/// Offsets from a box to its twin, in words.
+/// Distance in words from a box to its twin, the box at the other end of the same rows.
 struct Twin {
   std::int64_t source = 0, target = 0;
 };
 
-/// True for copied boxes of several thin rows.
+/// Whether a mover copies a box of several thin rows, which may have a twin.
 bool may_have_twin(const Mover& m) {
   if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1 || !m.wire.by_value())) return false;
   return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.packets == Mover::Packets::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
 
-/// Empty if the boxes are no twins.
+/// Finds the distance from box a to its twin b; empty if they are no twins.
 std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
   if (a.recode != b.recode || a.wire != b.wire || (a.recode != Recode::none && a.item != b.item)) return {};
@@ -90,7 +90,7 @@ class Twins {
     std::size_t mover;
     Twin twin;
   };
-  /// First mover after number n that is its twin and not taken.
+  /// Finds the first mover after number n that is the twin of n and not taken.
   std::optional<Found> of(std::size_t n, const std::vector<bool>& taken) const {
     const Mover& m = movers_[n];
     std::optional<Found> first;
@@ -117,7 +117,7 @@ class Twins {
   }
 
   const std::vector<Mover>& movers_;
-  std::vector<Begin> begins_[2];  // of sources; of targets
+  std::vector<Begin> begins_[2];  // first addresses of sources, and of targets
 };
 
 bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) {
@@ -131,9 +131,9 @@ struct Piece {
   std::int64_t bytes = 0;  ///< bytes per word
 };
 
-/// A seam is the memory between the end of a row and the start of the next. In a short seam, sectors contain words of
-/// both boxes.
-constexpr std::int64_t wide_seam = 64;  // bytes
+/// A seam is the memory between the end of a row and the start of the next. A short seam shares its sectors with words
+/// of both boxes.
+constexpr std::int64_t wide_seam = 64;  // widest seam in bytes at which two boxes are joined
 
 /// Joins two packed boxes whose targets are both ends of the same rows. Returns false if that is not the case.
 bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
@@ -141,9 +141,10 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const int parts = a.word == 16 ? 2 : 1;
   if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
   const std::int64_t thin = a.extent[0], row = a.target_stride[1];
-  // The box that starts a row is the first one, or its twin.
+  // The first box is the one that starts a row, or else its twin is.
   const bool swapped = twin.target < 0;
-  const std::int64_t gap = row - std::abs(twin.target);  // from the later box of a row to the earlier of the next
+  // distance from the later box of a row to the earlier one of the next row
+  const std::int64_t gap = row - std::abs(twin.target);
   const std::int64_t span = gap + thin;
   if (gap < thin || span * target_word(a) > wide_seam) return false;
   Work& w = piece.work;
@@ -256,7 +257,7 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   return {w, packets_for(m.words()), 1, sizeof(Packet)};
 }
 
-/// Pieces of a batch's movers. Twins are joined.
+/// Splits a batch into pieces: one per mover, or one for two twins.
 std::vector<Piece> pieces_of(const std::vector<Mover>& movers, const Arrays* arrays) {
   const Twins twins(movers);
   std::vector<Piece> pieces;
@@ -299,7 +300,8 @@ std::int64_t blocks_in_tile(const Piece& piece, std::int64_t tile_bytes) {
 /// Cuts a piece into tiles. If a tile holds several rows, it holds whole rows. If it holds many, tiles of packed rows
 /// start and end at cache lines, which cross links faster.
 void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& out) {
-  if (form_is_packets(piece.work.form)) tile_bytes *= 2;  // cross the link once, and no fence follows
+  // packets cross the link once and need no fence, so their tiles may be larger
+  if (form_is_packets(piece.work.form)) tile_bytes *= 2;
   std::int64_t each = std::max<std::int64_t>(1, tile_bytes / piece.bytes);
   const std::int64_t row = piece.width * piece.work.word,
                      lines = piece.width * (line_bytes / std::gcd(row, line_bytes));
@@ -315,7 +317,7 @@ void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& o
   }
 }
 
-/// Smaller works, in bytes, share a tile.
+/// Works of fewer bytes share a tile.
 constexpr std::int64_t small_work = 1024;
 constexpr int smalls_in_tile = 16;
 

@@ -26,12 +26,12 @@ struct Divisor {
   }
 };
 
-/// One end of a box. Word (x, y, z) is at x stride[0] + y stride[1] + z stride[2]. The words of a second box are `fold`
-/// further.
+/// One end of a box. Word (x, y, z) is at x stride[0] + y stride[1] + z stride[2]. The words of a second box lie `fold`
+/// words further.
 struct End {
-  std::int64_t base = 0;               ///< an address, or an offset in bytes into array number `array`
-  std::int32_t array = -1;             ///< see Arrays
-  std::int64_t stride[3] = {0, 0, 0};  ///< in words
+  std::int64_t base = 0;               ///< first word: an address, or an offset in bytes into array number `array`
+  std::int32_t array = -1;             ///< number of the array, see Arrays; -1: none
+  std::int64_t stride[3] = {0, 0, 0};  ///< strides along the axes in words
   std::int64_t fold = 0;
 };
 
@@ -60,8 +60,8 @@ enum class Form : std::uint8_t {
 /// Threads of a team on a GPU.
 constexpr int team_threads = 512;
 
-/// Shared memory in bytes for a square of a transpose, and its sides. Rows are padded by one word along y, which avoids
-/// bank conflicts between columns.
+/// Shared memory in bytes for a square of a transpose, and the sides of the square. Rows are padded by one word along
+/// y, which avoids bank conflicts between columns.
 constexpr int square_bytes = 34 * 1024;
 SLIP_FN constexpr std::uint32_t square_along_x(std::uint32_t word) { return word > 8 ? 32 : 64; }
 SLIP_FN constexpr std::uint32_t square_along_y(std::uint32_t) { return 64; }
@@ -78,7 +78,7 @@ struct Work {
   /// of the second box and ends with row y of the first box.
   std::uint32_t thin = 0;
   bool fills_gaps = false;  ///< for a seam: sectors are stored whole, which memory does faster
-  std::int32_t words = 0;   ///< words to count through; for packets, the words in them
+  std::int32_t words = 0;   ///< number of words of the work; for packets, the words in them
   Ring source_ring, target_ring;
   const std::int64_t *source_ids = nullptr, *target_ids = nullptr;
   const Contribution* contributions = nullptr;
@@ -96,29 +96,30 @@ struct Work {
 
 SLIP_FN bool form_is_packets(Form form) { return form == Form::to_packets || form == Form::from_packets; }
 
-/// Words of a small work, or its packets.
+/// Number of words of a small work, or of its packets.
 SLIP_FN std::int32_t counted(const Work& w) {
   return form_is_packets(w.form) ? static_cast<std::int32_t>(packets_for(w.words)) : w.words;
 }
 
 /// Properties that all tiles of a batch share.
 struct BatchInfo {
-  std::uint32_t tiles = 0;    ///< of all batches of its family
-  std::uint32_t counter = 0;  ///< of finished tiles
+  std::uint32_t tiles = 0;    ///< number of tiles of all batches that share the counters
+  std::uint32_t counter = 0;  ///< index of the batch's counter of finished tiles
   std::int32_t first_wait = 0, waits = 0, first_post = 0, posts = 0;
   std::int32_t stamp = 0;
 };
 
-/// Contains all data that a team needs to start, because each dependent load would cost its latency.
+/// A tile. It contains all data that a team needs to start, because each dependent load would cost its latency.
 struct alignas(16) Tile {
   Work work;
-  std::int64_t first = 0;                    ///< first word, for lists
-  std::uint32_t x = 0, row = 0;              ///< position of the first word; rows are counted over all planes
-  std::int32_t count = 0;                    ///< words, or packets
-  std::int32_t first_small = 0, smalls = 0;  ///< works of few words, each moved whole, concurrently
+  std::int64_t first = 0;        ///< number of the first word, for lists
+  std::uint32_t x = 0, row = 0;  ///< position of the first word; rows are counted over all planes
+  std::int32_t count = 0;        ///< number of words, or of packets
+  /// range of works of few words; each is moved whole, concurrently with the others
+  std::int32_t first_small = 0, smalls = 0;
   std::uint32_t batch = 0;
   BatchInfo info;
-  Wait wait;  ///< first wait
+  Wait wait;  ///< first wait of the batch
 };
 static_assert(33 * 64 * 16 <= square_bytes && 65 * 64 * 8 <= square_bytes);
 
@@ -127,7 +128,7 @@ struct Table {
   std::vector<Work> smalls;
   std::vector<Wait> waits;
   std::vector<Signal*> posts;
-  std::int64_t bytes = 0;  ///< total bytes moved
+  std::int64_t bytes = 0;  ///< bytes that all tiles move
 };
 
 /// A whole mover as one work. `words` counts its words or blocks.

@@ -44,9 +44,9 @@ struct PlaceRing {
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  /// Starts an exchange. Called before all other functions.
+  /// Starts an exchange. Called before all other functions of the outlet.
   virtual void begin(std::uint64_t) {}
-  /// Whether this exchange may write its place.
+  /// Whether the values of this exchange may be written to their place now.
   virtual bool room(std::uint64_t) { return true; }
   /// Sends a piece that is in its place. Pieces are sent in order, and so are exchanges.
   virtual void send(int piece, std::uint64_t sequence) = 0;
@@ -54,7 +54,7 @@ class Outlet {
   virtual void drive() {}
   /// Whether everything passed to send() has left.
   virtual bool sent() { return true; }
-  /// Called at the end. False if MPI may still read the places.
+  /// Ends the outlet. Returns false if MPI may still read the places.
   virtual bool settle() { return true; }
   /// Ranks besides the two ends on which the message depends; empty if there are none.
   virtual std::string escort() const { return {}; }
@@ -68,11 +68,11 @@ class Inlet {
   virtual ~Inlet() = default;
   /// Allows the sender to write the place of this exchange.
   virtual void open(std::uint64_t sequence) = 0;
-  /// True if the place of the next exchange should be opened before that exchange begins.
+  /// Whether the place of the next exchange should be opened before that exchange begins.
   virtual bool early() const = 0;
   /// Number of leading pieces that have arrived. Throws Error if the sender is in another exchange.
   virtual int arrived(std::uint64_t sequence) = 0;
-  /// Called at the end. False if MPI may still write the places.
+  /// Ends the inlet. Returns false if MPI may still write the places.
   virtual bool settle() { return true; }
   virtual std::string escort() const { return {}; }
 };

@@ -39,7 +39,7 @@ void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows)
   }
 }
 
-/// The target's axis axes[a] is axis a of the source.
+/// Adds windows of a leg. Axis a of the source is axis axes[a] of the target.
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows) {
   const auto size = static_cast<std::int64_t>(size_of(leg.type));
   const IndexSet& set = leg.transfer->target;

@@ -12,13 +12,13 @@
 
 namespace slipstream {
 
-/// Ends waits at the timeout, or at once if another wait has timed out.
+/// Ends the waits of a team at the timeout, or at once if another wait has timed out.
 struct Watch {
   const Pulse& pulse;
   std::uint64_t now;
-  int peer;  ///< device that is waited for
+  int peer;  ///< device that the team waits for
 
-  // The flag is in device memory because many teams poll it, and host memory is slow to reach.
+  // The flag lies in device memory, because many teams poll it and host memory is slow to reach.
   SLIP_FN bool broken() const { return load_acquire(pulse.broken) != 0; }
   /// Records the device that was waited for, and makes the exchange fail.
   SLIP_FN void give_up() const {
@@ -35,7 +35,7 @@ struct Watch {
     pulse.failure->peer = -1;
     store_release(&pulse.failure->set, 1);
   }
-  /// Records that a value was too large.
+  /// Records that a value was too large for its coding.
   SLIP_FN void tell_of_overflow(std::int32_t item) const {
     Signal* const told = pulse.broken + 1;
     if (load_acquire(told) != 0) return;
@@ -44,7 +44,7 @@ struct Watch {
   }
 };
 
-/// Conversion that leaves words unchanged.
+/// The conversion that leaves words unchanged.
 struct AsTheyAre {
   template <class Word>
   SLIP_FN const Word& operator()(const Word& word) const {
@@ -68,8 +68,8 @@ struct Part {
   std::uint32_t x, row, count;
 };
 
-/// Maps word numbers of a box to cells. It uses few registers: the more threads a multiprocessor holds, the more loads
-/// are in flight.
+/// Maps word numbers of a box to cells. Uses few registers: the more threads a multiprocessor holds, the more loads are
+/// in flight.
 struct Rows {
   Divisor width, height;
   std::uint32_t turns, x, row;
@@ -87,7 +87,7 @@ struct Rows {
   }
 };
 
-/// A copy of an end's strides in registers. The compiler would reload the table after each store, since pointers may
+/// Copies an end's strides to registers. The compiler would reload the table after each store, since pointers may
 /// alias.
 struct Strides {
   std::int64_t x, y, z, fold;
@@ -120,11 +120,12 @@ SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& t
   }
 }
 
-/// Loads that a thread has in flight before its first store.
+/// Number of loads that a thread has in flight before its first store.
 template <class Word>
 constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 1 : 2;
 
-/// Addresses are recomputed for the stores to save registers. For a pair, half the loads in flight are from either box.
+/// Addresses are recomputed for the stores to save registers. For two joined boxes, half the loads in flight are from
+/// either box.
 template <class From, class To, class Turn>
 SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& target, bool pair, std::uint32_t count,
                       const From* from, To* to, Share share, const Turn& turn) {
@@ -154,7 +155,7 @@ struct Seam {
   SLIP_FN bool starts_row(const Rows::Cell& c) const { return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by; }
   SLIP_FN bool ends_row(const Rows::Cell& c) const { return c.x < thin && c.y > 0; }
   SLIP_FN bool has(const Rows::Cell& c) const { return starts_row(c) || ends_row(c); }
-  /// Gaps are filled only between two rows of the box. Memory outside may not even be allocated.
+  /// Gaps are filled only between two rows of the box. Memory outside of the box may not even be allocated.
   SLIP_FN bool stores(const Rows::Cell& c) const {
     return has(c) || (fills_gaps && c.y > 0 && c.y + 1 < rows.height.by);
   }
@@ -165,7 +166,7 @@ struct Seam {
   }
 };
 
-/// The words that one instruction stores are adjacent in memory, even if they come from two boxes.
+/// Adjacent threads store adjacent words, even if they come from two boxes.
 template <class From, class To, class Turn>
 SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t count, const From* from, To* to,
                        Share share, const Turn& turn) {
@@ -207,7 +208,7 @@ struct Square {
   SLIP_FN std::int64_t at(const Strides& end) const { return x * end.x + y * end.y + z * end.z; }
 };
 
-/// Loads that a thread has in flight while it fills a square.
+/// Number of loads that a thread has in flight while it fills a square.
 template <class Word>
 constexpr std::uint32_t square_flight = sizeof(Word) > 8 ? 2 : 4;
 
@@ -260,7 +261,7 @@ SLIP_FN std::byte* base_of(const End& end, std::byte* const* arrays) {
   return end.array < 0 ? reinterpret_cast<std::byte*>(end.base) : arrays[end.array] + end.base;
 }
 
-/// First words of source and target in this exchange.
+/// Addresses of the first words of source and target in this exchange.
 template <class From, class To = From>
 struct Ends {
   const From* from;
@@ -305,10 +306,11 @@ SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Sha
   }
 }
 
-/// Number in a packet. It differs from that of the exchange before the last, whose packet has the same place.
+/// Number in a packet, the lower half of the exchange's number. It differs from that of the exchange before the last,
+/// whose packet has the same place.
 SLIP_FN std::uint32_t packet_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
 
-/// Share of a thread in packets. A GPU thread takes one part of a packet, a host thread takes all.
+/// Share of a thread when packets are moved. A GPU thread takes one part of a packet, a host thread takes all.
 template <bool sequential>
 SLIP_FN Share by_packets(Share share) {
   if constexpr (sequential) return share;
@@ -348,7 +350,7 @@ struct PacketWords {
   }
 };
 
-/// Packets that a thread has in flight.
+/// Number of packets that a thread has in flight.
 constexpr std::uint32_t packets_in_flight = 2;
 
 template <bool sequential>
@@ -458,7 +460,7 @@ SLIP_FN void combine_work(const Work& w, const Part& part, const Watch& watch, S
     case DType::c128:
       return combine_words<Complex<double>>(w, part, watch, share);
     case DType::f16:
-      return;  // rejected at planning time
+      return;  // other types are rejected at planning time
   }
 }
 
@@ -486,7 +488,7 @@ SLIP_FN void run_first_half(const Work& w, const Part& part, const Watch& watch,
   });
 }
 
-/// Empties the square; the second phase.
+/// Empties the square of a transpose; the second of two phases.
 SLIP_FN void run_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
     empty_square(w, part, static_cast<const Word*>(square), Ends<Word>(w, watch).to, share, AsTheyAre{});

@@ -22,7 +22,7 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
  private:
-  // Stored here, because GoogleTest holds its lock while it reports a result.
+  // The name is stored here, because GoogleTest holds its lock while it reports a result.
   void OnTestStart(const testing::TestInfo& test) override {
     test_ = std::string(test.test_suite_name()) + "." + test.name();
   }
@@ -37,7 +37,8 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   std::string test_ = "set-up";
 };
 
-/// Shortens the filter that GoogleTest prints, which names thousands of tests; it has already been parsed then.
+/// Shortens the filter that GoogleTest prints, which names thousands of tests. GoogleTest has already parsed the filter
+/// then.
 class ShortFilter final : public testing::EmptyTestEventListener {
  public:
   explicit ShortFilter(std::string filter) : filter_(std::move(filter)) {}
@@ -59,10 +60,10 @@ int main(int argc, char** argv) {
   if (world.rank() > 0) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
-    delete listeners.Release(listeners.default_xml_generator());  // only rank 0 writes the file
+    delete listeners.Release(listeners.default_xml_generator());  // only rank 0 writes the file of results
     listeners.Append(new FailurePrinter(world.rank()));
   }
-  // Ranks share the cores, so each gets its share of threads.
+  // Ranks share the cores, so each rank gets its share of threads.
   slipstream::set_host_threads(std::max(1, slipstream::host_threads() / world.size()));
   try {
     using namespace slipstream::ranks;

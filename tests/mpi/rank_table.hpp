@@ -8,26 +8,26 @@
 
 namespace slipstream::ranks {
 
-/// Numbers of ranks as "1 2 4 8".
+/// A row of the table. Numbers of ranks are texts such as "1 2 4 8".
 struct Row {
   const char* tests;      ///< GoogleTest's pattern of `Suite.Test/parameter`
-  const char* quick;      ///< ranks in `make test`
-  const char* sanitized;  ///< under a sanitizer, which is five to thirty times slower
-  const char* every;      ///< ranks in `make test-all`
+  const char* quick;      ///< numbers of ranks in `make test`
+  const char* sanitized;  ///< numbers of ranks under a sanitizer, which is five to thirty times slower
+  const char* every;      ///< numbers of ranks in `make test-all`
   const char* why;
 };
 
-/// The rows; specific ones come before general ones.
+/// All rows; specific ones come before general ones.
 const std::vector<Row>& table();
 
-/// Tests that always skip at these numbers of ranks.
+/// Tests that are always skipped at some numbers of ranks.
 struct Gap {
   const char* tests;   ///< GoogleTest's pattern of `Suite.Test/parameter`
   const char* counts;  ///< numbers of ranks; none: these tests run, whatever a later gap says
   const char* why;
 };
 
-/// The gaps; specific ones come before general ones. At a number of ranks the first match counts, in every column.
+/// All gaps; specific ones come before general ones. At a number of ranks the first match counts, in every column.
 const std::vector<Gap>& gaps();
 
 enum class Column { quick, sanitized, every };
@@ -35,12 +35,12 @@ enum class Column { quick, sanitized, every };
 /// The column that SLIPSTREAM_TESTS names (`quick`, `sanitized` or `every`); without it, the column of the build type.
 Column column_here();
 
-/// Whether the n-th of many similar cases runs here: all do in `make test-all`, otherwise one in `of`. If n also counts
-/// other parameters, each case runs in some tests.
+/// Whether the n-th of many similar cases runs here. All run in `make test-all`, otherwise one in `of`. If n also
+/// counts other parameters, each case runs in some tests.
 bool is_due(std::size_t n, std::size_t of);
 
 struct Chosen {
-  std::string filter;             ///< filter for GoogleTest
+  std::string filter;             ///< filter that GoogleTest gets
   std::vector<std::string> gaps;  ///< number of tests omitted by gaps and why; one line per reason
 };
 

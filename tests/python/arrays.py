@@ -13,7 +13,7 @@ def grid_of(cells: tuple[int, ...] = (8, 6, 5), **options: object) -> slip.Grid:
 
 
 def numbered(grid: slip.Grid, ghost: int, dtype: type = np.float32) -> list[np.ndarray]:
-    """Arrays [z, y, x]: interior cells hold their global number, ghosts hold -1."""
+    """Arrays [z, y, x] whose interior cells hold their global number, and whose ghosts hold -1."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
     found = []

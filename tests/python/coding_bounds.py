@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import slipstream as slip
 
-RUNS = 200  #: Repeated runs of each exchange object.
+RUNS = 200  #: number of runs of each exchange object
 ROUTES = (["kernel", "direct"], ["kernel", "peer"], ["staged"], ["kernel", "staged"])
 #: Type names of gather-scatters.
 FORMATS = {"f4": "f32", "f8": "f64"}
 #: Largest finite exponent, and smallest normal exponent.
 ENDS = {"f4": (127, -126), "f8": (1023, -1022)}
 
-#: a coding, and its bound as a function of the largest magnitude in a message
+#: A coding, and its bound as a function of the largest magnitude in a message
 Draw = tuple[str, Callable[[float], float]]
 
 
@@ -54,7 +54,7 @@ def drawn_coding(r: random.Random, dtype: str, shared: bool) -> Draw:
 
 
 def drawn_values(r: random.Random, random_: np.random.Generator, dtype: str, coding: str, shape: Any) -> np.ndarray:
-    """Values in [-1, 1] times a power of two that neither the coding nor (for sums) the format overflows."""
+    """Values in [-1, 1) times a power of two that overflows neither the coding nor, for sums, the format."""
     most, least = ENDS[dtype]
     low, high = least - 10, most - 8
     if coding == "cast":

@@ -16,12 +16,13 @@ from slipstream.base.core import core, own_process
 from slipstream.cli import errors
 from slipstream.cli.main import main
 
-# Background jobs of a shell ignore SIGINT, those of nohup SIGHUP. Child processes would inherit that.
+# SIGINT and SIGHUP are restored: background jobs of a shell ignore SIGINT, those of nohup SIGHUP, and child processes
+# would inherit this.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
-# Tables must have the width for a pipe, whatever the terminal.
+# The width of the terminal is removed, because tables must have the width for a pipe.
 os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,7 @@ CASES = ROOT / "cases"
 
 
 def backend_of(count: int) -> list[str]:
-    """Arguments for a run with this many devices per rank: the host backend, unless the GPUs suffice."""
+    """Arguments for a run with these devices per rank: on the host backend, unless there are enough GPUs."""
     return ["machine.backend=host"] if 0 < core().device_count("cuda") < count else []
 
 
@@ -52,7 +53,7 @@ steps = 40
 check_every = 20
 """
 
-#: A tetrahedron in the first octant with three edges of 0.2 along the axes.
+#: Text of a mesh: a tetrahedron in the first octant with three edges of 0.2 along the axes.
 TETRAHEDRON = """\
 o tetrahedron
 v 0.4 0.4 0.4
@@ -71,7 +72,7 @@ needs_pyvista = pytest.mark.skipif(
 
 Cli = Callable[..., Done]
 
-#: Commands that run in the test process, because starting a process takes a second.
+#: Commands that run in the process of the test, because starting a process takes a second.
 HERE = {"bench", "cases", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
 
 
@@ -80,7 +81,7 @@ _copy_bandwidth = core().copy_bandwidth
 
 
 def _brief_look(backend: str, size: int, seconds: float, index: int) -> float:
-    """Tests need a measured copy rate, not an accurate one."""
+    """Measures a copy rate briefly, because tests need a measured rate, not an accurate one."""
     return float(_copy_bandwidth(backend, min(size, 4_000_000), min(seconds, 0.003), index))
 
 
@@ -101,7 +102,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.chdir(tmp_path)
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
-            # The real function would end pytest.
+            # Replaced, because the real function would end pytest.
             change.setattr(failure, "end_all_ranks", lambda *_: None)
             change.setenv(errors.FILE, str(said_there := _new_file()))
             try:
@@ -136,7 +137,7 @@ def words(text: str) -> str:
 
 
 def is_one_error(result: Done, folder: Path, code: str | None, **facts: object) -> None:
-    """A mistake of the user ends with one message and exit code 2, and leaves no results in the folder."""
+    """Checks that a mistake of the user ends with one message and exit code 2, and leaves no results in the folder."""
     is_error(result, code, **facts)
     assert not (folder / "results").exists()
 

@@ -14,9 +14,9 @@ import numpy as np
 import slipstream as slip
 
 Options = dict[str, Any]
-#: A condition, and the text of an error that may or must occur if it holds.
+#: A condition, and the text of an error: if the condition holds, the error may or must occur.
 Refusal = tuple[bool, str]
-UNTOUCHED = 251  #: exact in all number formats
+UNTOUCHED = 251  #: value of cells that must not change, exact in all number formats
 
 #: Simulated nodes of one host, by number of ranks.
 NODES = {1: [0], 2: [0, 0, 1]}
@@ -49,7 +49,7 @@ CASTS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
 #: Small integers are multiples of the units of all these codings.
 EXACT_BLOCKS = ["blockfloat, rate 8", "blockfloat, rate 16", "blockfloat, rate 16, max error 0.25"]
 BLOCKS = [*EXACT_BLOCKS, "zfp, rate 24", "zfp, max error 0.01"]
-#: Numbers are at most 4, and zfp's error is at most 0.01 of the largest.
+#: Largest error of zfp: numbers are at most 4, and the relative error is at most 0.01.
 ZFP_ERROR = 0.04
 
 
@@ -60,12 +60,12 @@ def knobs(r: random.Random) -> Options:
 
 
 def keywords(options: Options) -> Options:
-    """Tuning parameters as keyword arguments."""
+    """The tuning parameters among some options, as keyword arguments."""
     return options | ({"tuner_cache": sys.argv[3]} if "tune" in options else {})
 
 
 def coding(r: random.Random, *dtypes: str, of: Sequence[str] = (*CASTS, *BLOCKS)) -> str:
-    """Mostly a coding that all these formats support."""
+    """Draws a coding, mostly one that all these formats support."""
     some = r.choice(of)
     fits = not any(holds for dtype in dtypes for holds, _ in coding_refusals(some, dtype))
     return some if r.random() < (0.6 if fits else 0.03) else "raw"
@@ -116,7 +116,7 @@ def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Cal
 
 
 def assert_same(found: np.ndarray, wanted: np.ndarray, coding: str, what: str) -> None:
-    """Bitwise comparison; with a tolerance for zfp."""
+    """Compares arrays bit by bit, or with a tolerance for zfp."""
     if coding.startswith("zfp"):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=ZFP_ERROR * np.sqrt(2), err_msg=what)
     else:
@@ -136,7 +136,7 @@ def room(shape: Sequence[int], dtype: str, offset: int) -> np.ndarray:
 
 
 def small_numbers(shape: Sequence[int], dtype: str, seed: Sequence[int], op: str = "add") -> np.ndarray:
-    """Integers whose sums and products are exact in every format and coding."""
+    """Small integers, whose sums and products are exact in every format and coding."""
     random_ = np.random.default_rng(list(seed))
     if op == "multiply":
         found = np.where(random_.random(shape) < 0.1, 2, random_.choice([1, -1], shape))

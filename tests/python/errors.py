@@ -12,7 +12,7 @@ from slipstream.base.errors import Coded, ErrorCode, Fault
 
 
 def has(faults: Iterable[Fault], code: str | None, **facts: Any) -> Fault:
-    """The fault with this code and these facts, among possibly more. No code: any code of the compiled module."""
+    """The fault with this code and with these facts among others. No code: any code of the compiled module."""
     wanted = {name: None if value is None else str(value) for name, value in facts.items()}
     for fault in faults:
         if code in (None, fault.code) and {name: fault.facts.get(name) for name in facts} == wanted:
@@ -42,7 +42,9 @@ class Done(subprocess.CompletedProcess[str]):
 
     @classmethod
     def with_errors(cls, done: "subprocess.CompletedProcess[str]", path: Path) -> "Done":
-        """`path`: file with one line of JSON per error message; it is deleted."""
+        """Adds the errors to a process that has ended. `path`: file with one line of JSON per error message; it is
+        deleted.
+        """
         found = cls(done.args, done.returncode, done.stdout, done.stderr)
         said = [json.loads(line)["faults"] for line in path.read_text(encoding="utf-8").splitlines()]
         found.errors = tuple(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-#: Routes that need optional parts of a machine: a library, or a GPU-aware MPI.
+#: Routes that need optional parts of a machine, such as a library or a GPU-aware MPI.
 OPTIONAL = ("gpu_mpi", "nccl", "nvshmem")
 
 

@@ -56,7 +56,7 @@ class CodedBox {
   }
 
  private:
-  /// A field without ghosts and padding.
+  /// Places of a field without ghosts and padding.
   struct Whole : Place {
     explicit Whole(const Extent& box) {
       FieldOptions options;

@@ -63,7 +63,7 @@ std::string name_of() {
   return name += std::to_string(L::q);
 }
 
-/// Deviations of up to `size` times the weights.
+/// Populations as deviations of up to `size` times the weights.
 template <class L, class T>
 class RandomCell {
  public:
@@ -88,7 +88,7 @@ std::array<long double, 4> conserved(const T (&g)[L::q]) {
   return sum;
 }
 
-/// Deviations of the equilibrium of second order in velocity.
+/// Populations of the equilibrium of second order in velocity, as deviations.
 template <class L, class T>
 void equilibrium(T (&g)[L::q], double rho, const std::array<double, 3>& u) {
   for (int i = 0; i < L::q; ++i) {
@@ -115,7 +115,7 @@ double difference(const T (&a)[L::q], const T (&b)[L::q]) {
   return most;
 }
 
-/// The mirror image of a cell; axes with sign -1 are reversed.
+/// Mirror image of a cell's populations; axes with sign -1 are reversed.
 template <class L, class T>
 void mirror(const T (&g)[L::q], T (&image)[L::q], int sx, int sy, int sz) {
   for (int i = 0; i < L::q; ++i) {

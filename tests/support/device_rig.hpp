@@ -17,14 +17,14 @@ namespace slipstream {
 
 constexpr std::uint64_t second_ns = 1000000000;
 
-/// Writes value + position to `count` cells of a row.
+/// Kernel that writes value + position to `count` cells of a row.
 struct WriteRamp {
   int* data;
   int value;
   SLIP_FN void operator()(int i, int, int) const { data[i] = value + i; }
 };
 
-/// Sets a flag if a cell does not hold the ramp.
+/// Kernel that sets a flag if a cell does not hold the ramp.
 struct CheckRamp {
   const int* data;
   int value;

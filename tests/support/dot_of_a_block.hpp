@@ -8,7 +8,7 @@ SLIP_FN std::int64_t at(const View<double>& v, int i, int j, int k) {
   return i * v.stride[0] + j * v.stride[1] + k * v.stride[2];
 }
 
-/// The contribution of a block to a dot product, cell by cell.
+/// Kernel that adds the contribution of a block to a dot product, cell by cell.
 struct Dot {
   View<double> a, b;
   Extent extent;

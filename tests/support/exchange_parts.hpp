@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Devices of the host that are not there: `devices` on each of so many ranks, two of which are a node.
+/// Describes host devices that do not exist: `devices` on each of `ranks` ranks, two of which are a node.
 inline Machine planned_machine(int ranks, int devices, Backend backend = Backend::host) {
   std::vector<MachineDevice> all;
   for (int rank = 0; rank < ranks; ++rank)
@@ -37,7 +37,7 @@ inline GridOptions all_periodic() {
   return options;
 }
 
-/// One layer of ghosts.
+/// Options of a field of f64 with one layer of ghosts.
 inline FieldOptions doubles(const std::string& name, int copies = 1) {
   FieldOptions options;
   options.name = name;
@@ -55,7 +55,7 @@ inline Plan routed(const Grid& grid, const std::vector<PlannedItem>& items, cons
   return plan;
 }
 
-/// Plan, memory and arrays, joined.
+/// Plan, memory and arrays of an exchange, joined.
 struct Parts {
   Parts(const Grid& grid, const std::vector<ExchangeItem>& items, const ExchangeOptions& options = {})
       : plan(grid, planned(items), options) {
@@ -73,7 +73,7 @@ struct Parts {
   std::optional<ItemArrays> arrays;
 };
 
-/// A state that the ends of a route share, as a test wants it.
+/// State that the ends of a route share, whose answers a test sets.
 struct FakeState final : RouteState {
   bool endless = false, ends = true, replays = true;
   int abandoned = 0;

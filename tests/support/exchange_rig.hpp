@@ -17,7 +17,7 @@
 
 namespace slipstream {
 
-/// Routes under test and a number of devices per rank.
+/// A set of routes under test and a number of devices per rank.
 struct Way {
   std::string name;
   std::vector<RouteKind> routes;
@@ -26,8 +26,8 @@ struct Way {
   Grouping grouping = Grouping::devices;
 };
 
-/// Each route of this build, and the choice of the rules, with one and with two devices per rank. `kernel` is always
-/// allowed, for blocks of one device. Also one message per pair of nodes of two ranks.
+/// Lists each route of this build, and the choice of the rules, with one and with two devices per rank. `kernel` is
+/// always allowed, for blocks of one device. One entry has one message per pair of nodes of two ranks.
 inline std::vector<Way> all_ways() {
   using R = RouteKind;
   std::vector<Way> ways{{"staged_alone", {R::staged}, 1}};
@@ -45,7 +45,7 @@ inline std::vector<Way> all_ways() {
   return ways;
 }
 
-/// Each host route within a process, with numbers of devices that ranks do not have.
+/// Lists each host route within a process, with numbers of devices that ranks do not have.
 inline std::vector<Way> ways_of_some_devices() {
   using R = RouteKind;
   std::vector<Way> ways;
@@ -60,7 +60,7 @@ inline std::string name_of(Backend backend, std::size_t way, const std::string& 
   return to_string(backend) + "_" + all_ways()[way].name + (of_case.empty() ? "" : "_" + of_case);
 }
 
-/// Why the backend cannot run this way on this machine; empty if it can.
+/// Says why the backend cannot use these routes on this machine; empty if it can.
 inline std::string unavailable(Backend backend, const Way& way) {
   if (way.ranks_per_node && Communicator::world().size() % way.ranks_per_node)
     return "needs ranks in groups of " + std::to_string(way.ranks_per_node);
@@ -71,7 +71,7 @@ inline Machine machine_here(Backend backend, const Way& way) {
   return machine_here(backend, way.devices, way.ranks_per_node);
 }
 
-/// One stream per device of this rank.
+/// Makes one stream per device of this rank.
 inline std::vector<Stream> streams_of(const Grid& grid) {
   std::vector<Stream> streams;
   for (const int d : grid.machine().devices_of_rank(grid.rank())) streams.emplace_back(grid.machine().device(d).local);
@@ -82,7 +82,7 @@ inline void finish(std::vector<Stream>& streams) {
   for (Stream& stream : streams) stream.synchronize();
 }
 
-/// One exchange: run() in odd rounds, begin() and end() in even ones.
+/// Makes one exchange: run() in odd rounds, begin() and end() in even ones.
 inline void exchange_once(Exchange& exchange, std::vector<Stream>& streams, int round) {
   if (round % 2) {
     exchange.run(streams);
@@ -94,7 +94,7 @@ inline void exchange_once(Exchange& exchange, std::vector<Stream>& streams, int 
   exchange.check();
 }
 
-/// Why none of these routes can serve the exchange; empty if each message has a route. The same on all ranks.
+/// Says why none of these routes can serve the exchange; empty if each message has a route. The same on all ranks.
 inline std::string refusal_of(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {
   try {
     for (const MessageInfo& message : plan_messages(grid, items, options))
@@ -187,10 +187,10 @@ inline std::uint64_t scrambled(std::uint64_t a, std::uint64_t b, std::uint64_t c
   return x ^ (x >> 32);
 }
 
-/// A number in [-1, 1) that uses all bits.
+/// Converts random bits to a number in [-1, 1) that uses all of them.
 inline double fraction(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-52 - 1; }
 
-/// Blocks that depend only on the number of cuts per axis, distributed round-robin over the devices of any machine.
+/// Boxes that depend only on the number of cuts per axis, distributed round-robin over the devices of any machine.
 inline std::vector<Block> dealt_blocks(const Extent& cells, const Extent& counts, int devices) {
   std::vector<Block> blocks;
   for (std::int64_t z = 0; z < counts[2]; ++z)

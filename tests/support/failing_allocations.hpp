@@ -10,8 +10,8 @@
 
 namespace slipstream {
 
-/// Returns how often `make` was tried with a failing allocation. Each time it must either fail on all ranks for that
-/// reason, or succeed on all without the memory; then `use` is called.
+/// Tries `make` with each allocation failing in turn, and returns the number of tries. Each time it must either fail on
+/// all ranks for that reason, or succeed on all without the memory; then `use` is called.
 template <class Make, class Use>
 int each_allocation_fails(const Communicator& comm, const Make& make, const Use& use) {
   for (int passes = 0;; ++passes) {

@@ -46,7 +46,7 @@ inline Whole random_values(const Extent& cells, DType type, std::uint64_t seed =
   return u;
 }
 
-/// The transform by its definition: direct sums along one axis after the other.
+/// Transforms by the definition: direct sums along one axis after the other.
 inline Whole by_sums(const Whole& u) {
   Whole v = u;
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -64,7 +64,7 @@ inline Whole by_sums(const Whole& u) {
   return v;
 }
 
-/// Rounding error of a transform: a few units of the format, times the size of the largest mode.
+/// Bound of a transform's rounding error: a few units of the format, times the size of the largest mode.
 inline double tolerance(const Extent& cells, DType type) {
   const double unit = is_twice(type) ? 0x1p-52 : 0x1p-23;
   return 8 * unit * std::sqrt(static_cast<double>(volume(cells))) * 8;
@@ -91,7 +91,7 @@ inline void put(DType type, std::byte* array, std::int64_t at, const Complex& va
   if (type == DType::c128) reinterpret_cast<Complex*>(array)[at] = value;
 }
 
-/// Writes one component. `axes`: the axis of `whole` along each axis of the field.
+/// Writes one component to a field. `axes`: the axis of `whole` along each axis of the field.
 inline void set(Field& field, int component, const Whole& whole, const std::array<int, 3>& axes = {0, 1, 2}) {
   for (const std::int64_t id : field.grid().local()) {
     auto bytes = array_of<std::byte>(field, id);
@@ -106,7 +106,7 @@ inline void set(Field& field, int component, const Whole& whole, const std::arra
   }
 }
 
-/// Largest difference of one component on this rank; `axes` as for set().
+/// Largest difference between one component of a field on this rank and `whole`; `axes` as for set().
 inline double difference(const Field& field, int component, const Whole& whole,
                          const std::array<int, 3>& axes = {0, 1, 2}) {
   double most = 0;
@@ -119,7 +119,7 @@ inline double difference(const Field& field, int component, const Whole& whole,
       const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
       const Complex found = get(field.options().type, bytes.data(), element(field.shape(id), component, local));
       const double off = std::abs(found - whole.at(p));
-      most = off <= most ? most : off;  // a comparison that keeps NaN
+      most = off <= most ? most : off;  // written so that a NaN is kept
       if (std::isnan(off)) most = off;
     });
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Random ids on the devices of a machine, and the reduction over blocks on the host.
+// Distributes random ids over the devices of a machine, and reduces over blocks on the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,8 +25,8 @@ struct Domain {
   std::vector<std::int64_t> ids;
 
   std::int64_t points() const { return blocks * block_points; }
-  /// Ids with mixed numbers of copies. Most have a few copies anywhere, also twice in a block; some points are single,
-  /// some ignored (id 0); and one id has very many copies.
+  /// Draws ids with mixed numbers of copies. Most have a few copies anywhere, also twice in a block; some points are
+  /// single, some ignored (id 0); and one id has very many copies.
   static Domain random(std::int64_t blocks, unsigned seed) {
     Domain domain{blocks, {}};
     domain.ids.resize(static_cast<std::size_t>(domain.points()));
@@ -79,7 +79,7 @@ T folded(Op op, T a, T b) {
   }
 }
 
-/// Coding error of a value that a block shares with others; applied in flight and on its own device alike.
+/// Rounding of a value that a block shares with others; applied in flight and on its own device alike.
 template <class T>
 using Turn = std::function<T(T)>;
 
@@ -242,7 +242,7 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
     options.components = components;
     options.coding = coding;
     const auto gs = made(dealt, options);
-    // Alternates between two sets of arrays; neither needs a new plan.
+    // Exchanges alternate between two sets of arrays without a new plan.
     Arrays<T> one(dealt, streams, components), other(dealt, streams, components);
     int round = 0;
     for (const Op op : ops)

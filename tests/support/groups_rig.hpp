@@ -15,7 +15,7 @@
 namespace slipstream::lbm {
 
 inline constexpr Extent extent{12, 5, 4};
-inline constexpr int ghost = 4;  // in x, so that rows start at whole groups; 1 in y and z
+inline constexpr int ghost = 4;  // ghost cells in x, so that rows start at whole groups; y and z have one
 
 inline BlockShape shape_of(int components) {
   BlockShape shape;

@@ -17,7 +17,7 @@ struct HostPicture {
 
   static HostPicture now() {
     HostPicture found;
-    constexpr int restorer = 0x04000000;  // SA_RESTORER, which the C library always adds
+    constexpr int restorer = 0x04000000;  // the flag SA_RESTORER, which the C library always adds
     for (char** entry = environ; *entry; ++entry) {
       const std::string text = *entry;
       found.environment[text.substr(0, text.find('='))] = text;

@@ -26,7 +26,7 @@ inline Options cavity(Lattice lattice, DType precision, Collision collision = Co
   return o;
 }
 
-/// One axis between walls and two periodic ones.
+/// A channel with walls along one axis and two periodic axes.
 inline Options channel(DType precision, Lattice lattice = Lattice::d3q19, Collision collision = Collision::srt) {
   Options o = cavity(lattice, precision, collision);
   o.periodic = {true, false, lattice != Lattice::d2q9};
@@ -41,7 +41,7 @@ inline Options driven(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// From an inlet to an outlet past slip sides; in three dimensions also between walls.
+/// A flow from an inlet to an outlet past slip sides; in three dimensions also between walls.
 inline Options open(DType precision, Lattice lattice, Collision collision) {
   Options o = cavity(lattice, precision, collision);
   o.walls.clear();
@@ -54,14 +54,14 @@ inline Options open(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// The same with a convective outlet.
+/// The outflow with a convective outlet.
 inline Options outflow(DType precision, Lattice lattice, Collision collision) {
   Options o = open(precision, lattice, collision);
   o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.04};
   return o;
 }
 
-/// Driven by a pressure drop along the periodic axes, with a slip side.
+/// A flow driven by a pressure drop along the periodic axes, with a slip side.
 inline Options dropping(DType precision, Lattice lattice, Collision collision) {
   Options o = channel(precision, lattice, collision);
   o.walls.clear();
@@ -70,14 +70,14 @@ inline Options dropping(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// The same flow by moments.
+/// The flow stored as moments.
 inline Options by_moments(Options o, Collision collision) {
   o.representation = Representation::moments;
   o.collision = collision;
   return o;
 }
 
-/// Large enough for the tiles of the GPU's marching kernel, with a partial last tile.
+/// A flow large enough for the tiles of the GPU's marching kernel, with a partial last tile.
 inline Options wide(Options o) {
   o.cells = {70, 10, 9};
   return o;

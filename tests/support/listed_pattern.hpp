@@ -13,7 +13,7 @@ class Listed final : public Pattern {
   explicit Listed(std::vector<Transfer> transfers, Op op = Op::copy) : transfers_(std::move(transfers)), op_(op) {}
   std::string name() const override { return "listed"; }
   Op op() const override { return op_; }
-  /// Transfers of the rank, and those with blocks that the grid lacks.
+  /// Transfers of the rank, and transfers with blocks that the grid lacks.
   std::vector<Transfer> transfers(const Grid& grid, int, const Extent&, int rank) const override {
     const auto blocks = static_cast<std::int64_t>(grid.blocks().size());
     const auto touches = [&](std::int64_t block) {

@@ -1,6 +1,6 @@
 #pragma once
-// Runs GPU teams with one host thread per GPU thread, including state that a kernel keeps between phases. For kernels
-// written for GPUs only.
+// Runs GPU teams with one host thread per GPU thread, including state that a kernel keeps between phases. It serves
+// kernels that are written for GPUs only.
 #include <barrier>
 #include <cstddef>
 #include <cstdint>

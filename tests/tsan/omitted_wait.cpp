@@ -39,7 +39,7 @@ using namespace slipstream;
 
 constexpr int exchanges = 3, tried = 2;
 
-/// Holds kernels back until their round. Relaxed, so that TSan sees no synchronisation in it.
+/// Holds kernels back until their round. Its atomics are relaxed, so that TSan sees no synchronisation in them.
 struct Gate {
   void open(int round) { opened.store(round, std::memory_order_relaxed); }
   void await_steps(int count) const {
@@ -121,7 +121,7 @@ struct Scenario {
   RouteKind route;
   int waits;
   Lanes lanes = Lanes::one;
-  bool split = true;     ///< begin() and end(); otherwise run()
+  bool split = true;     ///< true: begin() and end(); false: run()
   bool held_up = false;  ///< delays the lanes, whose order would be random otherwise
   Pack pack = Pack::fused;
   bool late = false;   ///< delays the last device, so that messages arrive before it is ready
@@ -176,7 +176,7 @@ int run(int omitted, const Scenario& scenario) {
   machine_options.bind = false;
   const Machine machine = Machine::discover(comm, machine_options);
   GridOptions grid_options;
-  grid_options.periodic = {alone, alone, alone};  // open: a device is not its own neighbour
+  grid_options.periodic = {alone, alone, alone};  // the box is not periodic: a device is not its own neighbour
   const Grid grid({16, 12, 10}, machine, comm.rank(), grid_options);
   FieldOptions field_options;
   field_options.ghost = {1, 1, 1};

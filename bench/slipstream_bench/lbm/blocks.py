@@ -33,7 +33,7 @@ Triple = tuple[int, int, int]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"received_kb", "sent_kb", "exchange_us", "percent_of_periodic", "step_us", "mlups", "travels_by"})
-#: Names of blocks by the number of domain sides that they touch.
+#: Kinds of blocks, by the number of domain sides that they touch.
 KINDS = ("middle", "face", "edge", "corner")
 PERIODIC, ALL = "periodic", "all"
 #: Number of exchanges; the fastest counts.
@@ -66,13 +66,13 @@ def neighbours(place: Triple, grid: Triple, lattice: str) -> int:
 
 @dataclass(frozen=True)
 class Dealt:
-    """Blocks and the device of each."""
+    """Blocks of the domain, and the device of each."""
 
     places: Sequence[Triple]
     devices: Sequence[int]
 
     def boxes(self, side: int) -> list[list[int]]:
-        """As the solver reads them: low x, y, z, high x, y, z, device."""
+        """The blocks as the solver reads them: low x, y, z, high x, y, z, device."""
         return [
             [*(side * at for at in place), *(side * (at + 1) for at in place), device]
             for place, device in zip(self.places, self.devices, strict=True)
@@ -84,20 +84,20 @@ def in_order(grid: Triple) -> list[Triple]:
 
 
 def alone(grid: Triple, chosen: Triple, devices: int) -> Dealt:
-    """The chosen block on device 0, and the others round-robin on other devices."""
+    """Puts the chosen block on device 0, and the others round-robin on other devices."""
     turn: Iterator[int] = itertools.cycle(range(1, devices))
     places = in_order(grid)
     return Dealt(places, [0 if place == chosen else next(turn) for place in places])
 
 
 def shared(grid: Triple, devices: int) -> Dealt:
-    """All blocks on all devices in consecutive runs of equal length, or one less."""
+    """Puts blocks on all devices, in consecutive runs of equal length, or one less."""
     places = in_order(grid)
     return Dealt(places, [n * devices // len(places) for n in range(len(places))])
 
 
 def open_case(choice: Choice, grid: Triple, side: int) -> LbmCase:
-    """Inflow at x-, outflow at x+, and slip along the other sides."""
+    """A case with inflow at x-, outflow at x+, and slip along the other sides."""
     sides: dict[str, Any] = {"x-": {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}, "x+": {"kind": "pressure"}}
     data: dict[str, Any] = {
         "grid": {"cells": [side * count for count in grid]},
@@ -112,7 +112,7 @@ def open_case(choice: Choice, grid: Triple, side: int) -> LbmCase:
 
 
 class Blocks:
-    """Measures blocks on one machine. All methods are collective."""
+    """Measures communication of blocks on one machine. All methods are collective."""
 
     def __init__(self, choice: Choice, grid: Triple, machine: Any) -> None:
         self.choice, self.grid, self.machine = choice, grid, machine
@@ -201,9 +201,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints blocks; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
-    grid = options.parse_grid(choice.grid, 3)  # so that there is a block in the middle
+    # at least 3 along each axis, so that some block has neighbours on all sides
+    grid = options.parse_grid(choice.grid, 3)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     machine = discovery.discover(any_case(choice, max(1, per_rank)).machine)

@@ -14,13 +14,13 @@ from slipstream_bench import options, record
 
 @dataclass(frozen=True)
 class Flow:
-    """One cavity: cells, Reynolds number, number format and end criterion."""
+    """A cavity: number of cells, Reynolds number, number format and end criterion."""
 
     cells: tuple[int, int, int]
     reynolds: int
     precision: str
-    time_units: int  #: upper limit, in length / reference velocity
-    steady: float  #: residual at which it stops
+    time_units: int  #: latest end in units of length / reference velocity
+    steady: float  #: residual below which the run ends
     lid_speed: float | None = None
 
 
@@ -28,8 +28,8 @@ SQUARES = tuple(Flow((128, 128, 1), reynolds, "f64", 80, 1e-5, 0.1) for reynolds
 
 
 def cube(side: int, precision: str) -> Flow:
-    """Re 1000. The lid velocity is scaled with the cell size, so that compressibility errors fall with
-    the grid error.
+    """Case of the cavity at Re 1000. The lid velocity is scaled with the cell size, so that compressibility errors fall
+    with the grid error.
     """
     return Flow((side, side, side), 1000, precision, 80, 1e-5)
 

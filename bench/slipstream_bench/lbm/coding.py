@@ -47,9 +47,9 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: devices per rank
+    devices: int  #: number of devices per rank
     threads: int
-    cells: int | None  #: along a side; None: by backend
+    cells: int | None  #: number of cells along a side; None: depends on the backend
     precision: str
     quick: bool
 
@@ -90,8 +90,8 @@ def _rows(choice: Choice, backend: str, cells: int, devices: int) -> Iterator[Ro
 def _run(
     choice: Choice, backend: str, cells: int, devices: int, keys: dict[str, Any], link: str, coding: str
 ) -> tuple[float, NDArray[Any]]:
-    """The minimum time of the steps in seconds, and the final velocity relative to the reference velocity; a zero on
-    ranks other than 0.
+    """Returns the minimum time of the steps in seconds, and the final velocity relative to the reference velocity; a
+    zero on ranks other than 0.
     """
     slow: dict[str, Any] = {} if link == "none" else {"throttle": link}
     flow = Simulation(

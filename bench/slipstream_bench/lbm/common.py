@@ -27,9 +27,9 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: devices per rank
+    devices: int  #: number of devices per rank
     threads: int
-    cells: Sequence[int]  #: sides of the cubes
+    cells: Sequence[int]  #: sides of the cubes in cells
     lattice: str
     collision: str
     precision: str
@@ -87,8 +87,8 @@ def smallest_time(lbm: Any) -> float:
 
 
 def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
-    """The same on one rank with at most REPEATS times, and their number. After `seconds` no further repeat begins,
-    except the second.
+    """As smallest_time on one rank: returns the seconds and the number of times, at most REPEATS. After `seconds` no
+    further repeat begins, except the second.
     """
     found: list[float] = []
     while len(found) < min(2, REPEATS) or (len(found) < REPEATS and sum(found) < seconds):
@@ -99,7 +99,7 @@ def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
 
 
 def smallest_time_here(lbm: Any, wait: Callable[[], None] = lambda: None) -> float:
-    """The same by this rank's clock; calls `wait` before and after the steps."""
+    """Minimum time by this rank's clock; calls `wait` before and after the steps."""
     best = float("inf")
     for _ in range(REPEATS):
         wait()
@@ -118,7 +118,9 @@ def any_case(choice: Chosen, devices: int) -> LbmCase:
 
 
 def devices_here(backend: str, ranks: int) -> int:
-    """Devices per rank: GPUs shared evenly, at most four in total; two for the emulator, which suits small machines."""
+    """Number of devices per rank: GPUs shared evenly, at most four in total; two for the emulator, which suits small
+    machines.
+    """
     here = core().device_count("cuda") if backend == "cuda" else 2
     return max(1, min(4, here) // ranks)
 

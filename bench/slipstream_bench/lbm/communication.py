@@ -34,17 +34,17 @@ FIGURES = frozenset(
     | {"overlapped", "rim", "paper_mlups", "paper_percent"}
 )
 TUNED = "tuned"
-#: Default cubes of a block.
+#: Default sides of a block's cube, by backend.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
-#: The thesis's results in 6.2.1, 1 x 2 x 2: million updates per second for cubes of 256. It gives percentages of four
-#: times one GPU only for cubes of 320.
+#: The thesis's results in 6.2.1, 1 x 2 x 2: million updates per second for cubes of 256. The thesis gives percentages
+#: of four times one GPU for cubes of 320 only.
 PAPER_MLUPS = {"GPUPackInfo": 760.0, "asynchronous GPUPackInfo": 1149.0, "GPUBufferedScheme": 748.0}
 PAPER_PERCENT = {("asynchronous GPUPackInfo", 320): 52.0}
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """Packing and sending of halos."""
+    """A scheme of packing and sending halos."""
 
     name: str
     knobs: dict[str, Any]  #: options of the exchange for this scheme
@@ -52,25 +52,25 @@ class Scheme:
 
 
 def schemes(overlap: str) -> list[Scheme]:
-    """The thesis's three schemes, and the tuner's choice."""
+    """The three schemes of the thesis, and the tuner's choice."""
     found = []
     for name, scheme in SCHEMES.items():
         knobs = core().scheme(scheme)
-        # No second route between devices: an unavailable scheme must not be measured as another.
+        # A single route is allowed between devices, because an unavailable scheme must not be measured as another one.
         routes = {"routes": [*knobs["routes"], "kernel"]}
         found.append(Scheme(name, knobs | routes, "off" if name == "GPUPackInfo" else overlap))
     return [*found, Scheme(TUNED, {"tune": "measure", "tune_rim": True}, overlap)]
 
 
 def refusal(error: RuntimeError) -> str:
-    """Why no route of a scheme connects some pair of devices. Reraises other errors."""
+    """Says why no route of a scheme connects some pair of devices. Reraises other errors."""
     if "no allowed route" not in str(error):
         raise error
     return reasons(str(error))
 
 
 def one_block(choice: Choice, cells: int) -> float:
-    """Million updates per second of one periodic block on one device, run by rank 0 while others wait. Collective."""
+    """Million updates per second of one periodic block on one device. Rank 0 runs while others wait. Collective."""
     module, rate = core(), 0.0
     if module.rank() == 0:
         alone, backend = module.Communicator.alone(), discovery.choose_backend(choice.backend)
@@ -82,7 +82,7 @@ def one_block(choice: Choice, cells: int) -> float:
 
 
 def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float], console: Console) -> list[Row]:
-    """A row per setup and scheme; prints which schemes are unavailable and why. Collective."""
+    """Makes a row per setup and scheme. Prints which schemes are unavailable and why. Collective."""
     rows, refused = [], dict[str, str]()
     for setup in found:
         for scheme in schemes(choice.overlap):
@@ -98,7 +98,7 @@ def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float
 
 
 def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
-    """One row. Raises RuntimeError if no route of the scheme connects a pair of devices. Collective."""
+    """Measures one row. Raises RuntimeError if no route of the scheme connects a pair of devices. Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     case = case_of(replace(choice, overlap=scheme.overlap), setup, machine.nodes)
@@ -136,7 +136,8 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
         "over_without": None,
     }
     if scheme.name == TUNED:
-        # The same arrays and kernels in the same run. The fluid is at rest, so stale ghosts are correct.
+        # The steps without exchange use the same arrays and kernels. Stale ghosts are correct, because the fluid is at
+        # rest.
         without = smallest_time(timed().WithoutExchange(lbm))
         row["without_exchange_ms"] = record.digits(1e3 * without)
         row["over_without"] = record.digits(seconds / without)
@@ -144,7 +145,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
 
 
 def published(scheme: str, setup: Setup) -> Row:
-    """The thesis's rate, and its percentage of four times one GPU."""
+    """Rate of a scheme in the thesis, and its percentage of four times one GPU."""
     rate = PAPER_MLUPS.get(scheme) if (setup.split, setup.cells) == ((1, 2, 2), 256) else None
     percent = record.digits(100.0 * rate / (setup.blocks * PAPER_ONE)) if rate else None
     if setup.split == (1, 2, 2):
@@ -200,7 +201,7 @@ def _label(row: Row) -> str:
 
 
 def picture(path: Path, machine: str, rows: Sequence[Row]) -> None:
-    """Percent of n times one block by cube, one line per scheme; circles show the thesis."""
+    """Draws percent of n times one block by cube, one line per scheme; circles show the thesis."""
     lines: dict[str, tuple[list[str], list[float]]] = {}
     marks: dict[str, tuple[list[str], list[float]]] = {}
     for row in rows:

@@ -41,7 +41,7 @@ METRICS: Mapping[str, tuple[str, float]] = {
     "dram_read_bytes": ("dram__bytes_read.sum", 1.0),
     "dram_write_bytes": ("dram__bytes_write.sum", 1.0),
 }
-#: Steps per variant; the last one is profiled.
+#: Number of steps per variant; the last one is profiled.
 STEPS = 2
 TIMEOUT_S = 300
 
@@ -51,7 +51,7 @@ def profiler() -> str | None:
 
 
 def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]) -> list[Row]:
-    """A row of counters per treatment of solid cells. Raises CaseError if the profiler cannot count."""
+    """Measures a row of counters per treatment of solid cells. Raises CaseError if the profiler cannot count."""
     inputs = asdict(record.chosen(solids.Choice, choice))
     work = json.dumps({"choice": inputs, "cells": list(cells), "share": share, "ways": list(ways)})
     metrics = ",".join(name for name, _ in METRICS.values())
@@ -59,7 +59,7 @@ def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]
                "--kernel-name-base", "demangled", "--kernel-name", "regex:StreamCollide",
                sys.executable, "-m", "slipstream_bench.lbm.counters", work]  # fmt: skip
     try:
-        # The subprocess inherits the path with the benchmarks' folder.
+        # The path of the benchmarks' folder is passed on to the subprocess.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -96,7 +96,7 @@ def _read(text: str) -> list[Row]:
 
 
 def _steps(work: Mapping[str, Any]) -> None:
-    """The profiled program: a few steps, launched one by one."""
+    """Runs a few steps, launched one by one, in the program that is profiled."""
     choice = solids.Choice(**work["choice"])
     cells = tuple(work["cells"])
     mask = solids.solids(cells, work["share"])

@@ -23,7 +23,8 @@ FIGURES = frozenset(
 )
 #: Columns of a row of counters that are results and not inputs.
 COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
-WAYS = ("dense", "flags", "sparse")  #: moments store all cells, so they lack the last
+#: storages of solid cells; the moment representation stores all cells, so it lacks the last one
+WAYS = ("dense", "flags", "sparse")
 #: Ratio of fluid cell updates with and without flags in table 1.6: alone, and under the profiler.
 PAPER_FLAGS, PAPER_FLAGS_PROFILED = 884.688 / 734.668, 702.689 / 629.713
 #: Sides of the cubes in addition to the paper's grid, and solid fractions.
@@ -39,13 +40,13 @@ WALLED_SHARE = 0.05
 class Choice(solids.Choice):
     """Options of the benchmark."""
 
-    cells: Sequence[int]  #: sides of the cubes
+    cells: Sequence[int]  #: sides of the cubes in cells
     shares: Sequence[float] = ()  #: solid fractions of cubes; empty: CUBE_SHARES
 
 
 def flagfield(choice: Choice, backend: str) -> list[Row]:
-    """The empty box, periodic and with walls, then solid cells computed, skipped or omitted. Ratios are fluid cell
-    updates over those of the first variant, and over those of the empty periodic box.
+    """Measures the empty box, periodic and with walls, then boxes whose solid cells are computed, skipped or omitted.
+    Ratios are fluid cell updates over those of the first variant, and over those of the empty periodic box.
     """
     rows, ways = [], WAYS[:2] if choice.collision in BY_MOMENTS else WAYS
     grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
@@ -71,8 +72,8 @@ def _ratios(row: Row, dense: Row, empty: Row) -> Row:
 
 
 def count(choice: Choice) -> list[Row]:
-    """Hardware counters of one step: for the paper's grid and fraction, and for a cube with that fraction and a sphere
-    packing. Compares computed with skipped or omitted solid cells, next to the paper's profiled updates.
+    """Measures hardware counters of one step: for the paper's grid and fraction, and for a cube with that fraction and
+    a sphere packing. Compares computed with skipped or omitted solid cells, next to the paper's profiled updates.
     """
     side = choice.cells[0] if choice.cells else CUBES["cuda"][0]
     rows = []
@@ -138,7 +139,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes. One rank with one device."""
+    """Measures, prints and writes; uses one rank with one device."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     solids.check_ranks("lbm_flagfield")
     if any(not 0 < share < 0.64 for share in choice.shares):

@@ -34,7 +34,7 @@ Triple = tuple[int, int, int]
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "speedup", "travels_by"})
 NODES = (8, 16, 32, 64, 128)
-#: Widths along x, y and z (None: no overlap), and the speed-up by number of nodes (table 2.2).
+#: Widths of boundary regions along x, y and z (None: no overlap), and the speed-up by number of nodes (table 2.2).
 SCENARIOS: Sequence[tuple[Triple | None, tuple[float, ...]]] = (
     (None, (1.0, 1.0, 1.0, 1.0, 1.0)),
     ((1, 1, 1), (1.27, 1.18, 1.10, 1.30, 0.93)),
@@ -57,7 +57,7 @@ CELLS = {"host": [32], "cuda": [128, 256]}
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """Adds the options of the simulated network."""
+    """Options of the benchmark, with those of the simulated network."""
 
     throttle: str
 
@@ -67,14 +67,14 @@ class Choice(common.Choice):
 
 
 def blocks_of(grid: Triple) -> Triple:
-    """Blocks per device along axes that are not cut between devices."""
+    """Number of blocks per device, along axes that are not cut between devices."""
     x, y, z = (2 if count == 1 else 1 for count in grid)
     return x, y, z
 
 
 def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | None) -> LbmCase:
-    """One periodic cube per device."""
-    # On one node the device grid is as requested; several nodes are cut by the rules.
+    """A case with one periodic cube per device."""
+    # On one node the device grid is the requested one; for several nodes the rules choose it.
     cut = {"device_grid": list(grid)} if nodes == 1 else {}
     data: dict[str, Any] = {
         "grid": {"cells": record.grid_of(cells, grid), "periodic": [True] * 3},
@@ -91,7 +91,7 @@ def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | 
 
 
 def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]:
-    """The 14 rows of one size. Collective."""
+    """Measures the 14 rows of one size. Collective."""
     rows = []
     for scenario, (rim, paper) in enumerate(SCENARIOS, 1):
         case = case_of(choice, cells, grid, machine.nodes, rim)
@@ -154,7 +154,7 @@ def name_of(rim: Sequence[int] | None) -> str:
 
 
 def picture(path: Path, machine: str, sizes: dict[int, list[Row]]) -> None:
-    """Speed-up over no overlap by scenario, and that of the report on its fewest nodes."""
+    """Draws the speed-up over no overlap by scenario, and that of the report on its fewest nodes."""
     places = [name_of(rim).replace(", ", "\n") for rim, _ in SCENARIOS]
     lines = {f"{n}^3 a device": (places, [row["speedup"] for row in rows]) for n, rows in sizes.items()}
     marks = {f"Zheng 2023, {NODES[0]} nodes": (places, [paper[0] for _, paper in SCENARIOS])}

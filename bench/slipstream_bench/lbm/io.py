@@ -37,16 +37,16 @@ FIGURES = frozenset(
     {"state_gb", "step_ms", "begin_ms", "written_s", "gbs", "plain_gbs", "percent_of_plain", "steps_meanwhile"}
     | {"lost_ms", "lost_steps"}
 )
-#: Where values wait, and bytes of pinned memory, by name; 0 bytes: the default of runs.
+#: Where values are staged, and bytes of pinned memory, by name; 0 bytes: the default of runs.
 WAYS: Mapping[str, tuple[str, int]] = {
     "pinned": ("pinned", 0),
     "two pieces": ("pinned", 1),
     "device": ("device", 0),
     "device, by MPI": ("mpi", 0),
 }
-#: Checkpoints; the one that delays steps least counts. A preceding one allocates memory.
+#: Number of checkpoints, of which the one that delays steps least counts. One before them allocates memory.
 CHECKPOINTS = 3
-#: Seconds of steps between checks of the written output.
+#: Seconds of steps between two checks of the written output.
 LOOK = 0.02
 CELLS = {"host": [32, 64], "cuda": [128, 256, 512]}
 PIECE = 16 << 20
@@ -54,11 +54,11 @@ PIECE = 16 << 20
 
 @dataclass(frozen=True)
 class Timing:
-    """One checkpoint, by rank 0's clock."""
+    """Times of one checkpoint, by rank 0's clock."""
 
     begin: float  #: seconds until the steps continued
-    written: float  #: until the file was complete
-    lost: float  #: additional time of the steps
+    written: float  #: seconds until the file was complete
+    lost: float  #: seconds by which the steps became slower
     steps: int
     bytes: int
 
@@ -77,13 +77,13 @@ def plain_write(folder: Path, size: int) -> float:
 
 
 class Meter:
-    """Checkpoints of one solver. All methods are collective."""
+    """Measures checkpoints of one solver. All methods are collective."""
 
     def __init__(self, lbm: Any, step_seconds: float) -> None:
         self.lbm, self.chunk = lbm, max(1, int(LOOK / step_seconds))
 
     def best(self, folder: Path, way: str) -> Timing | str:
-        """Best of several checkpoints, or the reason why MPI does not accept device memory."""
+        """The best of several checkpoints, or the reason why MPI does not accept device memory."""
         snapshot, staging = WAYS[way]
         ring = core().Checkpoints(self.lbm, str(folder), 1, "", snapshot, staging)
         found = [self._one(ring)]
@@ -94,7 +94,7 @@ class Meter:
 
     def _one(self, ring: Any) -> Timing:
         module, lbm = core(), self.lbm
-        lbm.advance(1)  # a checkpoint of the same step would be the same file
+        lbm.advance(1)  # one step, because a checkpoint of the same step would be the same file
         module.barrier()
         began, first = time.perf_counter(), lbm.step
         ring.begin("{}")
@@ -107,7 +107,7 @@ class Meter:
         ring.finish()
         if done.startswith("!"):
             raise RunError(f"bench lbm_io: a checkpoint was not written: {done[1:]}")
-        # The same steps and checks without output, right afterwards, because a machine's speed varies over minutes.
+        # The same steps and checks run without output right afterwards, because a machine's speed varies over minutes.
         again = time.perf_counter()
         for _ in range(0, steps, self.chunk):
             self._some_steps(ring)
@@ -118,12 +118,12 @@ class Meter:
         """Runs some steps. Returns the path of a completed checkpoint, ! and the reason of a failed one, or ""."""
         self.lbm.advance(self.chunk)
         ring.poll()
-        # The other ranks do not know when all have written.
+        # Rank 0 broadcasts the result, because the other ranks do not know when all have written.
         return core().broadcast("".join(path or f"!{error}" for _, path, error in ring.results()), 0)
 
 
 def measure(choice: Choice, machine: Any, cells: int, folder: Path, console: Console) -> list[Row]:
-    """One row per variant. Collective."""
+    """Measures one row per variant. Collective."""
     devices = len(machine.devices())
     case = case_of(choice, Setup("", "", cells, device_grid(devices)), machine.nodes)
     lbm = running.compiled(engine.prepare(case, machine))

@@ -12,7 +12,7 @@ ALIGNMENTS = (0, 32, 64, 128, 256, 512)
 
 
 def setups(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
-    """Each layout with each alignment, cut so that messages come from the ends of rows."""
+    """Measures each layout with each alignment, cut so that messages come from the ends of rows."""
     for n in cells:
         for layout in ("soa", "aos"):
             for alignment in ALIGNMENTS:

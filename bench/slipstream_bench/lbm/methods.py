@@ -35,7 +35,7 @@ LATTICES: Mapping[str, Sequence[str]] = {
 EMPTY = "periodic"
 BALL = "interpolated ball of 5 %"
 INLET = {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}
-#: Boxes with boundaries: periodic axes, and the sides in x.
+#: Kinds of boxes: periodic axes, and the sides in x.
 SIDES: Mapping[str, tuple[list[bool], dict[str, Any]]] = {
     EMPTY: ([True, True, True], {}),
     "half-way walls": ([False, False, False], {}),
@@ -48,7 +48,7 @@ SHARE, SMAGORINSKY, FORCE = 0.05, 0.1, 1e-6
 CELLS = {"host": 64, "cuda": 256}
 STEPS = {"host": 20, "cuda": 200}
 REPEATS = 10
-#: Rounds of all measurements, of which the fastest counts, because the load of a shared host varies.
+#: Number of rounds of all measurements, of which the fastest counts, because the load of a shared host varies.
 ROUNDS = {"host": 8, "cuda": 1}
 
 
@@ -58,13 +58,13 @@ class Choice:
 
     backend: str
     threads: int
-    cells: int | None  #: side of the cube; None: by backend
+    cells: int | None  #: side of the cube in cells; None: depends on the backend
     precision: str
 
 
 @dataclass(frozen=True)
 class Method:
-    """The setup of one row."""
+    """A method to measure: the setup of one row."""
 
     lattice: str = "D3Q19"
     collision: str = "TRT"
@@ -73,12 +73,14 @@ class Method:
     force: bool = field(default=False, kw_only=True)
 
 
-#: The method that all others are compared with.
+#: The method with which all others are compared.
 BASE = Method()
 
 
 def methods() -> Iterator[Method]:
-    """Each collision on each of its lattices: plain, with an LES model and with a force; then boxes with boundaries."""
+    """Lists each collision on each of its lattices: plain, with an LES model and with a force; then boxes with
+    boundaries.
+    """
     for lattice, collisions in LATTICES.items():
         for collision in collisions:
             yield Method(lattice, collision)
@@ -88,7 +90,7 @@ def methods() -> Iterator[Method]:
 
 
 def grid(method: Method, side: int) -> list[int]:
-    """A cube, or a square with nearly as many cells in rows of whole groups."""
+    """Extents of a cube, or of a square with nearly as many cells in rows of whole groups."""
     if method.lattice != "D2Q9":
         return [side] * 3
     return [32 * max(1, round(side**1.5 / 32))] * 2 + [1]
@@ -155,7 +157,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes. One rank with one device."""
+    """Measures, prints and writes; uses one rank with one device."""
     choice = record.chosen(Choice, arguments)
     solids.check_ranks("lbm_methods")
     backend = discovery.choose_backend(choice.backend)

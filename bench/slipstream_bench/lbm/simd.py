@@ -20,9 +20,10 @@ from slipstream_bench.timed import timed
 FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"}
 )
-#: Tables 1.7, 1.8 and 1.13: time by words over time by flags, for the two toy kernels and the step.
+#: Published ratios of time by words over time by flags, for the two toy kernels and the step (tables 1.7, 1.8 and
+#: 1.13).
 PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.908 / 702.689}
-#: Words and loop iterations of the toy kernels; the paper's on a GPU.
+#: Words and loop iterations of the toy kernels; on a GPU those of the paper.
 TOY = {"host": (64 * 1024, 200), "cuda": (1024 * 1024, 100_000)}
 
 
@@ -30,11 +31,11 @@ TOY = {"host": (64 * 1024, 200), "cuda": (1024 * 1024, 100_000)}
 class Choice(solids.Choice):
     """Options of the benchmark."""
 
-    cells: int | None  #: cube; None: the paper's grid
+    cells: int | None  #: side of the cube in cells; None: the paper's grid
 
 
 def simd(choice: Choice, backend: str) -> list[Row]:
-    """Flags compared one by one and four at a time, in the toy kernels and in the step."""
+    """Measures flags compared one by one and four at a time, in the toy kernels and in the step."""
     words, rounds = TOY[backend]
     rows: list[Row] = []
     for kernel in ("outside", "inside"):
@@ -84,7 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes. One rank with one device."""
+    """Measures, prints and writes; uses one rank with one device."""
     choice = record.chosen(Choice, arguments)
     solids.check_ranks("lbm_simd")
     backend = discovery.choose_backend(choice.backend)

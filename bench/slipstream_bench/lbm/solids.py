@@ -23,9 +23,9 @@ from slipstream_bench.record import Row
 
 #: The box of Zheng 2023, table 1.6: 65 536 cells, 0.6 % solid (734.668 / 739.293 of the updates are of fluid cells).
 PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
-#: Radius of the spheres of a packing, relative to the side.
+#: Radius of the spheres in a packing, relative to the side of the box.
 SPHERE_RADIUS = 0.1
-#: Seconds of steps per row, after which no repeat begins.
+#: Seconds of steps per row after which no further repeat begins.
 ENOUGH = 1.0
 
 
@@ -42,7 +42,7 @@ class Choice:
 
 
 def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
-    """A ball in the middle; from a fraction of one third on, a packing of spheres."""
+    """Mask of solid cells: a ball in the middle, or from a fraction of one third on a packing of spheres."""
     if share < 0.3:
         radius = (share * cells[0] * cells[1] * cells[2] * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
         return beads.mask(cells, np.asarray([cells], dtype=float) / 2.0, float(radius))
@@ -52,7 +52,7 @@ def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
 
 
 def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool = False) -> LbmCase:
-    """Periodic in all directions, or with walls at rest on all sides."""
+    """A case that is periodic in all directions, or has walls at rest on all sides."""
     return parse(
         {
             "grid": {"cells": list(cells), "periodic": [not walls] * 3},
@@ -78,7 +78,7 @@ def measure(
     walls: bool = False,
     by_word: bool = False,
 ) -> Row:
-    """One row: minimum of several times; without a mask the box is empty. Collective."""
+    """Measures one row: minimum of several times; without a mask the box is empty. Collective."""
     case = case_of(choice, cells, way, walls)
     setup = engine.prepare(case, discovery.discover(case.machine))
     setup.options["flags_by_word"] = by_word
@@ -109,7 +109,7 @@ def measure(
 
 
 def check_ranks(benchmark: str) -> None:
-    """Raises CaseError with several ranks."""
+    """Raises CaseError if there are several ranks."""
     if core().size() != 1:
         raise CaseError(
             f"bench {benchmark}: one rank measures one device; drop -n",
@@ -120,5 +120,5 @@ def check_ranks(benchmark: str) -> None:
 
 
 def number(value: float | None, form: str = ".4g") -> str:
-    """A cell of a table."""
+    """Text of a number in a table."""
     return "-" if value is None else format(value, form)

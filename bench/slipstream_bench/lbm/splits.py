@@ -26,15 +26,15 @@ from slipstream_bench.record import Row
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent", "travels_by"})
-#: Devices along x, y and z, by decomposition and number of blocks (5.3.3).
+#: Numbers of devices along x, y and z, by decomposition and number of blocks (5.3.3).
 SPLITS = {
     "xz": {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 1, 2)},
     "yz": {1: (1, 1, 1), 2: (1, 2, 1), 4: (1, 2, 2)},
 }
 #: Periodic cubes for the communication experiment: blocks along x, y and z (5.3.1 and figure 6.4).
 ACROSS_ROWS: Sequence[tuple[int, int, int]] = ((1, 2, 2), (1, 1, 2))
-#: Million updates per second in the text of the thesis, chapter 6.2. One GPU: cubes of 320. Two GPUs split in x:
-#: buffered scheme (100 with the other one); four split in y and z: asynchronous scheme; cubes of 256.
+#: Million updates per second in the text of the thesis, chapter 6.2. One GPU: cubes of 320. Two GPUs split in x: the
+#: buffered scheme; the other one has 100. Four GPUs split in y and z: the asynchronous scheme. All with cubes of 256.
 PAPER_ONE = 550.0
 PAPER = {("weak", "xz", 2): 854.0, ("weak", "yz", 4): 1149.0}
 
@@ -50,9 +50,9 @@ class Choice(common.Choice):
 class Setup:
     """A measurement: its cubes, devices and layout."""
 
-    label: str  #: label of its line or colour
+    label: str  #: label of the measurement's line or colour
     place: str  #: position along the axis of the picture
-    cells: int  #: cube per block; for strong scaling in total
+    cells: int  #: side of the cube of a block; for strong scaling that of the whole cube
     split: tuple[int, int, int]
     layout: str = "auto"
     alignment: int | str = "auto"
@@ -62,33 +62,34 @@ class Setup:
         return self.split[0] * self.split[1] * self.split[2]
 
 
-#: Possible setups for these cubes with a maximum and minimum number of devices.
+#: Setups that are possible for these cubes with a least and a largest number of devices.
 Setups = Callable[[Sequence[int], int, int], Iterable[Setup]]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment, and its presentation."""
+    """An experiment of the thesis, and how its results are shown."""
 
     name: str
     title: str  #: title of the experiment's picture
-    place: str  #: meaning of a setup's place, in a table
-    axis: str  #: and along the axis of the picture
+    place: str  #: heading of the setup's place in a table
+    axis: str  #: label of the axis of the picture
     percent_of: str
-    #: Default cubes; small on a host, so that a minute is enough.
+    #: Default sides of the cubes; small on a host, so that a minute is enough.
     cells: Mapping[str, Sequence[int]]
     setups: Setups
-    #: With walls, beyond which there are ghosts also along rows, as in the thesis's arrays; or periodic.
+    #: Whether the box has walls, beyond which there are ghosts also along rows, as in the thesis's arrays; else it is
+    #: periodic.
     cavity: bool = False
-    scaling: bool = False  #: the reference is n times one block; otherwise the fastest row
-    whole: bool = False  #: one cube is divided; otherwise cubes are joined
+    scaling: bool = False  #: whether the reference is n times one block; else it is the fastest row
+    whole: bool = False  #: whether one cube is divided; else cubes are joined
     devices: Callable[[str, int], int] = devices_here  #: default devices per rank, by backend and ranks
-    #: Why a number of devices and ranks is unsuitable; empty if suitable.
+    #: Function that says why a number of devices and ranks is unsuitable; empty if it is suitable.
     refusal: Callable[[int, int], str] = lambda devices, ranks: ""
 
 
 def scaled(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
-    """Both decompositions, for all numbers of devices that ranks can share."""
+    """Setups of both decompositions, for all numbers of devices that ranks can share."""
     for n in cells:
         for name, splits in SPLITS.items():
             counts = [count for count in splits if least <= count <= most and count % least == 0]
@@ -102,14 +103,14 @@ def grid(setup: Setup, whole: bool = False) -> list[int]:
 
 
 def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whole: bool = False) -> LbmCase:
-    """A cavity, or a fully periodic box in which each block has all neighbours."""
+    """A case of a cavity, or of a fully periodic box in which each block has all neighbours."""
     value = {"f32": 4, "f64": 8}[choice.precision]
     data: dict[str, Any] = {
         "grid": {"cells": grid(setup, whole), "periodic": [not cavity] * 3},
         "lbm": {
             **common.method_keys(choice),
             "layout": setup.layout,
-            # An alignment of one value means rows without padding.
+            # an alignment of one value means rows without padding
             "alignment": setup.alignment or value,
         },
         "physics": {"viscosity": 0.05, "reference_velocity": 0.05},
@@ -119,13 +120,13 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
     }
     if cavity:
         data["walls"] = {"y+": {"velocity": [1.0, 0.0, 0.0]}}
-    # On one node the device grid is as requested; with one device per node the node grid is.
+    # On one node the device grid is the requested one; with one device per node the node grid is.
     data["exchange"]["device_grid" if nodes == 1 else "node_grid"] = list(setup.split)
     return parse(data, Source("bench"))
 
 
 def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
-    """One row; rediscovers the machine with as many devices as the setup has blocks. Collective."""
+    """Measures one row. Discovers the machine again, with as many devices as the setup has blocks. Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     if machine.nodes not in (1, setup.blocks):
@@ -186,7 +187,7 @@ def compare(experiment: Experiment, rows: list[Row]) -> None:
 
 
 def _peers(experiment: Experiment, row: Row) -> Any:
-    """Common key of rows that are compared with each other."""
+    """Key that is the same for rows that are compared with each other."""
     cells = row["cells_per_device"]
     if experiment.whole:
         cells = [n * part for n, part in zip(cells, row["split"], strict=True)]
@@ -194,7 +195,7 @@ def _peers(experiment: Experiment, row: Row) -> Any:
 
 
 def picture(path: Path, experiment: Experiment, machine: str, series: Mapping[str, Sequence[tuple[str, Row]]]) -> None:
-    """Updates per second, one line per setup; crosses show the thesis's percentages."""
+    """Draws updates per second, one line per setup; crosses show the thesis's percentages."""
     figure = "percent" if experiment.scaling else "mlups"
 
     def line(points: Sequence[tuple[str, Row]], key: str) -> tuple[list[str], list[float]]:
@@ -223,7 +224,7 @@ def run(experiment: Experiment, arguments: argparse.Namespace, console: Console)
             f"bench lbm_{experiment.name}: {why}", ErrorCode.UNSUPPORTED, devices=ranks * per_rank, ranks=ranks
         )
     wanted = experiment.setups(choice.cells or experiment.cells[backend], ranks * per_rank, ranks)
-    # Moments have only the default layout.
+    # Moments have one layout only, the default.
     found = [
         setup for setup in wanted if setup.layout != "aos" or common.representation(choice.collision) == "populations"
     ]

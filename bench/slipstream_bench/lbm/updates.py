@@ -27,17 +27,17 @@ from slipstream_bench.lbm.common import travels_by
 from slipstream_bench.record import Row, digits, grid_of, share_of
 from slipstream_bench.whole_machine import need
 
-#: Defaults for a missing --cells or --precision.
+#: Default sides and precisions, if --cells or --precision is missing.
 DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
 DEFAULT_PRECISIONS = ("f32", "f64")
-#: Defaults if both are missing: the most informative rows first, and none begins after a time limit.
+#: Pairs to measure if both options are missing: the most informative rows first; none begins after a time limit.
 UNASKED: Mapping[str, Sequence[tuple[str, int]]] = {
     "host": [("f32", 64), ("f64", 64), ("f32", 128), ("f64", 128)],
     "cuda": [("f32", 512), ("f32", 256), ("f16", 512), ("f64", 512), ("f32", 128), ("f64", 256)],
 }
 UNASKED_SECONDS = 75.0
-#: Seconds of steps per measurement, in several parts. Before each part the copy rate is measured, because it drifts if
-#: others use the machine. Rates are medians; the share is the median of the pairs' shares.
+#: Seconds of steps per measurement, in several parts. The copy rate is measured before each part, because the rate
+#: drifts if others use the machine. Rates are medians; the share is the median of the pairs' shares.
 DURATION = 2.0
 PAIRS = 7
 #: Columns of a row that are results and not inputs.
@@ -55,14 +55,14 @@ class Choice:
     threads: int
     lattice: str
     representation: str
-    collision: str | None  #: None: the default of the representation
+    collision: str | None  #: collision; None: the default of the representation
     streaming: str
     layout: str
     overlap: str
-    grid: str  #: devices along x, y and z, such as 2x2x1; default: as the machine is partitioned
+    grid: str  #: grid of devices along x, y and z, such as 2x2x1; default: as the machine is partitioned
 
     def asked(self, backend: str) -> Sequence[tuple[str, int]]:
-        """Formats and cubes to measure; empty if none are given."""
+        """Number formats and cubes that the options name; empty if they name none."""
         if not self.precision and not self.cells:
             return ()
         cells = self.cells or DEFAULT_CELLS[backend]
@@ -95,7 +95,7 @@ def _counts(plan: dict[str, Any]) -> list[int]:
 
 
 def _timed(lbm: Any, steps: int) -> float:
-    """Seconds of these steps: barrier, steps, wait, by rank 0's clock. Collective."""
+    """Seconds of some steps: barrier, steps, wait, by rank 0's clock. Collective."""
     module = core()
     module.barrier()
     began = time.perf_counter()
@@ -105,7 +105,7 @@ def _timed(lbm: Any, steps: int) -> float:
 
 
 def _pairs(lbm: Any, devices: list[dict[str, Any]]) -> list[tuple[float, float]]:
-    """PAIRS of seconds per step and roof rate measured right before, after a warm-up. Collective."""
+    """Measures PAIRS of seconds per step and of the copy rate right before, after a warm-up. Collective."""
     steps, least = 2, DURATION / PAIRS
     while (seconds := _timed(lbm, steps)) < least:
         steps = max(2 * steps, min(8 * steps, int(1.2 * least * steps / max(seconds, 1e-6))))
@@ -113,7 +113,7 @@ def _pairs(lbm: Any, devices: list[dict[str, Any]]) -> list[tuple[float, float]]
 
 
 def _setup(choice: Choice, machine: Any, cells: int, precision: str) -> tuple[engine.Setup, list[int]]:
-    """One cube per device, with the device grid of a partitioned cube of cubes."""
+    """A case with one cube per device, with the device grid of a partitioned cube of cubes."""
     cube = _case(choice, [cells] * 3, precision, machine.nodes)
     counts = _counts(engine.prepare(cube, machine, check_memory=False).plan)
     case = _case(choice, grid_of(cells, counts), precision, machine.nodes)
@@ -121,7 +121,7 @@ def _setup(choice: Choice, machine: Any, cells: int, precision: str) -> tuple[en
 
 
 def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
-    """Raises CaseError if memory is insufficient. Collective."""
+    """Measures a row. Raises CaseError if memory is insufficient. Collective."""
     devices = len(machine.devices())
     setup, counts = _setup(choice, machine, cells, precision)
     if problem := engine.memory_problem(setup):
@@ -157,7 +157,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
 
 
 def _unasked(choice: Choice, machine: Any, backend: str, console: Console) -> Iterator[Row]:
-    """The rows of UNASKED that fit the memory and time limits. Collective."""
+    """Measures the rows of UNASKED that fit the limits on memory and time. Collective."""
     began = time.perf_counter()
     for precision, n in UNASKED[backend]:
         name = f"{n}^3 a device, {precision}"

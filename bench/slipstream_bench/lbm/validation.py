@@ -32,11 +32,12 @@ Triple = tuple[int, int, int]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"error_percent", "residual", "same_bits", "sha256", "travels_by"})
-#: The thesis's setup: cells along a side, blocks along it, lid velocity, relaxation rate.
+#: Setup of the thesis: cells along a side, blocks along it, lid velocity, relaxation rate.
 SIDE, BLOCKS, LID, OMEGA = 128, 4, 0.1, 1.4
-#: Steps for a cavity of SIDE cells; others take as many as diffusion needs. The last time counts as steady.
+#: Numbers of steps for a cavity of SIDE cells; others take as many as diffusion needs. The flow of the last counts as
+#: steady.
 MOMENTS, STEADY = (10_000, 20_000), 100_000
-#: Steps between the velocities of a residual, for a cavity of SIDE cells.
+#: Number of steps between the velocities of a residual, for a cavity of SIDE cells.
 APART = 100
 CELLS = {"host": 16, "cuda": SIDE}
 ONE = "one device"
@@ -47,9 +48,9 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: devices per rank
+    devices: int  #: number of devices per rank
     threads: int
-    cells: int | None  #: cells along a side; None: by backend
+    cells: int | None  #: number of cells along a side; None: depends on the backend
     lattice: str
     collision: str
     precision: str
@@ -57,22 +58,22 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setup:
-    """Machine and distribution of the blocks."""
+    """A machine, and the distribution of the blocks on it."""
 
     name: str
     machine: Any
     cut: dict[str, Any]  #: keys of the table [exchange]
     keys: dict[str, Any]  #: keys of the table [machine]
-    comm: Any = None  #: communicator of one rank; None: all ranks
+    comm: Any = None  #: communicator of a single rank; None: all ranks
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a step is split, and its packing scheme."""
+    """A way to split a step, and a packing scheme."""
 
     overlap: str
     rim: int = 1
-    scheme: str = ""  #: scheme of the thesis; empty: by the rules
+    scheme: str = ""  #: name of a scheme of the thesis; empty: the rules choose
 
     @property
     def name(self) -> str:
@@ -82,28 +83,28 @@ class Variant:
 
 @dataclass(frozen=True)
 class Moment:
-    """A flow after a number of steps, on rank 0."""
+    """State of a flow after a number of steps, on rank 0."""
 
     step: int
     digest: str
-    lines: np.ndarray  #: velocity along both centrelines, relative to the reference velocity
+    lines: np.ndarray  #: velocities along both centrelines, relative to the reference velocity
     residual: float
     travels_by: str  #: routes of messages between devices
 
 
 def scaled(steps: int, cells: int) -> int:
-    """Steps in which momentum diffuses across a cavity of `cells` cells as far as in the thesis's."""
+    """Number of steps in which momentum diffuses across a cavity of `cells` cells as far as in the thesis's."""
     return max(2, round(steps * (cells / SIDE) ** 2))
 
 
 def boundary_widths(cells: int) -> list[int]:
-    """Widths up to the one that leaves a block no interior."""
+    """Widths of the boundary region, up to the one that leaves a block no interior."""
     return [width for width in (1, 2, 4, 8, 16, 32) if 2 * width <= cells // BLOCKS]
 
 
 def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant]:
-    """Unsplit, and split at every width or at the narrowest and widest. Between devices also by the
-    thesis's schemes.
+    """Variants: unsplit, and split at every width or at the narrowest and widest. Between devices also the thesis's
+    schemes.
     """
     widths = boundary_widths(cells)
     yield Variant("off")
@@ -113,7 +114,7 @@ def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant
 
 
 def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCase:
-    """The thesis's cavity; its lid is y+ here."""
+    """Case of the thesis's cavity; its lid is y+ here."""
     data: dict[str, Any] = {
         "grid": {"cells": [cells] * 3},
         "lbm": common.method_keys(choice),
@@ -127,12 +128,12 @@ def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCa
 
 
 def _blocks(*grids: Sequence[int]) -> list[int]:
-    """Blocks per device, so that there are BLOCKS along each axis."""
+    """Number of blocks per device, so that there are BLOCKS along each axis."""
     return [BLOCKS // (int(np.prod(counts))) for counts in zip(*grids, strict=True)]
 
 
 def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
-    """The thesis's three distributions, as far as this job has devices for them. Collective."""
+    """The three distributions of the thesis, as far as this job has devices for them. Collective."""
     module = core()
     ranks, comm = module.size(), None
     if ranks > 1:
@@ -165,8 +166,8 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
 
 
 def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Sequence[int]) -> list[Moment]:
-    """Runs to each of the times. Raises RuntimeError if no route of the variant's scheme connects a pair of devices.
-    Collective on the setup's ranks; only rank 0's result counts.
+    """Runs a flow to each of the times. Raises RuntimeError if no route of the variant's scheme connects a pair of
+    devices. Collective on the setup's ranks; only rank 0's result counts.
     """
     case = case_of(choice, cells, setup, variant)
     options = case.options()
@@ -191,8 +192,8 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
 def rows_of(
     choice: Choice, cells: int, setup: Setup, ran: dict[Variant, list[Moment]], first: list[Moment]
 ) -> Iterator[Row]:
-    """On rank 0: the largest error of a profile, and whether the bits equal those of the first flow, whose last time
-    counts as steady.
+    """Makes a row on rank 0: the largest error of a profile, and whether the bits equal those of the first flow, whose
+    last time counts as steady.
     """
     *rights, steady = first
     for variant, moments in ran.items():
@@ -227,7 +228,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs and prints; rank 0 writes. Collective."""
+    """Runs the flows and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     cells = CELLS[backend] if choice.cells is None else choice.cells
@@ -239,7 +240,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []
     first: list[Moment] = []
-    further = [scaled(STEADY, cells)]  # of the first flow only
+    further = [scaled(STEADY, cells)]  # further times, of the first flow only
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
         several = setup.name != ONE

@@ -2,7 +2,7 @@
 
 namespace slipstream {
 
-/// A complex number in the layout of fields of c64 and c128.
+/// A complex number with the layout that fields of c64 and c128 have.
 template <class T>
 struct Complex {
   T real, imaginary;

@@ -16,16 +16,16 @@ struct Half {
 };
 
 // The host computes all possible results and selects one, so that loops over values become vector instructions on any
-// processor. GPUs use their instructions for it. Both agree in all bits.
+// processor. GPUs use their own instructions. Both agree in all bits.
 
-/// Exact.
+/// Converts a half to a float, exactly.
 SLIP_FN float float_of(Half half) {
 #if defined(__CUDA_ARCH__)
   return __half2float(__ushort_as_half(half.bits));
 #else
   constexpr std::uint32_t exponent = 0x1fu << 23, rebias = 112u << 23, least_normal = 113u << 23;
   const std::uint32_t sign = (half.bits & 0x8000u) << 16, magnitude = (half.bits & 0x7fffu) << 13;
-  // A subnormal number has no hidden bit: one is added and subtracted.
+  // A subnormal number has no hidden bit, so one is added before the conversion and subtracted after it.
   const float small = std::bit_cast<float>(magnitude + least_normal) - std::bit_cast<float>(least_normal);
   const std::uint32_t usual = magnitude + rebias;
   const std::uint32_t finite = magnitude < (1u << 23) ? std::bit_cast<std::uint32_t>(small) : usual;
@@ -47,7 +47,8 @@ struct FloatParts {
         magnitude(bits & 0x7fffffffu),
         sum(std::bit_cast<float>(magnitude) + half) {}
   std::uint32_t small() const { return std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(half); }
-  /// The half of this sign: its other bits are `below` for subnormal results, `beyond` from 65536 on, and else `usual`.
+  /// Assembles a half with this sign. Its other bits are `below` for subnormal results, `beyond` from 65536 on, and
+  /// else `usual`.
   Half half_of(std::uint32_t below, std::uint32_t usual, std::uint32_t beyond) const {
     const std::uint32_t finite = magnitude < least_normal ? below : usual;
     const std::uint32_t bounded = magnitude < too_large ? finite : magnitude < infinity ? beyond : 0x7c00u;
@@ -73,7 +74,7 @@ SLIP_FN Half half_towards_zero(float value) {
   return {__half_as_ushort(__float2half_rz(value))};
 #else
   const FloatParts parts(value);
-  // One less where the addition rounded up.
+  // Where the addition rounded up, the result is one less.
   const bool up = parts.sum - FloatParts::half > std::bit_cast<float>(parts.magnitude);
   return parts.half_of(parts.small() - (up ? 1u : 0u), (parts.magnitude - FloatParts::rebias) >> 13, 0x7bffu);
 #endif

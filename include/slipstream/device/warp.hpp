@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// A value of each lane that lives from one step to the next.
+/// A value for each lane that lives from one step to the next.
 template <bool sequential, class T>
 struct OfLane {
   T all[sequential ? 32 : 1];
@@ -17,8 +17,8 @@ struct OfLane {
 template <bool sequential>
 struct Warp {
   static constexpr int count = 32;
-  int own = 0;       ///< this thread's lane, on a GPU
-  int busy = count;  ///< lanes that the host runs, the first ones; a GPU runs all
+  int own = 0;       ///< value of this thread's lane, on a GPU
+  int busy = count;  ///< number of leading lanes that the host runs; a GPU runs all
 
   /// Calls f(lane) on every lane; all lanes must call it. Afterwards each lane sees what the others stored.
   template <class F>
@@ -28,7 +28,7 @@ struct Warp {
     if constexpr (!sequential) __syncwarp();
 #endif
   }
-  /// As each(), where no lane reads what another stores.
+  /// Calls f(lane) as each() does, where no lane reads what another stores.
   template <class F>
   SLIP_FN void alone(F f) const {
     if constexpr (sequential) {
@@ -52,7 +52,7 @@ struct Warp {
 #endif
     }
   }
-  /// The value of the lane whose number differs in one bit. On a GPU only.
+  /// The value of the lane whose number differs in one bit. Exists on a GPU only.
   SLIP_FN static std::uint32_t across(std::uint32_t value, [[maybe_unused]] int bit) {
 #if defined(__CUDA_ARCH__)
     return __shfl_xor_sync(~0u, value, bit);
@@ -105,7 +105,7 @@ struct Warp {
   }
 };
 
-/// Sets bits of a word; other lanes may set other bits at the same time.
+/// Sets bits of a word that several lanes may change at the same time.
 SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   atomicOr(word, bits);
@@ -114,7 +114,7 @@ SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
 #endif
 }
 
-/// Tells the compiler that this is shared memory, for which it has faster loads.
+/// Tells the compiler that a pointer is to shared memory, for which it has faster loads.
 SLIP_FN void is_team_memory([[maybe_unused]] const void* memory) {
 #if defined(__CUDA_ARCH__)
   __builtin_assume(__isShared(memory));

@@ -8,10 +8,11 @@ namespace slipstream::fft {
 /// shortest on.
 constexpr int longest_line = 2048;
 /// Longest line that is transformed in one part when an operation is applied on load. Longer lines are split, and each
-/// part would apply it to the whole line.
+/// part would apply the operation to the whole line.
 constexpr int longest_line_through = 512;
 constexpr int shortest_line(int odd) {
-  return odd == 1 ? 16 : odd == 3 ? 48 : odd == 5 ? 80 : odd == 9 ? 144 : odd == 125 ? 250 : 0;  // 0: none
+  // shortest length for each odd factor; 0: no kernels
+  return odd == 1 ? 16 : odd == 3 ? 48 : odd == 5 ? 80 : odd == 9 ? 144 : odd == 125 ? 250 : 0;
 }
 constexpr bool is_line(std::int64_t length, bool real) {
   if (length < 1 || length > longest_line) return false;
@@ -31,8 +32,8 @@ struct LineJob {
   LinePass<T> pass[2];
   TwoPasses two;
   bool forward = true;
-  const Pair<T>* roots = nullptr;  ///< exp(-2 pi i k / length)
-  bool narrow = false;             ///< one pass with narrow tiles, like the second of TwoPasses::apart
+  const Pair<T>* roots = nullptr;  ///< roots of unity, exp(-2 pi i k / length)
+  bool narrow = false;             ///< whether one pass uses narrow tiles, like the second pass of TwoPasses::apart
 };
 
 }  // namespace slipstream::fft

@@ -32,25 +32,28 @@ namespace slipstream::fft {
 /// `third`. Each line lies in memory without gaps.
 template <class T>
 struct LinePass {
-  const T* from = nullptr;                                                         ///< numbers, two a complex value
-  std::int64_t step_across = 0, step_third = 0;                                    ///< numbers
-  std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;  ///< the range to transform
+  /// the lines as numbers; a complex value counts as two
+  const T* from = nullptr;
+  /// distances between lines in numbers
+  std::int64_t step_across = 0, step_third = 0;
+  /// range of lines and tiles to transform
+  std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;
   /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
-  // Results go into an array, if `to` is set.
+  // If `to` is set, results go into this array.
   Pair<T>* to = nullptr;
-  std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< values
-  std::int32_t modes = 0;                                  ///< modes stored: 0 .. modes - 1
-  // Otherwise results go through windows.
+  std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances in the array, in complex values
+  std::int32_t modes = 0;                                  ///< number of modes to store: 0 .. modes - 1
+  // If `to` is null, results go through windows.
   std::int32_t windows = 0;
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
-  std::int32_t line_axis = 0, tile_axis = 0;  ///< of the source
+  std::int32_t line_axis = 0, tile_axis = 0;  ///< axes of the source along the lines, and across them
   /// Thirds are taken from this many equal ranges in turn. Where ranges go to different devices, their links are busy
   /// at the same time.
   std::int32_t ranges = 1;
 
-  /// The n-th third in this order.
+  /// Index of the n-th third in this order of ranges.
   SLIP_FN std::int32_t third(std::int32_t n) const {
     const std::int32_t range = n % ranges, rest = thirds % ranges;
     return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
@@ -60,10 +63,12 @@ struct LinePass {
 /// Order of the items of two fused passes. A chunk of the second pass has `deep` tiles for each of its thirds. The
 /// first pass stores their lines in the planes of that chunk.
 struct TwoPasses {
-  std::int32_t chunks = 0;  ///< 0: there is one pass
+  std::int32_t chunks = 0;  ///< number of chunks; 0: there is one pass
   std::int32_t deep = 0, lead = 0;
-  bool apart = false;               ///< without chunks: both passes are one launch, and none waits for the other
-  std::uint32_t* ticket = nullptr;  ///< followed by a counter for each chunk, zero at the start
+  /// whether both passes are one launch without chunks, in which none waits for the other
+  bool apart = false;
+  /// counter of items that teams have drawn, followed by a counter for each chunk; all zero at the start
+  std::uint32_t* ticket = nullptr;
 };
 
 /// Whether narrow tiles are used: half as many lines with twice as much of each. Values that stay on the device are
@@ -82,13 +87,13 @@ struct NarrowTiling;
 template <class T, int length>
 struct Tiling {
   static constexpr int wide = 128 / static_cast<int>(sizeof(Pair<T>));
-  static constexpr int most = 512;  ///< values of a line that a tile holds
+  static constexpr int most = 512;  ///< most values of a line that a tile holds
   static constexpr int parts(int n) { return n > most ? 2 * parts(n / 2) : 1; }
   static constexpr int power_below(int n) { return n > 1 ? 2 * power_below(n / 2) : 1; }
   static constexpr int sought = power_below(length / parts(length)) * wide / 16;
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
-  static constexpr int block_rows = 1;  ///< of threads in a block
+  static constexpr int block_rows = 1;  ///< rows of threads in a block
   /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a packet are then a
   /// row of the block, and thread i holds `first` of its values in registers: i, i + M / first, ...
   template <int values>
@@ -106,10 +111,10 @@ struct NarrowTiling : Tiling<T, length> {
 /// Reads values of lines unchanged. Other readers of complex lines have `read(value, place, line, plane)`.
 struct AsTheyAre {};
 
-/// A destination of a tile's values: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
+/// Destination of the values of a tile: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
 struct Outlet {
   std::byte* at;
-  std::int64_t along, across;  // bytes
+  std::int64_t along, across;  // distances in bytes along a line, and across lines
   std::int32_t lo, modes, first, lines;
 };
 
@@ -120,14 +125,14 @@ struct LineTiles {
   static constexpr int threads = Tiles::threads, resident = Tiles::resident, block_rows = Tiles::block_rows;
   static constexpr int wide = Tiles::wide;
   using Narrow = LineTiles<T, length, false, AsTheyAre, typename Tiles::Narrow>;
-  static constexpr int held = 32;  ///< outlets in shared memory
+  static constexpr int held = 32;  ///< number of outlets in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;
   static constexpr int first_parts = Tiles::parts(first_half), second_parts = Tiles::parts(length);
 
   LinePass<T> pass[2];
   TwoPasses two;
   bool forward;
-  const Pair<T>* roots;  // exp(-2 pi i k / length)
+  const Pair<T>* roots;  // roots of unity, exp(-2 pi i k / length)
   Read read;
   std::int64_t cost = 8 * wide * length;
 
@@ -135,14 +140,14 @@ struct LineTiles {
     constexpr int a = first_half / first_parts, b = length / second_parts;
     return sizeof(Pair<T>) * wide * (a > b ? a : b) + sizeof(Head);
   }
-  /// Teams for one pass, or for two independent passes.
+  /// Number of teams for one pass, or for two independent passes.
   std::int64_t teams() const { return teams_of(0) + (two.apart ? teams_of(1) : 0); }
   SLIP_FN std::int64_t teams_of(int which) const {
     return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
            (which == 0 ? first_parts : Narrow::first_parts);
   }
-  /// Teams for two fused passes.
-  SLIP_FN std::int64_t items(int which) const {  // of a chunk
+  /// Number of teams of a chunk for each of two fused passes.
+  SLIP_FN std::int64_t items(int which) const {
     return which == 0 ? static_cast<std::int64_t>(two.deep) * wide * pass[0].tiles * first_parts
                       : static_cast<std::int64_t>(two.deep) * pass[1].thirds * second_parts;
   }
@@ -167,7 +172,7 @@ struct LineTiles {
     if constexpr (plain) both(team, tile, head);
   }
 
-  /// Team `index` of one pass.
+  /// Runs team `index` of one pass.
   template <class Team>
   SLIP_FN void of_pass(const Team& team, const LinePass<T>& p, std::int64_t index) const {
     auto* const tile = team.template shared<Pair<T>>();
@@ -221,7 +226,7 @@ struct LineTiles {
   /// for `lead` chunks.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
-    std::int64_t index = number;  // among those of its pass
+    std::int64_t index = number;  // index among the items of its pass
     Item item;
     if (number >= begin + both) {
       item.second = 1;
@@ -248,7 +253,7 @@ struct LineTiles {
 
   /// Address in shared memory without bank conflicts, along a line or across lines.
   SLIP_FN static int at(int e, int line) {
-    constexpr int rows = 128 / (wide * static_cast<int>(sizeof(Pair<T>)));  // of all banks
+    constexpr int rows = 128 / (wide * static_cast<int>(sizeof(Pair<T>)));  // number of rows that occupy all banks
     return e * wide + ((line + e / rows) & (wide - 1));
   }
 
@@ -317,7 +322,7 @@ struct LineTiles {
     }
   }
 
-  /// Whether the tile has any destination.
+  /// Whether the tile has any destination in the list.
   SLIP_FN static bool some(const LinePass<T>& p, const Head& head) {
     if (p.to || p.windows > held) return true;
     bool any = false;
@@ -411,7 +416,7 @@ struct LineTiles {
     }
   }
 
-  /// Transforms a part by a library for device code.
+  /// Transforms a part of a line by a library for device code.
   template <class R, int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void whole(const Team& team, Pair<T>* tile, const T* from, const LinePass<T>& p, int first, int count,
                      const Item& item) const {

@@ -7,7 +7,7 @@
 
 namespace slipstream::fft {
 
-/// A mode of a block: -n_a / 2 < k_a <= n_a / 2, and the place of its value in the block's array.
+/// A mode of a block: -n_a / 2 < k_a <= n_a / 2, and the index of its value in the block's array.
 struct Mode {
   std::int32_t x, y, z;
   std::int64_t at;
@@ -15,11 +15,11 @@ struct Mode {
 
 /// The modes of one block of the spectrum.
 struct ModeBlock {
-  std::int32_t cells[3];    ///< of the whole box, along x, y, z
+  std::int32_t cells[3];    ///< cells of the whole box along x, y, z
   std::int32_t first[3];    ///< index of the block's first mode along x, y, z
-  std::int32_t extent[3];   ///< of the block, along its own axes
-  std::int32_t highest[3];  ///< |k| of modes that are used, along x, y, z
-  bool transposed;          ///< its axes are z, x, y; else x, y, z
+  std::int32_t extent[3];   ///< extent of the block along its own axes
+  std::int32_t highest[3];  ///< highest |k| of the modes in use along x, y, z
+  bool transposed;          ///< whether the block's axes are z, x, y; else they are x, y, z
 
   SLIP_FN std::int32_t wave(int axis, std::int32_t place) const {
     const std::int32_t index = first[axis] + place, n = cells[axis];
@@ -27,7 +27,7 @@ struct ModeBlock {
   }
   SLIP_FN bool used(int axis, std::int32_t k) const { return k <= highest[axis] && -k <= highest[axis]; }
   SLIP_FN bool used(const Mode& mode) const { return used(0, mode.x) && used(1, mode.y) && used(2, mode.z); }
-  /// The mode at a place along the axes of the block.
+  /// The mode at position (i, j, k) along the axes of the block.
   SLIP_FN Mode mode(std::int32_t i, std::int32_t j, std::int32_t k) const {
     return {wave(0, transposed ? j : i), wave(1, transposed ? k : j), wave(2, transposed ? i : k),
             (static_cast<std::int64_t>(k) * extent[1] + j) * extent[0] + i};

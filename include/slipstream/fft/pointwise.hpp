@@ -20,11 +20,12 @@ struct LineNumbers {
 class Pointwise {
  public:
   virtual ~Pointwise() = default;
-  /// Runs as a separate pass; both may be the same array.
+  /// Applies the operation in a separate pass; both arrays may be the same.
   virtual void pass(Stream& stream, const void* from, void* to) const = 0;
-  /// Runs on the host, on lines first .. behind - 1 along the block's first axis. `values` points to line `first`.
+  /// Applies the operation on the host, to lines first .. behind - 1 along the block's first axis. `values` points to
+  /// line `first`.
   virtual void lines(std::int64_t first, std::int64_t behind, void* values) const = 0;
-  /// Whether kernels exist that apply it on load, to lines of this length along the first axis.
+  /// Whether kernels exist that apply the operation on load, to lines of this length along the first axis.
   virtual bool rides(std::int64_t length) const = 0;
   virtual void ride(Stream&, int, const LineJob<float>&, const LineNumbers&) const { refuse(); }
   virtual void ride(Stream&, int, const LineJob<double>&, const LineNumbers&) const { refuse(); }
@@ -47,7 +48,7 @@ struct ReadThrough {
   }
 };
 
-/// A separate pass over a block.
+/// Applies an operation in a separate pass over a block.
 template <class T, class F>
 struct PassOver {
   OnModes<T, F> on;
@@ -59,7 +60,7 @@ struct PassOver {
   }
 };
 
-/// No kernels that apply it on load; only a separate pass.
+/// An operation without kernels that apply it on load, so that only the separate pass exists.
 struct NoLengths {
   static bool hold(std::int64_t) { return false; }
   template <class T, class Read>

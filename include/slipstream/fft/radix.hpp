@@ -22,12 +22,12 @@ struct alignas(2 * sizeof(T)) Pair {
   friend SLIP_FN Pair operator*(const Pair& a, const Pair& b) {
     return {fused(a.re, b.re, -(a.im * b.im)), fused(a.re, b.im, a.im * b.re)};
   }
-  SLIP_FN Pair turned() const { return {im, -re}; }  ///< times -i
+  SLIP_FN Pair turned() const { return {im, -re}; }  ///< the number times -i
   SLIP_FN Pair exchanged() const { return {im, re}; }
   SLIP_FN Pair conjugate() const { return {re, -im}; }
 };
 
-/// x_q = sum over j of x_j exp(-2 pi i j q / radix), in place.
+/// Butterfly in place: x_q = sum over j of x_j exp(-2 pi i j q / radix).
 template <class T>
 SLIP_FN void butterfly2(Pair<T>& a, Pair<T>& b) {
   const Pair<T> sum = a + b;
@@ -41,13 +41,13 @@ SLIP_FN void butterfly4(Pair<T>& a, Pair<T>& b, Pair<T>& c, Pair<T>& d) {
   d = d.turned();
   butterfly2(a, b);
   butterfly2(c, d);
-  const Pair<T> second = b;  // a: 0, b: 2, c: 1, d: 3
+  const Pair<T> second = b;  // modes 0, 2, 1 and 3 are in a, b, c and d now
   b = c;
   c = second;
 }
 template <class T>
 SLIP_FN void butterfly3(Pair<T>& a, Pair<T>& b, Pair<T>& c) {
-  constexpr T sine = static_cast<T>(0.86602540378443864676);  // of 2 pi / 3; its cosine is -1/2
+  constexpr T sine = static_cast<T>(0.86602540378443864676);  // sine of 2 pi / 3, whose cosine is -1/2
   const Pair<T> sum = b + c, difference = b - c;
   const Pair<T> middle = {fused(T(-0.5), sum.re, a.re), fused(T(-0.5), sum.im, a.im)};
   const Pair<T> across = Pair<T>{difference.re * sine, difference.im * sine}.turned();
@@ -57,7 +57,7 @@ SLIP_FN void butterfly3(Pair<T>& a, Pair<T>& b, Pair<T>& c) {
 }
 template <class T>
 SLIP_FN void butterfly5(Pair<T> (&x)[5]) {
-  // Sines and cosines of 2 pi / 5 and 4 pi / 5.
+  // Cosines and sines of 2 pi / 5 and 4 pi / 5.
   constexpr T cosine = static_cast<T>(0.30901699437494742410), cosine2 = static_cast<T>(-0.80901699437494742410);
   constexpr T sine = static_cast<T>(0.95105651629515357212), sine2 = static_cast<T>(0.58778525229247312917);
   const Pair<T> near = x[1] + x[4], far = x[2] + x[3], a = x[1] - x[4], b = x[2] - x[3];
@@ -78,16 +78,17 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
   } else if constexpr (radix == 5) {
     butterfly5(x);
   } else if constexpr (radix == 6) {
-    // Prime-factor algorithm with x_(3 a + 2 b mod 6): 2 and 3 are coprime, so there are no twiddle factors.
+    // Radix 6 by the prime-factor algorithm with x_(3 a + 2 b mod 6): 2 and 3 are coprime, so there are no twiddle
+    // factors.
     butterfly3(x[0], x[2], x[4]);
     butterfly3(x[3], x[5], x[1]);
-    butterfly2(x[0], x[3]);  // q = 0 and 3
-    butterfly2(x[2], x[5]);  // q = 4 and 1
-    butterfly2(x[4], x[1]);  // q = 2 and 5
+    butterfly2(x[0], x[3]);  // gives modes 0 and 3
+    butterfly2(x[2], x[5]);  // gives modes 4 and 1
+    butterfly2(x[4], x[1]);  // gives modes 2 and 5
     const Pair<T> one = x[5], two = x[4], four = x[2], five = x[1];
     x[1] = one, x[2] = two, x[4] = four, x[5] = five;
   } else if constexpr (radix == 10) {
-    // Prime-factor algorithm with x_(5 a + 2 b mod 10).
+    // Radix 10 by the prime-factor algorithm with x_(5 a + 2 b mod 10).
     Pair<T> even[5] = {x[0], x[2], x[4], x[6], x[8]}, odd[5] = {x[5], x[7], x[9], x[1], x[3]};
     butterfly5(even);
     butterfly5(odd);
@@ -105,7 +106,7 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     x[13] = x[13] * w3, x[14] = x[14] * w6, x[15] = x[15] * w9;
     for (int q = 0; q < 4; ++q) butterfly4(x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]);
     for (int q = 1; q < 4; ++q)
-      for (int r = 0; r < q; ++r) {  // mode q + 4 r is at 4 q + r
+      for (int r = 0; r < q; ++r) {  // a swap, because mode q + 4 r is at 4 q + r
         const Pair<T> other = x[4 * q + r];
         x[4 * q + r] = x[4 * r + q];
         x[4 * r + q] = other;
@@ -153,14 +154,14 @@ SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
   }
 }
 
-/// The largest odd factor.
+/// The largest odd factor of n.
 SLIP_FN constexpr int odd_factor(int n) { return n % 2 == 0 ? odd_factor(n / 2) : n; }
 
 struct RadixList {
-  int count, first, second, last;  // with two radices the second is the last
+  int count, first, second, last;  // number of radices and the radices; if there are two, the second is the last
 };
 /// Radices of a length. Lengths of 16 to 512 have a five, or a six for a factor three, then eights, then fours.
-/// Exceptions: 144 and 288 have two sixes; 250 and 500 have tens and fives. Longer lengths, up to 1024, have a sixteen.
+/// Exceptions: 144 and 288 have two sixes; 250 and 500 have tens and fives. Lengths up to 1024 have a sixteen.
 constexpr RadixList radices_of(int length) {
   const int odd = odd_factor(length);
   if (odd == 125) return {3, 10, length / 50, 5};
@@ -168,7 +169,7 @@ constexpr RadixList radices_of(int length) {
   if (length > 512) return {3, length / 128, 16, 8};
   if (odd == 9) return {3, 6, 6, length / 36};
   const int lead = odd == 1 ? 1 : odd == 3 ? 6 : 5;
-  int bits = 0;  // of fours and eights
+  int bits = 0;  // number of bits that radices four and eight must cover
   while (length / lead >> bits > 1) ++bits;
   const int rest = (bits + 2) / 3, eights = bits - 2 * rest;
   const auto of_rest = [eights](int n) { return n < eights ? 8 : 4; };
@@ -181,7 +182,7 @@ struct Radices {
   static constexpr int values = length;
   static constexpr RadixList list = radices_of(length);
   static constexpr int count = list.count, first = list.first, second = list.second, last = list.last;
-  static constexpr int step = length / last;  ///< between the modes that the last butterfly leaves
+  static constexpr int step = length / last;  ///< distance between the modes that the last butterfly leaves
   static_assert((count == 2 && first * last == length) || (count == 3 && first * second * last == length));
 
   SLIP_FN static int mode(int place) {

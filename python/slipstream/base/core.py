@@ -10,7 +10,7 @@ from types import ModuleType
 from slipstream.base import failure
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 
-#: Environment variables by which common launchers tell a process its rank, and how many there are.
+#: Environment variables by which common launchers tell a process its rank and the number of ranks.
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _SIZE_HERE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
@@ -45,7 +45,7 @@ def core() -> ModuleType:
         module.set_process_environment()
     failure.watch(module)
     launched = launched_size()
-    # A host program that runs MPI may use slipstream on some of its ranks only: nothing collective then.
+    # A host program that runs MPI may use slipstream on some of its ranks only, so nothing here is collective.
     if launched is not None and launched > 1 and not module.mpi_started() and module.size() != launched:
         raise CaseError(
             f"mpiexec started {launched} processes, but each sees only {module.size()}: they belong to "
@@ -59,7 +59,7 @@ def core() -> ModuleType:
 
 @cache
 def part(name: str) -> ModuleType:
-    """The compiled module of a solver or of a pattern, which stands on core()."""
+    """Loads the compiled module of a solver or of a pattern, which needs core()."""
     core()
     module = f"_{name}"
     try:
@@ -92,12 +92,12 @@ def _first_number(names: tuple[str, ...]) -> int | None:
 
 
 def launched_size() -> int | None:
-    """Processes that a launcher says it started; None where there is no launcher."""
+    """Number of processes that a launcher says it started; None where there is no launcher."""
     return _first_number(_SIZE)
 
 
 def launched_here() -> int:
-    """Processes of the launcher on this node, as far as it says so; at least this one."""
+    """Number of the launcher's processes on this node, as far as the launcher tells it; at least 1."""
     return _first_number(_SIZE_HERE) or launched_size() or 1
 
 
@@ -119,14 +119,15 @@ def _packed(problem: str | CaseError) -> str:
 
 
 def agree_on_error(problem: str | CaseError) -> None:
-    """Collective: raises on every rank the CaseError that rank 0 found, or what it says; an empty text is none."""
+    """Raises on every rank the CaseError that rank 0 found, or one with its text; an empty text is no error.
+    Collective."""
     packed = core().broadcast(_packed(problem), 0)
     if packed:
         raise _agreed(packed)
 
 
 def agree(problem: str | CaseError) -> None:
-    """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty text is none."""
+    """Raises on every rank the CaseError of the lowest rank that has one; an empty text is no error. Collective."""
     packed = core().agree(_packed(problem))
     if packed:
         raise _agreed(packed)
@@ -135,7 +136,7 @@ def agree(problem: str | CaseError) -> None:
 @contextmanager
 def on_all_ranks() -> Iterator[None]:
     """Raises the CaseError of one rank on all ranks, for example if a mesh is missing on one node. Without it the
-    others would wait for that rank. Collective at its end; inside no rank may wait for another."""
+    others would wait for that rank. Collective at its end; inside the block no rank may wait for another."""
     problem: str | CaseError = ""
     try:
         yield

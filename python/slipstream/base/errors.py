@@ -8,23 +8,23 @@ from typing import Any, Self
 
 
 class ErrorCode(StrEnum):
-    """The sort of a failure, the same in C++ and Python."""
+    """Kind of a failure, the same in C++ and Python."""
 
     INVALID_ARGUMENT = "invalid_argument"  #: a value that is never valid
     UNSUPPORTED = "unsupported"  #: valid values that cannot be combined, or not on this machine
     MISMATCH = "mismatch"  #: two things that must agree and do not: shapes, ranks, a checkpoint and its case
-    WRONG_STATE = "wrong_state"  #: a call at the wrong time: after close, on top of results
-    UNAVAILABLE = "unavailable"  #: this machine or build lacks it
+    WRONG_STATE = "wrong_state"  #: a call at the wrong time, such as after close or on top of results
+    UNAVAILABLE = "unavailable"  #: a feature that this machine or build lacks
     NOT_FOUND = "not_found"  #: a name, a key, a file or a folder that is not there
     BAD_FILE = "bad_file"  #: a file that is there, and cannot be understood
-    IO = "io"  #: the system could not read or write
-    LOCKED = "locked"  #: another run uses it
-    OUT_OF_MEMORY = "out_of_memory"  #: does not fit
-    TIMEOUT = "timeout"  #: waited too long
+    IO = "io"  #: a failure of the system to read or write
+    LOCKED = "locked"  #: a resource that another run uses
+    OUT_OF_MEMORY = "out_of_memory"  #: more memory than there is
+    TIMEOUT = "timeout"  #: a wait that timed out
     OVERFLOW = "overflow"  #: a number beyond what its format holds
     DIVERGED = "diverged"  #: a flow that is no longer sound, or too fast for its time step
     NOT_CONVERGED = "not_converged"  #: a linear system that was not solved
-    VERSION = "version"  #: made by another version
+    VERSION = "version"  #: data that another version made
     INTERNAL = "internal"  #: a defect of Slipstream
 
 
@@ -35,8 +35,9 @@ class Fault(str):
     facts: dict[str, str]
 
     def __new__(cls, text: str, code: ErrorCode | None = None, /, **facts: Any) -> Self:
-        """Keeps the code and facts of a `text` that is a Fault already; given ones take precedence. Facts that are None
-        are left out."""
+        """Keeps the code and facts of a `text` that is a Fault already, unless others are given. Facts that are None
+        are left out.
+        """
         fault = super().__new__(cls, text)
         before = text if isinstance(text, Fault) else None
         fault.code = code or (before.code if before is not None else ErrorCode.INVALID_ARGUMENT)
@@ -59,7 +60,7 @@ class Fault(str):
         return cls(str(error), ErrorCode.INVALID_ARGUMENT if isinstance(error, ValueError | TypeError) else usual)
 
     def reworded(self, text: str) -> Self:
-        """The same fault in other words."""
+        """The same fault with another text."""
         return type(self)(text, self.code, **self.facts)
 
     def at(self, key: str = "", file: object = "") -> Self:
@@ -70,18 +71,18 @@ class Fault(str):
 
 
 def unsupported(text: str, **facts: Any) -> Fault:
-    """A fault of good values that do not go together; the fact `other` is the key of the other one."""
+    """A fault of two values that are valid alone but not together; the fact `other` is the key of the second one."""
     return Fault(text, ErrorCode.UNSUPPORTED, **facts)
 
 
 def missing(text: str, **facts: Any) -> Fault:
-    """A fault of a value that is not given and must be."""
+    """A fault of a required value that is missing."""
     return Fault(text, ErrorCode.NOT_FOUND, **facts)
 
 
 class Coded(Exception):
     """An exception with a code, and with facts by name: key, file, line, given, allowed, nearest, needed, available.
-    Names of facts are those of the words that they stand for; values are text."""
+    Values of facts are text."""
 
     code = ErrorCode.INVALID_ARGUMENT
 
@@ -90,7 +91,7 @@ class Coded(Exception):
         fault = Fault(text, code or (None if isinstance(text, Fault) else self.code), **facts)
         self.code = fault.code
         self.facts = fault.facts
-        self.faults: tuple[Fault, ...] = (fault,)  #: all that is wrong; code and facts are those of the first
+        self.faults: tuple[Fault, ...] = (fault,)  #: all faults of the error; code and facts are those of the first one
 
     @classmethod
     def all_of(cls, faults: Iterable[Fault]) -> Self:
@@ -107,7 +108,7 @@ class Coded(Exception):
 
     @classmethod
     def unpacked(cls, message: str) -> Self:
-        """The error that `packed` has written, behind the words `rank N: ` where it is of one rank."""
+        """Reads what `packed` has written, behind the words `rank N: ` where the error is of one rank."""
         before, brace, rest = message.partition("{")
         found = json.loads(brace + rest)
         more = {"rank": before.removeprefix("rank ").removesuffix(": ")} if before else {}
@@ -118,17 +119,17 @@ class Coded(Exception):
 
 
 class CaseError(Coded):
-    """Something in the case, the command line or the surroundings that the user can change.
+    """An error in the case, the command line or the surroundings, which the user can correct.
 
     The command line prints it once, from one rank, and exits with 2; nothing has been written by then.
     """
 
-    #: True where every rank raises it, because the ranks have agreed on it.
+    #: True where every rank raises the error, because the ranks have agreed on it.
     agreed = False
 
 
 class RunError(Coded, RuntimeError):
-    """A run that failed on all ranks alike. The command line prints it once and exits with its exit code."""
+    """A run failed on all ranks alike. The command line prints it once and exits with its exit code."""
 
     code = ErrorCode.IO
     exit_code = 1
@@ -136,15 +137,15 @@ class RunError(Coded, RuntimeError):
 
 
 class ArgumentError(Coded, ValueError):
-    """A call with a value that cannot be."""
+    """An argument has a value that is not allowed."""
 
 
 class OptionError(Coded, TypeError):
-    """A call with an argument that nobody knows, or of the wrong type."""
+    """An argument is unknown or has the wrong type."""
 
 
 class RangeError(Coded, IndexError):
-    """An index out of range."""
+    """An index is out of range."""
 
 
 def _code_of_system(error: OSError) -> ErrorCode:

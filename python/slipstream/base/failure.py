@@ -5,19 +5,19 @@ import sys
 from types import ModuleType, TracebackType
 
 FAILED = 1
-#: The flow is no longer sound.
+#: Exit code of a run whose flow diverged.
 DIVERGED = 3
 INTERRUPTED = 130
 
 
 def _alone(module: ModuleType) -> bool:
-    """Whether no other rank is Slipstream's to end: there is none, or the host program started MPI."""
+    """Whether Slipstream has no other ranks to end: there is one rank, or the host program started MPI."""
     return module.job()[1] == 1 or not module.mpi_started_here()
 
 
 def end_all_ranks(module: ModuleType, code: int) -> None:
     """Ends every rank of the job at once, with this exit code. Returns where there is one rank, where MPI does not run,
-    and in a program that started MPI itself: its ranks are its own matter."""
+    and in a program that started MPI itself, which ends its ranks itself."""
     if _alone(module):
         return
     sys.stdout.flush()
@@ -26,7 +26,7 @@ def end_all_ranks(module: ModuleType, code: int) -> None:
 
 
 def watch(module: ModuleType) -> None:
-    """From now on an uncaught exception ends all ranks, after it was shown as usual.
+    """Makes an uncaught exception end all ranks, after it was shown as usual.
 
     SystemExit, and exceptions that IPython shows, do not reach this hook. They end the ranks through their exit code
     (machine/end.hpp).

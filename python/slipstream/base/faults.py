@@ -10,17 +10,17 @@ from slipstream.base.toml_text import Path
 
 
 def show(path: Path) -> str:
-    """`bodies.ball.centre[2]`."""
+    """A path of keys as text, such as `bodies.ball.centre[2]`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
 def nearest_of(word: str, known: Sequence[str], cutoff: float = 0.5) -> str | None:
-    """The name that a word was meant to be; None where none is near."""
+    """The known name that is nearest to a word; None where none is near."""
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
 
 
 def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
-    """`did you mean 'cells'?`; empty if no name is near."""
+    """A hint with the nearest name, such as `did you mean 'cells'?`; empty if no name is near."""
     near = nearest_of(word, known, cutoff)
     return f"did you mean '{near}'?" if near else ""
 
@@ -30,7 +30,7 @@ _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
 def _allowed(error: Any, patterns: Mapping[str, str]) -> str | None:
-    """The values that pydantic would take, in words; None where it does not say."""
+    """The values that pydantic would accept, in words; None where its error does not say this."""
     context = error.get("ctx", {})
     if "pattern" in context:
         return patterns[context["pattern"]]
@@ -52,7 +52,7 @@ def explain(
         return Fault(f"{show(path)}: missing; the {file} needs it", ErrorCode.NOT_FOUND, key=show(path))
     if kind == "extra_forbidden":
         key = str(path[-1])
-        # A key that another table has by just this name is believed to be meant.
+        # If another table has a key of just this name, that key is assumed to be meant.
         near = nearest_of(key, known, 0.8 if elsewhere else 0.5)
         if elsewhere and not near:
             said = f"{show(path)}: unknown key; '{key}' belongs in {elsewhere[0]}"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Gives the file to write, which then replaces the one at `path`. A failure leaves that as it was. A device or a
-    pipe is written itself."""
+    """Opens a file that replaces the one at `path` when it is complete. After a failure the old file is unchanged. A
+    device or a pipe is written directly.
+    """
     if path.exists() and not path.is_file():
         yield path
         return
@@ -22,7 +23,9 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def written_next_to(path: Path, text: str) -> Path:
-    """Writes a text into a file beside the one that it shall replace, or leaves none there."""
+    """Writes a text to a temporary file in the folder of the file that it shall replace; a failure leaves no file
+    behind.
+    """
     new = path.with_name(path.name + ".new")
     try:
         new.write_text(text, encoding="utf-8")

@@ -25,7 +25,7 @@ _SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 def bytes_of(text: str) -> int:
-    """The number in a size such as "8 GiB"."""
+    """The number of bytes in a size such as "8 GiB"."""
     number, _, unit = text.partition(" ")
     return int(float(number) * _SIZES[unit])
 
@@ -40,9 +40,9 @@ Vector = tuple[Finite, Finite, Finite]
 
 
 class Table(BaseModel):
-    """Strict types, no unknown keys."""
+    """Base of tables of a case file: types are strict, and unknown keys are errors."""
 
-    #: Keys by unit; "-": numbers without a unit.
+    #: Unit of each key that is a number; "-": numbers without a unit.
     in_units: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Record:
-    """Fields are subscripts, too, `block["lo"]`: earlier versions gave dicts, and programs written for them run on."""
+    """Fields can be read as `block["lo"]`, too, because earlier versions returned dicts."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.keys():

@@ -11,8 +11,8 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: Each has a SOLVER, a `slipstream.case.solver.Solver`. A name with a dot is for cases whose table before it has the
-#: equation behind it.
+#: Modules of solvers by table. Each has a SOLVER, a `slipstream.case.solver.Solver`. A name with a dot belongs to cases
+#: whose table before the dot has the equation behind it.
 SOLVERS = {
     "lbm": "slipstream.lbm.solver",
     "stencil": "slipstream.stencil.solver",
@@ -20,7 +20,7 @@ SOLVERS = {
     "sem": "slipstream.sem.solver",
     "sem.navier_stokes": "slipstream.sem.flow.solver",
 }
-#: Default for cases without a solver's table.
+#: Solver of cases that have no solver's table.
 USUAL = "lbm"
 #: Solvers of flows that can compute the Taylor-Green vortex. Each implements `slipstream.run.compare.Vortex`.
 VORTICES = {
@@ -28,11 +28,11 @@ VORTICES = {
     "dns": "slipstream.dns.vortex",
     "sem": "slipstream.sem.flow.vortex",
 }
-#: Each has draw(subject, path).
+#: Modules of pictures by subject. Each has draw(subject, path).
 PICTURES = {"exchange": "slipstream.pictures.exchange"}
-#: Draws slices of any solver's fields.
+#: Module that draws slices of any solver's fields.
 ARTIST = "slipstream.pictures.slices"
-#: The package of benchmarks, in the folder bench/ beside python/.
+#: Package of the benchmarks, in the folder bench/ beside python/.
 BENCHMARKS = "slipstream_bench"
 
 
@@ -45,7 +45,7 @@ def vortex(table: str) -> Any:
 
 
 def slice_artist() -> Any:
-    """The artist of solvers that have none of their own."""
+    """The artist for solvers that have none of their own."""
     return import_module(ARTIST).SliceArtist
 
 
@@ -54,7 +54,7 @@ def picture(subject: str) -> Any:
 
 
 def benchmarks(module: str = "registry") -> Any:
-    """A module of the benchmarks, their table unless it is named. Raises CaseError outside of a source tree."""
+    """Imports a module of the benchmarks; by default their table. Raises CaseError outside of a source tree."""
     package = Path(__file__).resolve().parents[1]
     folder = package.parents[1] / "bench"
     if not (folder / BENCHMARKS).is_dir():

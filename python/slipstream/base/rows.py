@@ -12,7 +12,7 @@ from slipstream.base.files import write_text
 
 
 def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Writes a table anew, atomically: readers, and kills of the writer, find the old one or the new one."""
+    """Replaces a table atomically: readers see the old file or the new one, also if the writer is killed."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -30,12 +30,12 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def made_by_an_end(last: int, up_to: int, every: int) -> bool:
-    """Whether an earlier stop made the last row: a run without that stop would not have this row."""
+    """Whether the last row was added by an early stop of the run: a run without that stop would not have this row."""
     return last == up_to and up_to > 0 and up_to % every != 0
 
 
 class Rows:
-    """A table with a row per step, the step in the first column. Rows are appended as they come."""
+    """A table with a row per step, the step in the first column. Rows are appended during the run."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Rows:
         renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
         every: int = 1,
     ) -> None:
-        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. If a stop,
-        not `every`, made the row of the step `up_to`, the next added row replaces it. Raises CaseError if rows cannot
-        be rewritten, and leaves them as they are."""
+        """Continues after the rows of the file up to a step; -1: after none. `renew` may change their columns. If a
+        stop, not `every`, made the row of the step `up_to`, the next added row replaces it. Raises CaseError if rows
+        cannot be rewritten, and leaves them as they are."""
         self._path, self._last = path, -1
         header, rows = read(path)
         kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]

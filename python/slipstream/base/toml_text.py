@@ -12,7 +12,7 @@ from slipstream.base.visible import visible
 
 Path = tuple[str | int, ...]
 
-#: Byte-order marks, longer ones first: the mark of UTF-16 begins one of UTF-32.
+#: Byte-order marks, longer ones first, because the mark of UTF-16 begins one of UTF-32.
 _OTHER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -20,13 +20,13 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 
-#: Part of a key, quoted or bare. The name of a side needs no quotes here, though TOML wants them round a +.
+#: Part of a key, quoted or bare. The name of a side may be bare here, although TOML demands quotes for a +.
 _KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([xyz]\+|[A-Za-z0-9_-]+))\s*(\.)?""")
 _BARE_SIDE = re.compile(r"""(?:^|[\s.\[{,])([xyz]\+)""")
 
 
 def read(path: pathlib.Path) -> str:
-    """The text of a file in UTF-8, without a byte-order mark, which editors on Windows write. Raises OSError, and
+    """The text of a file in UTF-8, without the byte-order mark that editors on Windows write. Raises OSError, and
     CaseError for other encodings."""
     content = path.read_bytes()
     for mark, encoding in _OTHER_MARKS.items():
@@ -45,7 +45,7 @@ def read(path: pathlib.Path) -> str:
 
 
 def _key_path(text: str) -> tuple[tuple[str, ...], str]:
-    """Splits `a."b".c = rest` into its parts and what follows them."""
+    """Splits `a."b".c = rest` into the parts of the key and the rest."""
     parts: list[str] = []
     position = 0
     while match := _KEY_PART.match(text, position):
@@ -127,7 +127,8 @@ def find_line(text: str, path: Path) -> int | None:
 
 
 def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
-    """`grid.cells=[64,64,64]` as (("grid", "cells"), [64, 64, 64]); a value that is not TOML is a plain string."""
+    """Parses an override such as `grid.cells=[64,64,64]` to (("grid", "cells"), [64, 64, 64]); a value that is not TOML
+    is a plain string."""
     key, rest = _key_path(text)
     if not key or not rest.startswith("="):
         said = f"'{text}' is not an override; write table.key=value, for example grid.cells=[64,64,64]"
@@ -143,7 +144,7 @@ def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
 
 
 def apply_override(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    """Sets data[a][b] = value, making the tables on the way."""
+    """Sets data[a][b] = value, and makes missing tables on the way."""
     table = data
     for depth, part in enumerate(path[:-1]):
         child = table.setdefault(part, {})

@@ -7,5 +7,5 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def visible(text: str) -> str:
-    r"""The text with each control character, but tab and line feed, as \u001b."""
+    r"""Replaces each control character, except tab and line feed, by text such as \u001b."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

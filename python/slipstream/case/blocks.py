@@ -48,7 +48,7 @@ def share_blocks(case: Case, devices: int) -> Case:
         )
 
     def cut(grid: tuple[int, ...]) -> int:
-        """Area of the cuts between devices, in cells."""
+        """Area of the faces between devices, in cells."""
         return sum((g - 1) * math.prod(cells) // n for g, n in zip(grid, cells, strict=True))
 
     best = min(grids, key=cut)
@@ -60,7 +60,7 @@ def share_blocks(case: Case, devices: int) -> Case:
 
 
 def check_blocks(case: Case, devices: int) -> None:
-    """Raises CaseError for more blocks than cells, in all or along an axis."""
+    """Raises CaseError if there are more blocks than cells, in all or along an axis."""
     blocks = devices * math.prod(case.exchange.blocks_per_device)
     if blocks > case.cell_count:
         raise CaseError(

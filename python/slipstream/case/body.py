@@ -20,39 +20,47 @@ class Body(Table):
 
     mesh: str | None = Field(
         None,
-        description="An OBJ or STL file, its surface closed: beside the case file, or else from the working directory. "
-        "Either this or shape.",
+        description="An OBJ or STL file with a closed surface. It is looked for beside the case file, then in "
+        "the working directory. Either this or shape.",
     )
     shape: Literal["cylinder", "sphere", "beads"] | None = Field(
-        None, description="A cylinder goes through the whole box; beads are a disordered pack of spheres that fills it."
+        None,
+        description="A cylinder through the whole box, a sphere, or a random pack of spheres (beads) in the whole box.",
     )
-    centre: Vector | None = Field(None, description="Of the cylinder or sphere.")
-    radius: Positive | None = Field(None, description="Of the shape.")
+    centre: Vector | None = Field(None, description="Centre of the cylinder or sphere.")
+    radius: Positive | None = Field(None, description="Radius of the cylinder, the sphere or each bead.")
     solid: Annotated[float, Field(gt=0, lt=0.63)] | None = Field(
-        None, description="Of beads: the part of the box that they fill, as nearly as whole beads can."
+        None, description="beads: volume fraction of the spheres, as closely as a whole number of spheres allows."
     )
-    seed: Annotated[int, Field(ge=0)] = Field(0, description="Of beads: another one, another pack.")
-    axis: Literal["x", "y", "z"] = Field("z", description="Of the cylinder.")
-    part: str | None = Field(None, description="Only this object, group or solid of the mesh's file.")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="beads: seed of the random pack.")
+    axis: Literal["x", "y", "z"] = Field("z", description="Axis of the cylinder.")
+    part: str | None = Field(
+        None, description="Name of the object, group or solid to take from the mesh file. Left out: all of the file."
+    )
     units: Literal["m", "cm", "mm", "um", "km", "in", "ft"] | None = Field(
-        None, description="SI: of the mesh's coordinates. Left out: m; in a case in cells they are cells."
+        None, description="SI: unit of the mesh's coordinates. Left out: m; in a case in cells they are cells."
     )
-    scale: Positive = Field(1.0, description="Factor on the mesh's coordinates; then rotate, then translate.")
-    rotate: Vector = Field((0.0, 0.0, 0.0), description="Degrees about x, then y, then z, through the mesh's origin.")
-    translate: Vector = Field((0.0, 0.0, 0.0), description="Displacement.")
-    orient: bool = Field(False, description="Turn triangles round until neighbours face the same way.")
-    weld: Annotated[float, Field(ge=0)] = Field(0.0, description="Join vertices that lie at most so far apart.")
+    scale: Positive = Field(1.0, description="Factor on the mesh's coordinates, applied before rotate and translate.")
+    rotate: Vector = Field(
+        (0.0, 0.0, 0.0), description="Rotation of the mesh about x, then y, then z, through its origin, in degrees."
+    )
+    translate: Vector = Field((0.0, 0.0, 0.0), description="Displacement of the mesh, applied last.")
+    orient: bool = Field(False, description="Flip triangles of the mesh until neighbours have the same orientation.")
+    weld: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="Join vertices of the mesh whose distance is at most this."
+    )
     links: Literal["interpolated", "half-way"] = Field(
         "interpolated",
-        description="Where the surface lies on links between cells: where it cuts them (Bouzidi 2001), or half-way, so "
-        "that the body has steps. Both keep the mass of a closed flow.",
+        description="Where the surface cuts a link between cells: at the computed place (Bouzidi 2001), or "
+        "half-way. Half-way links give the body steps. Both keep the mass of a closed flow.",
     )
     area: Positive | None = Field(
         None,
-        description="For the coefficients of drag and lift; in 2-D that of one cell's depth. Left out: forces only.",
+        description="Reference area of the drag and lift coefficients; in 2-D that of a depth of one cell. Left "
+        "out: forces only.",
     )
     about: Vector | None = Field(
         None,
-        description="The point about which its moment is taken, as translate and centre say places; with an area the "
-        "moment gets a coefficient, too. Left out: the low corner of the box, and no coefficient.",
+        description="Reference point of the moment, in the coordinates of centre and translate. With an area the "
+        "moment also gets a coefficient. Left out: the low corner of the box, and no coefficient.",
     )

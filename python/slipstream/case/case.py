@@ -30,7 +30,7 @@ from slipstream.case.tables import (
 )
 from slipstream.machine.discovery import MachineTable
 
-#: The folder of checkpoints in that of a run's results.
+#: Name of the folder of checkpoints, within the folder of a run's results.
 CHECKPOINTS = "checkpoints"
 
 
@@ -40,10 +40,10 @@ _MEASURED = frozenset({"output.energy", "output.mean_from", "output.reference"})
 
 @dataclass(frozen=True)
 class Conversion:
-    """Conversion of a checkpoint into another form of the same state."""
+    """Describes the conversion of a checkpoint into another form of the same state."""
 
-    keys: frozenset[str]  #: keys that may differ then
-    lost: str  #: information that is lost, in words
+    keys: frozenset[str]  #: keys that may differ between the checkpoint and the case
+    lost: str  #: information that the conversion loses, in words
 
 
 def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -59,7 +59,7 @@ def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> I
 
 
 class Case(Table):
-    """A whole case file, whatever solves it. Lengths are in cells and times in steps where a solver says no more."""
+    """A whole case file, for any solver. Lengths are in cells and times in steps unless a solver has other units."""
 
     #: Name of the table that selects this solver.
     solver: ClassVar[str] = ""
@@ -87,7 +87,7 @@ class Case(Table):
 
     #: Overridden keys for which ranges of [expected] were dropped.
     _lapsed_by: tuple[str, ...] = PrivateAttr(())
-    #: Keys that the file or its overrides have by their old names.
+    #: Keys that the file or its overrides give by their old names.
     _old_keys: tuple[str, ...] = PrivateAttr(())
 
     @property
@@ -102,7 +102,7 @@ class Case(Table):
         self._old_keys = tuple(keys)
 
     def expecting_no_more(self, names: Iterable[str], keys: Iterable[str]) -> Self:
-        """The same case without some of its expected ranges, because these keys were changed."""
+        """The same case without those of its expected ranges that depend on changed keys."""
         dropped = frozenset(names)
         kept = {name: limits for name, limits in self.expected.items() if name not in dropped}
         made = self.model_copy(update={"expected": kept})
@@ -116,7 +116,7 @@ class Case(Table):
 
     @classmethod
     def moves_findings(cls, key: str) -> bool:
-        """Whether the findings of a run depend on a key."""
+        """Whether the results of a run depend on a key."""
         table = key.split(".")[0]
         return not cls.is_free(key) or (table in ("run", "exact") and key != "run.check_every") or key in _MEASURED
 
@@ -127,8 +127,8 @@ class Case(Table):
 
     @classmethod
     def conversion(cls, before: dict[str, Any], now: dict[str, Any]) -> Conversion | None:
-        """The conversion that [checkpoint] convert allows from a checkpoint to a case, both as values by key; None:
-        none."""
+        """The conversion that [checkpoint] convert allows from a checkpoint to a case, both as values by key; None: not
+        allowed."""
         return None
 
     @property
@@ -147,7 +147,7 @@ class Case(Table):
 
     @property
     def corner(self) -> tuple[float, float, float]:
-        """The low corner of the samples."""
+        """Coordinates of the low corner of the samples."""
         return (0.0, 0.0, 0.0)
 
     def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Any:
@@ -158,13 +158,13 @@ class Case(Table):
 
     @property
     def dimensions(self) -> int:
-        """Axes from x on that have more than one cell."""
+        """Number of axes, from x on, that have more than one cell."""
         _, ny, nz = self.grid.cells
         return 3 if nz > 1 else 2 if ny > 1 else 1
 
     @property
     def spacing(self) -> float:
-        """Edge of a cell in files and messages."""
+        """Length of a cell's edge, in the unit of files and messages."""
         return 1.0
 
     @property
@@ -214,7 +214,7 @@ class Case(Table):
 
     @property
     def check_every(self) -> int:
-        """Steps between two measurements of how much the state changes."""
+        """Number of steps between two measurements of the residual."""
         return self.run.check_every or max(1, self.last_step // 20)
 
     @property
@@ -242,11 +242,11 @@ class Case(Table):
         return Path(given) / self.case.name if given else self.folder / CHECKPOINTS
 
     def changed(self, **tables: Mapping[str, object]) -> Self:
-        """The same case with some keys of its tables at other values."""
+        """The same case with other values for some keys of its tables."""
         return self.model_copy(update={name: getattr(self, name).model_copy(update=u) for name, u in tables.items()})
 
     def resolved(self, backend: str | None = None) -> Self:
-        """The same case with all defaults that depend on other keys or on the machine filled in."""
+        """The same case with its defaults filled in, including those that depend on other keys or on the machine."""
         return self.changed(
             run={"check_every": self.check_every, "steps": self.last_step},
             output={"folder": str(self.folder)},
@@ -256,14 +256,14 @@ class Case(Table):
         )
 
     def options(self) -> dict[str, object]:
-        """The flat dictionary that the compiled solver reads."""
+        """The options as the flat dictionary that the compiled solver reads."""
         raise NotImplementedError
 
     def exchange_options(self, part: str, *parts: str) -> dict[str, object]:
-        """The named parts of [exchange] (EXCHANGE_PARTS), in the flat dictionary that compiled solvers read."""
+        """The named parts of [exchange] (EXCHANGE_PARTS) as the flat dictionary that compiled solvers read."""
         keys = {key for name in (part, *parts) for key in EXCHANGE_PARTS[name]} - {
             "block"
-        }  # share_blocks has replaced it by other keys
+        }  # share_blocks has replaced this key by others
         found = self.exchange.model_dump(include=keys, exclude_none=True)
         if found.get("rim") == "auto":
             del found["rim"]

@@ -8,7 +8,7 @@ Array = np.ndarray
 
 
 def norm(values: Array) -> float:
-    """L2 norm. The values are scaled by a power of two first, so that no square over- or underflows."""
+    """L2 norm of values. They are scaled by a power of two first, so that no square overflows or underflows."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0 or not math.isfinite(largest):
         return largest
@@ -17,7 +17,9 @@ def norm(values: Array) -> float:
 
 
 class Distance:
-    """Root of the sum of (found - wanted)^2 over that of wanted^2, from parts of the fields."""
+    """Relative distance: root of the sum of (found - wanted)^2 over that of wanted^2, computed from parts of the
+    fields.
+    """
 
     def __init__(self) -> None:
         self._off = self._size = 0.0
@@ -27,5 +29,5 @@ class Distance:
         self._size = math.hypot(self._size, norm(wanted))
 
     def value(self) -> float:
-        """The absolute distance where `wanted` is zero everywhere."""
+        """The relative distance, or the absolute one where `wanted` is zero everywhere."""
         return self._off / self._size if self._size else self._off

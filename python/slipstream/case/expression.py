@@ -12,7 +12,7 @@ import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 
-#: Limit of characters; longer expressions belong into a program.
+#: Largest length of an expression in characters.
 LONGEST = 500
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -64,7 +64,7 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            # Floating point, because large powers of Python integers would take all memory.
+            # Numbers are floating-point, because large powers of Python integers would take all memory.
             return np.float64(number)
         case ast.Name(id=name):
             if name not in names:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 
 class Units:
-    """Units of a case without physical units."""
+    """Units of a case that has no physical units."""
 
-    length = ""  #: unit behind a number
+    length = ""  #: unit to print after a length
 
     def place(self, axis: str) -> str:
         return axis
@@ -22,7 +22,7 @@ class Units:
 
 
 class FlowUnits(Units):
-    """Units of a flow: length, length / reference velocity and reference velocity, or SI."""
+    """Units of a flow: either length, length / reference velocity and reference velocity, or SI."""
 
     def __init__(self, si: bool) -> None:
         self.si = si

@@ -44,14 +44,16 @@ class FlowCase(Case):
     free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact"}
     file_keys: ClassVar[tuple[tuple[str, ...], ...]] = (("bodies", "*", "mesh"),)
 
-    domain: DomainTable | None = Field(None, description="The box round the bodies' meshes, in place of grid.cells.")
+    domain: DomainTable | None = Field(
+        None, description="A box around the meshes of the bodies, in place of grid.cells."
+    )
     units: UnitsTable = UnitsTable()
     physics: PhysicsTable
     walls: WallsTable = WallsTable()
     boundaries: BoundariesTable = BoundariesTable()
-    bodies: dict[BodyName, Body] = Field({}, description="By name.")
-    initial: InitialTable | None = Field(None, description="The flow at the start; left out: at rest.")
-    exact: ExactTable | None = Field(None, description="The velocity that is known for the end.")
+    bodies: dict[BodyName, Body] = Field({}, description="Solid bodies, by name.")
+    initial: InitialTable | None = Field(None, description="The initial flow; left out: at rest.")
+    exact: ExactTable | None = Field(None, description="The exact velocity at the end of the run.")
     run: FlowRunTable = FlowRunTable()
     output: FlowOutputTable = FlowOutputTable()
     guard: FlowGuardTable = FlowGuardTable()
@@ -107,7 +109,7 @@ class FlowCase(Case):
 
     @property
     def cell_edge(self) -> float:
-        """Edge of a cell in the lengths of the case: m, or 1."""
+        """Length of a cell's edge in the case's unit of length: m, or 1."""
         return self.units.cell if self.si and self.units.cell else 1.0
 
     @property

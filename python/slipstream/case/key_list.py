@@ -13,7 +13,7 @@ from slipstream.base.faults import nearest_of
 from slipstream.base.keys import Table
 from slipstream.case.solver import all_solvers
 
-#: Signs of the bounds that pydantic keeps.
+#: Signs of the bounds that pydantic reports.
 _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 
@@ -31,7 +31,7 @@ def tables(case_type: type[Table], at: str = "") -> Iterator[tuple[str, type[Tab
     for name, field in case_type.model_fields.items():
         for table in dict.fromkeys(tables_within(field.annotation)):
             if table is case_type:
-                continue  # a table that may contain its own type
+                continue  # a table may contain its own type
             sides = [side for side in table.model_fields.values() if any(tables_within(side.annotation))]
             named = "dict" in str(field.annotation)
             path = f"{at}{field.alias or name}" + (".NAME" if named else "")
@@ -58,14 +58,14 @@ def rows(table: type[Table]) -> list[tuple[str, str, str, str, str]]:
 
 
 def is_number(annotation: Any) -> bool:
-    """Whether a value may be a number, or some of them."""
+    """Whether a value may be a number, or a list of numbers."""
     if get_origin(annotation) is Literal:
         return False
     return annotation in (int, float) or any(is_number(part) for part in get_args(annotation))
 
 
 def values(field: FieldInfo) -> str:
-    """The values that a key takes: `number > 0`, `3 x integer`, `auto, host, cuda`."""
+    """The values that a key accepts, in words: `number > 0`, `3 x integer`, `auto, host, cuda`."""
     return _values(field.annotation, field.metadata)
 
 
@@ -98,7 +98,7 @@ def _default(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
         return "needed" if field.default_factory is None else "empty"
     if field.default is None:
-        # Some defaults depend on other keys: only the description names them.
+        # The default of some keys depends on other keys, so only the description says it.
         found = re.search(r"Left out: (.*?)\.( |$)", field.description or "")
         return found[1] if found else "none"
     return json.dumps(field.default) if not isinstance(field.default, str) else field.default or '""'

@@ -51,27 +51,27 @@ class Source:
         variant: str | None = None,
         tables: dict[str, Any] | None = None,
     ) -> None:
-        """`tables` are those of the variant."""
+        """`tables`: the tables of the variant."""
         self.name = name
         self.text = text
         self.overrides = {toml_text.parse_override(text)[0]: text for text in overrides}
         self.variant = variant
         self._tables = tables or {}
-        self.data: Mapping[str, Any] = {}  #: all given tables, set by `parse`
+        self.data: Mapping[str, Any] = {}  #: all tables of the case, set by `parse`
 
     def override(self, names: tuple[str, ...]) -> str | None:
-        """The override that gave a key."""
+        """The override that set a key."""
         return next((text for key, text in self.overrides.items() if names[: len(key)] == key), None)
 
     def locate(self, path: toml_text.Path) -> str:
-        """`cavity.toml:12` or `override 'a.b=c'`."""
+        """Where a key was set, such as `cavity.toml:12` or `override 'a.b=c'`."""
         facts = self._place(path)
         if "override" in facts:
             return f"override '{facts['override']}'"
         return ":".join(facts.values())
 
     def _place(self, path: toml_text.Path) -> dict[str, str]:
-        """The override that gave a key, or its file and line."""
+        """Facts that say where a key was set: the override, or file and line."""
         names = tuple(part for part in path if isinstance(part, str))
         if override := self.override(names):
             return {"override": override}
@@ -79,14 +79,14 @@ class Source:
         return {"file": self.name} | ({"line": str(line)} if line else {})
 
     def _within(self, path: toml_text.Path) -> tuple[str, ...]:
-        """The table of the variant, where the key comes from there."""
+        """Path of the variant's table, if the key was set there."""
         names = tuple(part for part in path if isinstance(part, str))
         if self.variant is None or self.override(names) or not variants.hold(self._tables, names):
             return ()
         return (variants.KEY, self.variant)
 
     def fault(self, path: toml_text.Path, said: str) -> Fault:
-        """A fault whose text `said` begins with the key, with its place and given value."""
+        """Makes a fault whose text `said` begins with the key, and adds where the key was set and its value."""
         within = self._within(path)
         of_variant = f" (variant {self.variant})" if self.variant is not None and not within else ""
         text = f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
@@ -94,7 +94,7 @@ class Source:
         return Fault(Fault(said).reworded(text), **facts | Fault(said).facts | self._place(path))
 
     def _given(self, path: toml_text.Path) -> str | None:
-        """The value of a key; None where it is a table, or not there."""
+        """Value of a key as text; None where the key is a table or missing."""
         value: Any = self.data
         for part in path:
             try:
@@ -113,7 +113,7 @@ def _tables_of(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _keys_at(case_type: type[Case], path: toml_text.Path) -> list[str]:
-    """Keys that the table at `path` may have; none where any name will do."""
+    """Keys that the table at `path` may have; none where any name is allowed."""
     if not path:
         return [*case_type.model_fields, variants.KEY]
     model: type[BaseModel] = case_type
@@ -138,7 +138,7 @@ def _tables_with(case_type: type[Case], key: str) -> list[str]:
     ]
 
 
-#: Pydantic appends these names of types to the path of a key that may be a number or a text.
+#: Pydantic appends these type names to the path of a key that may be a number or a text.
 _KINDS = frozenset({"constrained-float", "float", "constrained-str", "str"})
 
 
@@ -205,7 +205,7 @@ def parse(data: dict[str, Any], source: Source) -> Case:
         fault = Fault.of(error)
         raise CaseError(source.fault(("domain",), fault.reworded(f"domain: {fault}"))) from None
     try:
-        # Read as JSON, because only there do strict types take an array for a tuple.
+        # Parsed as JSON, because strict types accept an array for a tuple only there.
         case: Case = case_type.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
         raise CaseError.all_of(
@@ -275,7 +275,7 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
     try:
         case_type = solver_of(data).case_type
     except CaseError:
-        return  # the parser reports it
+        return  # the parser reports this error
     faults = []
     for path, table in (found for key in case_type.file_keys for found in named_files(data, key)):
         what = path[-1]
@@ -346,7 +346,7 @@ def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant:
     try:
         before = dict(_flat(load(path, (), variant).model_dump()))
     except CaseError:
-        return case  # the file alone is invalid
+        return case  # the file is invalid by itself, without its overrides
     now = dict(_flat(case.model_dump()))
     changed = [key for key in now.keys() | before.keys() if now.get(key) != before.get(key)]
     keys = sorted(key for key in changed if case.moves_findings(key))
@@ -367,7 +367,7 @@ def check_variants(path: str | Path) -> list[str]:
 
 
 def machine_of(overrides: Sequence[str]) -> MachineTable:
-    """[machine] alone, from overrides. Raises CaseError that names every fault."""
+    """Reads [machine] from overrides only. Raises CaseError that names every fault."""
     data: dict[str, Any] = {}
     for override in overrides:
         key, value = toml_text.parse_override(override)

@@ -32,12 +32,13 @@ class SidesTable(Table, Generic[Side]):
 
 
 class Wall(Table):
-    """A wall that moves in its own plane."""
+    """[walls.SIDE]: a wall that moves in its own plane."""
 
     in_units: ClassVar[Mapping[str, str]] = {"reference velocity, or m/s": "velocity"}
 
     velocity: tuple[Finite, Finite, Finite] = Field(
-        (0.0, 0.0, 0.0), description="In units of the reference velocity; in m/s with units.speeds."
+        (0.0, 0.0, 0.0),
+        description="Velocity of the wall in units of the reference velocity, or in m/s with units.speeds.",
     )
 
 
@@ -45,12 +46,12 @@ class WallsTable(SidesTable[Wall]):
     """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
 
     def velocity(self, side: str) -> tuple[float, float, float]:
-        """Velocity of a side, in the unit of the case."""
+        """Velocity of a wall, in the unit of the case."""
         return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
 
 
 class Boundary(Table):
-    """A side of the box that is neither a wall nor periodic."""
+    """[boundaries.SIDE]: a side of the box that is neither a wall nor periodic."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "reference velocity, or m/s": "velocity speed",
@@ -60,35 +61,36 @@ class Boundary(Table):
     }
 
     kind: Literal["velocity", "pressure", "convective", "slip"] = Field(
-        description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; it is "
-        "carried out at a speed, its pressure drawn gently to one far away; a mirror."
+        description="Condition on the side: given velocity, given pressure, convective outlet, or free slip. "
+        "Fluid may enter or leave at a given velocity or pressure. A convective outlet relaxes the "
+        "mean pressure towards a far-field value."
     )
     velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
-        description="Of kind velocity, in units of the reference velocity, or in m/s with units.speeds; parts may be "
-        "expressions in x, y, z (cells, or m in SI, from the box's low corner), the box's sides Lx, Ly, Lz and "
-        "physics.length L: "
+        description="velocity: the velocity on the side, in units of the reference velocity, or in m/s with "
+        "units.speeds. Components are numbers or expressions in x, y, z (cells, or m in SI, from the "
+        "box's low corner), the box's sides Lx, Ly, Lz and physics.length L, such as "
         '"4*y*(Ly-y)/Ly^2".',
     )
     density: Positive | None = Field(
         None,
-        description="Of kind pressure, or far away of kind convective, over that of the fluid at rest: pressure is "
-        "density / 3. Left out: 1.",
+        description="pressure or convective: density, or far-field density, over that of the fluid at rest. The "
+        "pressure is density / 3. Left out: 1.",
     )
     pressure: Finite | None = Field(
         None,
-        description="SI, of kind pressure or convective, in place of density: above that of the fluid at rest, in Pa.",
+        description="SI: pressure in place of density, minus that of the fluid at rest, in Pa. For the kinds "
+        "pressure and convective.",
     )
     speed: Positive | None = Field(
         None,
-        description="Of kind convective: that of what leaves, in units of the reference velocity, or in m/s with "
-        "units.speeds. "
-        "Left out: the reference velocity.",
+        description="convective: velocity at which the flow leaves, in units of the reference velocity, or in "
+        "m/s with units.speeds. Left out: the reference velocity.",
     )
     relaxation: Annotated[float, Field(ge=0, le=2)] | None = Field(
         None,
-        description="Of kind convective: 1 over the ways of sound through the box in which the mean pressure goes to "
-        "that far away; 0: nothing holds it. Left out: 0.25.",
+        description="convective: inverse number of sound crossings of the box in which the mean pressure "
+        "relaxes; 0: no relaxation. It relaxes to the far-field pressure. Left out: 0.25.",
     )
 
 

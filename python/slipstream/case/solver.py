@@ -18,9 +18,9 @@ from slipstream.machine.told import Phase, Plan
 if TYPE_CHECKING:
     from slipstream._core import Machine, Trace
 
-#: A table of a report: words, columns and rows.
+#: Table of a report: title, names of columns, and rows.
 Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
-#: Numbers of a report with their words.
+#: Numbers of a report, each with its label.
 Tiles = list[tuple[str, str]]
 CaseT = TypeVar("CaseT", bound=Case)
 
@@ -37,10 +37,10 @@ class Monitor:
 
 
 class Fields(Protocol):
-    """Fields of a run over time, in a file."""
+    """Fields of a run over time, stored in a file."""
 
     def write(self) -> None:
-        """Adds a frame of this step, unless there is one. Collective."""
+        """Adds the fields of this step to the file, unless it has them. Collective."""
         ...
 
     def close(self) -> None:
@@ -53,20 +53,20 @@ class Engine(Protocol):
 
     @property
     def step(self) -> int:
-        """Steps done."""
+        """Number of steps done."""
         ...
 
     @property
     def time(self) -> float:
-        """Time, in the solver's own units."""
+        """Current time, in the solver's own units."""
         ...
 
     def advance(self, steps: int) -> None:
-        """Makes so many steps."""
+        """Makes `steps` steps."""
         ...
 
     def inspect(self) -> None:
-        """Raises where a guard finds the state unsound."""
+        """Raises an error where a guard finds that the state has diverged."""
         ...
 
     def phases(self) -> list[Phase]:
@@ -83,7 +83,7 @@ class Engine(Protocol):
 
 
 class Run(Protocol):
-    """A solver at work on a case. All calls are collective."""
+    """A solver that runs a case. All calls are collective."""
 
     @property
     def engine(self) -> Engine: ...
@@ -97,8 +97,9 @@ class Run(Protocol):
         ...
 
     def change(self, since: int) -> float | None:
-        """Largest change per unit of time since a step, for run.residual; the next change is measured from here. None:
-        the solver has no such measure. It is not finite if the state is not."""
+        """Largest change per unit of time since a step, for run.residual; the next change is measured from now on.
+        None: the solver has no such measure. The value is not finite if the state is not.
+        """
         ...
 
     def look(self) -> None:
@@ -115,7 +116,7 @@ class Run(Protocol):
         ...
 
     def guarded(self) -> str:
-        """Range that the guard checks, for the log; empty if it only checks that values are finite."""
+        """Range that the guard checks, as text for the log; empty if the guard only checks that values are finite."""
         ...
 
     def advice(self) -> str:
@@ -123,11 +124,11 @@ class Run(Protocol):
         ...
 
     def fields(self, path: Path, goes_on: bool) -> Fields:
-        """Creates a file of fields. With `goes_on`, appends to the existing one after its frames up to now."""
+        """Creates a file of fields. With `goes_on`, appends to the existing file after its last step up to now."""
         ...
 
     def bytes_of(self, frames: int) -> int:
-        """Estimated bytes of so many frames of `fields` on disk. Not collective."""
+        """Estimated bytes of `frames` frames of `fields` on disk. Not collective."""
         ...
 
     def carried(self) -> dict[str, Any]:
@@ -135,7 +136,7 @@ class Run(Protocol):
         ...
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        """Restores these numbers after the fields; checkpoints of earlier versions have none."""
+        """Restores the numbers of `carried` after the fields; checkpoints of earlier versions have none."""
         ...
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
@@ -153,23 +154,23 @@ class Run(Protocol):
 
 
 class Solver(ABC, Generic[CaseT]):
-    """A solver's answers about its cases. The registry names its module, whose SOLVER is one."""
+    """The answers of a solver about its cases. The registry names its module, whose SOLVER is an instance."""
 
-    compiled: tuple[str, str]  #: the compiled module, and its class
+    compiled: tuple[str, str]  #: name of the compiled module, and of its class
     case_type: type[CaseT]
-    unit_of_rate: str  #: of a million cells a second, in the solver's own word
-    files: Sequence[str]  #: that runs leave beside those that all solvers' runs do
-    pictures: Mapping[str, str] = {}  #: files of pictures that runs leave, too, with what they show
-    #: That its cases may be run by, each with its keys as `lbm.collision`.
+    unit_of_rate: str  #: unit of a million updates a second, in the solver's own word
+    files: Sequence[str]  #: files that runs of this solver write in addition to those of all solvers
+    pictures: Mapping[str, str] = {}  #: pictures that runs of this solver write, with what they show
+    #: Collision models that may run the solver's cases, each with its keys, such as `lbm.collision`.
     collisions: Mapping[str, Mapping[str, str]] = {}
 
     @abstractmethod
     def problems(self, case: CaseT) -> list[tuple[toml_text.Path, str]]:
-        """Everything wrong with a case whose keys are right one by one: where, and what to do."""
+        """Faults of a case whose keys are valid one by one: which key, and what to do."""
 
     @abstractmethod
     def warnings(self, case: CaseT) -> list[str]:
-        """What may go wrong and does not have to, before the first step."""
+        """Possible problems of a case that need not occur, before the first step."""
 
     @abstractmethod
     def facts(self, case: CaseT) -> list[tuple[str, str]]:
@@ -181,16 +182,17 @@ class Solver(ABC, Generic[CaseT]):
 
     @abstractmethod
     def title(self, case: CaseT) -> str:
-        """What is computed and how, behind the case's own words in the titles of pictures."""
+        """Text on what is computed and how, which follows the case's name in the titles of pictures."""
 
     @abstractmethod
     def tiles(self, case: CaseT, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-        """The few numbers that one looks for first in a report, what the case says and what the run found; figures are
-        empty where there are none yet."""
+        """The most important numbers of a report, from the case and from the results of the run. `figures` is empty
+        where there are none yet.
+        """
 
     @abstractmethod
     def smaller(self, case: CaseT) -> Iterable[dict[str, str]]:
-        """Keys of the solver's table that would take less memory, what costs the least first."""
+        """Changes of keys that would take less memory, the least costly ones first."""
 
     @abstractmethod
     def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
@@ -198,31 +200,34 @@ class Solver(ABC, Generic[CaseT]):
 
     @abstractmethod
     def quantities(self, case: CaseT) -> Mapping[str, Any]:
-        """The drawings of `plot` by name, each a slipstream.pictures.quantity.Quantity; the usual ones come first."""
+        """The drawings of `plot` by name, each a slipstream.pictures.quantity.Quantity; the default ones come first."""
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The tables of a case file with those keys that follow from bodies. Raises CaseError, or pydantic's
-        ValidationError of [domain]."""
+        """The tables of a case file with the keys that follow from bodies. Raises CaseError, or pydantic's
+        ValidationError of [domain].
+        """
         return data
 
     def check_before_start(self, case: CaseT) -> None:
-        """Raises CaseError for what one process can refuse before there are many, and `problems` does not."""
+        """Raises CaseError for faults that one process can find before ranks start, and `problems` does not find."""
 
     def check_at_length(self, case: CaseT) -> None:
-        """Raises CaseError for what takes long to find, and a run finds by itself in its set-up: `check` and `plan`
-        ask."""
+        """Raises CaseError for faults that take long to find. `check` and `plan` call this; a run finds them in its
+        set-up.
+        """
 
     def answer(self, case: CaseT, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
-        """Tables and names of pictures that a report shows first, from files that a run has left."""
+        """Tables and names of pictures that a report shows first, from the files of a run."""
         return (), ()
 
     def compared(self, folder: Path) -> Sequence[Table]:
-        """Tables for a report, from files that a run has left: words, columns and rows. Raises CaseError where a file
-        is damaged."""
+        """Tables for a report, from the files of a run: title, columns and rows. Raises CaseError where a file is
+        damaged.
+        """
         return ()
 
     def conversions(self, case: CaseT) -> Sequence[RenderableType]:
-        """Tables of units, for the terminal."""
+        """Tables of conversions between units, for the terminal."""
         return ()
 
     def checksums(self, case: CaseT) -> dict[str, str]:
@@ -231,25 +236,26 @@ class Solver(ABC, Generic[CaseT]):
 
     @property
     def engine(self) -> Any:
-        """The compiled class: an `Engine` with static plan() and largest_grid()."""
+        """The compiled class of the solver: an `Engine` with static plan() and largest_grid()."""
         module, name = self.compiled
         return getattr(part(module), name)
 
     def plan(self, case: CaseT, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-        """Blocks, messages and memory. `thorough`: with what takes time to find out, if that can only lower the
-        memory. Collective."""
+        """Plan of a case: blocks, messages and memory. `thorough`: also examines what takes time, if that can only
+        lower the memory. Collective.
+        """
         with as_case_error():
             found: Plan = self.engine.plan(machine, options)
         return found
 
     def largest_grid(self, machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-        """That fits, in the shape of the case."""
+        """The largest grid that fits the machine, in the shape of the case."""
         found: Sequence[int] = self.engine.largest_grid(machine, options)
         return found
 
     def curves(self, shown: Any, folder: Path) -> list[Path]:
-        """Draws into a folder what a run has left beside its fields, for `plot`, and says what it wrote; shown: the
-        run's slipstream.results.results.Results."""
+        """Draws the results of a run other than its fields into a folder, for `plot`, and returns the names of the
+        pictures; shown: the run's slipstream.results.results.Results."""
         return []
 
     def artist(self, case: CaseT) -> Any:
@@ -258,7 +264,9 @@ class Solver(ABC, Generic[CaseT]):
 
 
 def solver_of(case: Case | Mapping[str, Any]) -> Solver[Any]:
-    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
+    """Finds the solver of a case, by its type or by the tables of its data. Raises CaseError if there are tables of two
+    solvers.
+    """
     if isinstance(case, Case):
         return _named(case.registered or case.solver)
     given = [name for name in registry.SOLVERS if name in case]
@@ -286,5 +294,5 @@ def _named(name: str) -> Solver[Any]:
 
 
 def all_solvers() -> dict[str, Solver[Any]]:
-    """By the names of their tables."""
+    """All solvers, by the names of their tables."""
     return {name: _named(name) for name in registry.SOLVERS}

@@ -24,7 +24,7 @@ Rim = Annotated[
 ]
 RIM_FORMS = frozenset({"widths", "word"})
 
-#: A route, alone or with a sign.
+#: Patterns of a route, alone or with a sign, and of other words.
 _ROUTE, _WORD = rf"^[+-]?({'|'.join(ROUTES)})$", r"^[A-Za-z0-9_-]+$"
 _NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
@@ -35,7 +35,7 @@ ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
 _BITS = r"(, rate [0-9.]+)?(, block [0-9]+)?(, max error [0-9.eE+-]+)?"
 _CODING = rf"^(raw|cast( to (f32|f16|bf16))?|(blockfloat|zfp){_BITS}|auto(, max error [0-9.eE+-]+)?)$"
 CodingName = Annotated[str, Field(pattern=_CODING)]
-#: A rate and a latency; the engine checks their bounds.
+#: Text with a rate and a latency; the engine checks their bounds.
 ThrottleText = Annotated[str, Field(pattern=_SLOW)]
 BodyName = Annotated[str, Field(pattern=_WORD)]
 #: Descriptions of patterns, for messages.
@@ -51,25 +51,25 @@ PATTERNS = {
 
 
 class CaseTable(Table):
-    """[case]: what this is."""
+    """[case]: the name and description of the case."""
 
     name: Annotated[str, Field(pattern=_NAME)] = Field(
-        "case", description="Short name; the default output folder is results/<name>."
+        "case", description="Short name of the case; also the name of its folder of results, results/<name>."
     )
     description: str = Field("", description="One sentence for the banner and the pictures.")
 
 
 class GridTable(Table):
-    """[grid]: the cells."""
+    """[grid]: the numbers of cells and the periodic axes."""
 
     in_units: ClassVar[Mapping[str, str]] = {"cells": "cells"}
 
-    cells: Extent = Field(description="Cells along x, y and z; nz = 1 in two dimensions.")
-    periodic: tuple[bool, bool, bool] = Field((False, False, False), description="Axes that close on themselves.")
+    cells: Extent = Field(description="Numbers of cells along x, y and z; nz = 1 for a two-dimensional grid.")
+    periodic: tuple[bool, bool, bool] = Field((False, False, False), description="Periodic axes, in the order x, y, z.")
 
 
 class RunTable(Table):
-    """[run]: when to stop, whichever comes first."""
+    """[run]: limits of a run, which ends at the first one reached."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "steps": "steps check_every",
@@ -77,16 +77,18 @@ class RunTable(Table):
         "1 / the case's time": "residual",
     }
 
-    steps: Count | None = Field(None, description="At most so many steps.")
-    time: Positive | None = Field(None, description="At most so long, in the case's unit of time.")
-    residual: Positive | None = Field(None, description="Steady: largest change in a unit of time below this.")
+    steps: Count | None = Field(None, description="The run ends after this number of steps.")
+    time: Positive | None = Field(None, description="The run ends at this time, in the case's unit of time.")
+    residual: Positive | None = Field(
+        None, description="The run ends when the largest change per unit of time is below this value."
+    )
     check_every: Count | None = Field(
-        None, description="Steps between looks at the change. Left out: a twentieth of the run."
+        None, description="Steps between measurements of the change. Left out: a twentieth of the run."
     )
 
 
 class ExchangeTable(Table):
-    """[exchange]: how halos travel."""
+    """[exchange]: how blocks exchange halos."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "thread blocks": "teams",
@@ -102,89 +104,97 @@ class ExchangeTable(Table):
 
     routes: list[RouteName] = Field(
         [],
-        description='Routes that may be used; none named: all; "+direct" adds one to those before it, or to all, '
-        '"-staged" takes one away.',
+        description='Routes that may be used; empty: all. "+direct" adds a route to those before it, or to all; '
+        '"-staged" removes one.',
     )
     tune: Literal["rules", "measure"] = Field(
-        "rules", description="Routes by rules, or the fastest by measurement, cached on disk."
+        "rules",
+        description='"rules": fixed rules choose the route; "measure": the fastest measured route, cached on disk.',
     )
-    retune: bool = Field(False, description="Measure again, whatever is cached.")
+    retune: bool = Field(False, description="Measure again even if a result is cached.")
     coding: CodingName = Field(
         "raw",
-        description='How values travel between blocks: as they are, or with "cast" rounded, f64 to f32 and f32 to f16 '
-        '("cast to bf16": to that), or coded in blocks: "blockfloat", "zfp, rate 16", "zfp, max error 1e-6"; '
-        'or "auto, max error 1e-6": that with which steps are fastest, raw or one that keeps the error; from a '
-        "checkpoint on, that of the checkpoint. A value that is too large is an error. Bits depend on it, and not on "
-        "routes.",
+        description='Number format of values in messages, such as "raw", "cast", "blockfloat", "zfp, rate 16" or '
+        '"auto, max error 1e-6". "raw" copies values. "cast" rounds f64 to f32 and f32 to f16; "cast '
+        'to bf16" rounds to bf16. "blockfloat" and "zfp" code blocks of values, for instance "zfp, '
+        'rate 16" or "zfp, max error 1e-6". "auto, max error 1e-6" takes the fastest that keeps the '
+        "error; a restart takes that of the checkpoint. A value that is too large is an error. The "
+        "bits of results depend on the coding, but not on the route.",
     )
     measure_errors: bool = Field(
         False,
-        description="The report says how far coded values are from what they were, at the cost of reading them twice.",
+        description="Report the largest error of coded values. Values are then read twice.",
     )
     throttle: ThrottleText | None = Field(
         None,
-        description='A slow network on one host, as "12.5 GB/s, 2 us"; then messages between devices travel by '
-        f"{' or '.join(DRIVEN_BY_HOST)}.",
+        description='Rate and latency of a slow network to emulate on one host, such as "12.5 GB/s, 2 us". '
+        f"Messages between devices then use the route {' or '.join(DRIVEN_BY_HOST)}.",
     )
     poison: bool = Field(
         False,
-        description="For finding errors: ghosts and messages are no numbers (integers: -1) until values have arrived. "
-        "Slow; the same bits.",
+        description="For debugging: ghosts and messages hold NaN (integers: -1) until values arrive. Slow; the "
+        "same bits.",
     )
     pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"] | None = Field(
         None,
-        description=f"How {' and '.join(DRIVEN_BY_HOST)} pack: one kernel, one a message, copies, or (staged) straight "
-        "into host memory. Left out, as the keys down to chunk: fused, or what was measured.",
+        description=f"How the routes {' and '.join(DRIVEN_BY_HOST)} pack: by one kernel, one kernel per message, "
+        "copies, or straight into host memory (staged). Left out: fused, or the measured choice. The "
+        "following keys down to chunk have similar defaults.",
     )
     streams: Literal["one", "per_direction"] | None = Field(
-        None, description="Whether what belongs to one message alone shares a stream with others."
+        None, description='"one": all messages share a stream; "per_direction": each message has its own stream.'
     )
-    sync: bool | None = Field(None, description="Let the host wait after every packing and unpacking.")
+    sync: bool | None = Field(None, description="The host waits after each packing and unpacking.")
     grouping: Literal["devices", "nodes"] | None = Field(
-        None, description="Between nodes, one message for each pair of devices, or of nodes."
+        None, description="Between nodes, one message for each pair of devices, or for each pair of nodes."
     )
     mpi: Literal["sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"] | None = Field(
         None,
-        description=f"How {' and '.join(DRIVEN_BY_HOST)} go from rank to rank: by sends and receives, or in one call "
-        "for all.",
+        description=f"MPI calls of the routes {' and '.join(DRIVEN_BY_HOST)}: sends and receives, or one "
+        "collective call or epoch for all messages.",
     )
-    teams: Annotated[int, Field(ge=0)] | None = Field(None, description="Thread blocks of a launch, at most; 0: many.")
+    teams: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Largest number of thread blocks in a launch; 0: many."
+    )
     chunk: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Bytes of a message that are sent at once; 0: by its size."
+        None, description="Bytes per part in which a message is sent; 0: chosen by its size."
     )
     overlap: Literal["auto", "on", "off"] = Field(
         "auto",
-        description='Interior cells while the halos travel; "auto": between GPUs, unless blocks are cut across rows.',
+        description='Compute interior cells during the exchange; "auto": between GPUs, unless blocks are cut '
+        "across rows.",
     )
     rim: Rim = Field(
         (0, 0, 0),
-        description="Width of the boundary region that waits for halos, per axis; 0: one layer, or on GPUs along rows "
-        "what fills a "
-        'sector of memory; "auto": the fastest by measurement, as with overlap = "auto" whether to overlap, cached '
-        "on disk.",
+        description='Width of the boundary region that waits for halos, per axis; 0: default width; "auto": the '
+        "fastest. The default width is one layer; along rows on GPUs it fills a sector of memory. "
+        '"auto" measures, caches the result on disk, and with overlap = "auto" also decides whether '
+        "to overlap.",
     )
     rim_processors: Annotated[int, Field(ge=0)] = Field(
         0,
-        description="Multiprocessors of a GPU that the boundary region's kernels may fill at once, about; 0: all, or "
-        "with "
-        'rim = "auto" the fastest.',
+        description="Approximate number of a GPU's multiprocessors that kernels of the boundary region may fill; "
+        '0: all. With rim = "auto" 0 takes the fastest number.',
     )
     placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
-        "theoretical", description="Which block goes to which device: by the links' rated or measured rates."
+        "theoretical",
+        description="Assignment of blocks to devices; theoretical and measured: by rated or measured rates of links.",
     )
-    placement_seed: Annotated[int, Field(ge=0)] = Field(0, description="Of random.")
-    blocks_per_device: Extent = Field((1, 1, 1), description="Blocks of each device per axis.")
+    placement_seed: Annotated[int, Field(ge=0)] = Field(0, description='Seed of the placement "random".')
+    blocks_per_device: Extent = Field((1, 1, 1), description="Number of blocks of each device along each axis.")
     block: ExtentOrZero = Field(
         (0, 0, 0),
-        description="Cells of a block; how many blocks there are, and each device has, follows. Zeros: "
-        "blocks_per_device counts.",
+        description="Cells of a block along each axis, which determine the number of blocks; zeros: see "
+        "blocks_per_device.",
     )
-    node_grid: ExtentOrZero = Field((0, 0, 0), description="Nodes per axis; zeros: by bisection.")
-    device_grid: ExtentOrZero = Field((0, 0, 0), description="Devices of a node per axis; zeros: by bisection.")
+    node_grid: ExtentOrZero = Field((0, 0, 0), description="Number of nodes along each axis; zeros: by bisection.")
+    device_grid: ExtentOrZero = Field(
+        (0, 0, 0), description="Number of a node's devices along each axis; zeros: by bisection."
+    )
     wait_limit: WaitLimit = Field(60.0, description="Seconds after which a missing message is an error; inf: never.")
 
 
-#: Keys of [exchange] by subject, because no solver needs all.
+#: Keys of [exchange] by subject, because no solver needs all of them.
 EXCHANGE_PARTS = {
     "blocks": ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "placement_seed"),
     "coding": ("coding", "measure_errors"),
@@ -198,15 +208,17 @@ EXCHANGE_PARTS = {
 
 
 class OutputTable(Table):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     in_units: ClassVar[Mapping[str, str]] = {"the case's time": "every"}
 
     folder: str | None = Field(None, description="Folder of the results. Left out: results/<name>.")
-    fields: bool = Field(True, description="Fields as fields.vtkhdf, for ParaView.")
-    every: Positive | None = Field(None, description="Time between fields, from the start on. Left out: the last only.")
-    pictures: bool = Field(True, description="Pictures of what was found.")
-    report: bool = Field(True, description="report.html, the run on one page.")
+    fields: bool = Field(True, description="Write the fields to fields.vtkhdf, for ParaView.")
+    every: Positive | None = Field(
+        None, description="Time between fields, from the start of the run. Left out: the last only."
+    )
+    pictures: bool = Field(True, description="Draw pictures of the results.")
+    report: bool = Field(True, description="Write report.html, a page about the run.")
 
     @model_validator(mode="before")
     @classmethod
@@ -217,38 +229,46 @@ class OutputTable(Table):
 
 
 class CheckpointTable(Table):
-    """[checkpoint]: from what a run goes on (run --restart)."""
+    """[checkpoint]: files from which a run can continue (run --restart)."""
 
     in_units: ClassVar[Mapping[str, str]] = {"steps": "every", "files": "keep", "s": "wall_clock_limit"}
 
     every: Count | None = Field(None, description="Steps between checkpoints. Left out: only at the end of the run.")
     final: bool = Field(
         True,
-        description="One at the end, from which the run goes on with more steps; false: only where a signal or the "
-        "clock ends it.",
+        description="Write a checkpoint at the end of the run; false: only if a signal or wall_clock_limit ends it.",
     )
-    keep: Count = Field(2, description="Checkpoints that stay, the newest; one more is on the disk for a while.")
+    keep: Count = Field(
+        2,
+        description="Number of checkpoints that are kept, the newest ones. One more exists while a checkpoint is "
+        "written.",
+    )
     folder: str | None = Field(
-        None, description="They lie in its subfolder of the case's name. Left out: checkpoints in output.folder."
+        None,
+        description="Folder of the checkpoints, with a subfolder of the case's name. Left out: checkpoints in "
+        "output.folder.",
     )
     convert: bool = Field(
         False,
-        description="A restart may take a checkpoint of the same flow in another form, where its solver knows a way, "
-        "and loses what the new form does not hold; the run says what that is.",
+        description="A restart may convert a checkpoint that stores the same flow in another form. The solver "
+        "must know the conversion. It may lose content, which the run reports.",
     )
     snapshot: Literal["pinned", "device", "mpi"] = Field(
         "pinned",
-        description="Where values wait until they are written: pinned host memory, or as much device memory again, "
-        "which holds up the steps much less; mpi: from there by MPI's own files, where MPI takes device memory.",
+        description="Where values wait until they are written: pinned host memory, device memory, or MPI's files "
+        "from device memory. A copy in device memory delays steps much less, but needs as much "
+        'memory again. "mpi" requires an MPI that accepts device memory.',
     )
     wall_clock_limit: Positive | None = Field(
-        None, description="Seconds after which the run makes a checkpoint and ends; leave it time to write."
+        None, description="Seconds after which the run writes a checkpoint and ends; leave time for the write."
     )
 
 
 class GuardTable(Table):
-    """[guard]: when a run is given up."""
+    """[guard]: checks that end a diverged run."""
 
     in_units: ClassVar[Mapping[str, str]] = {"steps": "every"}
 
-    every: Annotated[int, Field(ge=0)] = Field(100, description="Steps between inspections of all cells; 0: none.")
+    every: Annotated[int, Field(ge=0)] = Field(
+        100, description="Steps between checks of all cells for invalid values; 0: no checks."
+    )

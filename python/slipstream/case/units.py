@@ -8,9 +8,9 @@ from dataclasses import dataclass
 class Scales:
     """Dimensionless scales that decide whether a lattice Boltzmann run is stable and accurate."""
 
-    length: float  #: cells
-    reference_velocity: float  #: cells per step
-    viscosity: float  #: cells squared per step
+    length: float  #: length in cells
+    reference_velocity: float  #: velocity in cells per step
+    viscosity: float  #: viscosity in cells squared per step
 
     @property
     def reynolds(self) -> float:
@@ -32,45 +32,45 @@ class Scales:
 
     @property
     def steps_per_time(self) -> float:
-        """Steps in one length / reference velocity."""
+        """Number of steps in one unit of time, length / reference velocity."""
         return self.length / self.reference_velocity
 
 
 @dataclass(frozen=True)
 class Converter:
-    """SI values of one lattice unit. All follow from the cell, the step and the density at rest."""
+    """SI values of one lattice unit. They follow from the cell, the step and the density at rest."""
 
-    length: float  #: m, one cell
-    time: float  #: s, one step
-    density: float  #: kg/m^3, 1 in the lattice
+    length: float  #: length of a cell in m
+    time: float  #: length of a step in s
+    density: float  #: density in kg/m^3 of the lattice density 1
 
     @property
     def velocity(self) -> float:
-        """m/s."""
+        """Velocity of one cell per step in m/s."""
         return self.length / self.time
 
     @property
     def viscosity(self) -> float:
-        """Kinematic, m^2/s."""
+        """Kinematic viscosity of one lattice unit in m^2/s."""
         return self.length**2 / self.time
 
     @property
     def pressure(self) -> float:
-        """Pa. A density difference of 1 in the lattice is a pressure of c_s^2 = 1/3 of this."""
+        """Pressure in Pa. A density difference of 1 in the lattice is a pressure of c_s^2 = 1/3 of this."""
         return self.density * self.velocity**2
 
     @property
     def force(self) -> float:
-        """N, on a body."""
+        """Force on a body, of one lattice unit, in N."""
         return self.pressure * self.length**2
 
     @property
     def force_density(self) -> float:
-        """N/m^3, on the fluid."""
+        """Force density on the fluid, of one lattice unit, in N/m^3."""
         return self.pressure / self.length
 
     def rows(self) -> list[tuple[str, float, str]]:
-        """Name, value and unit of each."""
+        """Name, value and unit of each conversion."""
         return [
             ("length", self.length, "m"),
             ("time", self.time, "s"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: The table of a case file with all variants.
+#: Name of the table of a case file that holds all variants.
 KEY = "variants"
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 Tables = dict[str, Any]
@@ -54,7 +54,7 @@ def _merge(table: Tables, changes: Tables) -> Tables:
 
 
 def hold(tables: Tables, path: tuple[str | int, ...]) -> bool:
-    """Whether a variant gives the value at `path`, at least in part."""
+    """Whether a variant sets the value at `path`, at least in part."""
     found: Any = tables
     for part in path:
         if not isinstance(found, dict):

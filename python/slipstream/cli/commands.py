@@ -116,7 +116,7 @@ def check(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _taking(case: Case) -> str:
-    """Time and disk space that a run on one rank needs, as text. A failure to predict them is no fault of the case."""
+    """Text on the time and disk space that a run on one rank needs. A failed prediction is no fault of the case."""
     from slipstream.machine import discovery
     from slipstream.run import prediction
 
@@ -181,7 +181,7 @@ def info(arguments: argparse.Namespace, console: Console) -> None:
         rows = [(route["name"], _available(route)) for route in routes]
         console.print(terminal.table(f"available here, backend {backend}", ["route", "available"], rows, left=2))
         for kind in ("capability", "execution"):
-            # The documentation says how; a terminal has no room for it.
+            # The documentation explains the keys; a terminal has no room for that.
             keys = list(dict.fromkeys(key for route in routes for key in route[kind] if key != "how"))
             rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
             console.print(terminal.table(kind, ["route", *keys], rows, left=len(keys) + 1))

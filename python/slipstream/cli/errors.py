@@ -13,10 +13,10 @@ FILE = "SLIPSTREAM_ERRORS"
 
 
 def say(error: BaseException, where: str = "error") -> None:
-    """One message, and one line of the file of errors."""
+    """Prints one message, and adds one line to the file of errors."""
     print(f"slipstream: {where}: {visible(str(error))}", file=sys.stderr, flush=True)
     if path := os.environ.get(FILE):
         coded = error if isinstance(error, Coded) else Coded(Fault.of(error))
-        # A full disk must not hide the error itself.
+        # If the disk is full, the error itself must still be shown.
         with suppress(OSError), Path(path).open("a", encoding="utf-8") as file:
             file.write(coded.packed() + "\n")

@@ -30,7 +30,7 @@ def _without_ranks(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-#: Seconds within which the same failure reaches all ranks.
+#: Time in seconds within which the same failure reaches all ranks.
 _ALIKE = 5.0
 
 
@@ -76,12 +76,12 @@ def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code. 0: success, 1: failure, 2: an error that the user can mend, 3:
-    the flow became unsound or a step was not solved."""
+    """Runs the command line and returns its exit code. 0: success, 1: failure, 2: an error that the user can correct,
+    3: the flow diverged or a step was not solved."""
     words = list(sys.argv[1:] if words is None else words)
     arguments = parse(words)
     core.own_process()
-    # Some parent processes block these signals; a run could then only be killed.
+    # Some parent processes block these signals, so they are unblocked here; else a run could only be killed.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, start.SIGNALS)
     with patient_output(arguments.command in ("run", "compare", "bench")):
         return _code_of(arguments, words)

@@ -18,7 +18,7 @@ from slipstream.pictures import picture_options
 
 USER_ERROR = 2
 
-#: Returns the exit code; None is 0.
+#: Function that runs a command and returns its exit code; None is 0.
 Action = Callable[[argparse.Namespace, Console], int | None]
 
 
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """argparse accepts a.b=c only before the first option; here overrides may stand anywhere."""
+    """argparse accepts overrides a.b=c only before the first option, but here they may stand anywhere."""
     if words[:1] == ["bench"]:
         return _parse_bench(words[1:])
     parser = _parser()

@@ -27,12 +27,12 @@ class _Patient:
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        # Python flushes the stream once more at exit, which would fail again.
+        # Python flushes the stream once more at exit, which would fail again, so the stream is replaced.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
         if self._tell:
-            # Standard error may be closed, too.
+            # Standard error may be closed, too, so its errors are suppressed.
             with contextlib.suppress(OSError):
                 said = f"warning: the output cannot be written any more ({error.strerror}); it goes on without"
                 print(f"slipstream: {said}", file=sys.stderr, flush=True)
@@ -57,5 +57,5 @@ def _patient(stream: TextIO, tell: bool) -> Any:
     try:
         stream.fileno()
     except (OSError, ValueError, AttributeError):
-        return stream  # in a test or a notebook, which has no file descriptor
+        return stream  # the stream has no file descriptor in a test or a notebook
     return _Patient(stream, tell)

@@ -18,7 +18,7 @@ __all__ = [
     "structure_function",
 ]
 
-#: Where names come from that are not of slipstream.dns.simulation.
+#: Modules of the names that slipstream.dns.simulation does not define.
 _MODULES = {
     "ScalarStatistics": "slipstream.dns.statistics",
     "Statistics": "slipstream.dns.statistics",
@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Imported late, because checking a case needs no solver.
+    # The solver is imported late, because checking a case does not need it.
     if name in __all__:
         return getattr(import_module(_MODULES.get(name, "slipstream.dns.simulation")), name)
     raise AttributeError(f"module 'slipstream.dns' has no attribute '{name}'")

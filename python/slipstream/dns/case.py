@@ -29,7 +29,7 @@ class DnsCase(Case):
     run: DnsRunTable = DnsRunTable()
     output: DnsOutputTable = DnsOutputTable()
 
-    #: Step and time from which the current time step applies, and whether a checkpoint gave them.
+    #: Step and time from which the current time step applies, and whether a checkpoint set them.
     _since: tuple[int, float] = PrivateAttr((0, 0.0))
     _restarted: bool = PrivateAttr(False)
     _clock: Callable[[], tuple[int, float]] | None = PrivateAttr(None)

@@ -11,24 +11,24 @@ Array = np.ndarray
 
 
 def _lines(velocity: Array, axis: int) -> Array:
-    """The component along an axis (0: x), [line][place]."""
+    """The component along an axis (0: x) as lines along this axis, [line][place]."""
     component = np.moveaxis(np.asarray(velocity)[..., axis], 2 - axis, -1)
     return component.reshape(-1, component.shape[-1]).astype(np.float64)
 
 
 def longitudinal_spectrum(velocity: Array, axis: int = 0) -> Array:
-    """E_aa(k) of the component along an axis, k = 0, 1, ...: the sum over k is <u_a^2> (Pope 2000, 6.5)."""
+    """Spectrum E_aa(k) of the component along an axis, k = 0, 1, ...: the sum over k is <u_a^2> (Pope 2000, 6.5)."""
     lines = _lines(velocity, axis)
     n = lines.shape[1]
     found: Array = (abs(np.fft.rfft(lines, axis=1)) ** 2).mean(0) / n**2
-    found[1 : (n + 1) // 2] *= 2  # includes the mode of -k
+    found[1 : (n + 1) // 2] *= 2  # counts the mode -k, too
     return found
 
 
 def structure_function(velocity: Array, order: int, axis: int = 0, places: Sequence[int] | None = None) -> Array:
-    """<(u_a(x + r e_a) - u_a(x))^order> for r of so many cells along the axis; without `places`, from 0 to half the
-    box.
-    The third follows -4/5 of the dissipation times r in the inertial range (Kolmogorov 1941)."""
+    """Structure functions <(u_a(x + r e_a) - u_a(x))^order> for distances r = `places` cells along the axis; without
+    `places`, from 0 to half the box. The third follows -4/5 of the dissipation times r in the inertial range
+    (Kolmogorov 1941)."""
     lines = _lines(velocity, axis)
     apart = range(lines.shape[1] // 2 + 1) if places is None else places
     return np.array([((np.roll(lines, -r, axis=1) - lines) ** order).mean() for r in apart])
@@ -40,7 +40,7 @@ def distances(cells: int) -> list[int]:
 
 
 def columns(cells: int) -> list[str]:
-    """The columns of lines.csv behind step and time."""
+    """Names of the columns of lines.csv after step and time."""
     return [f"E{k}" for k in range(cells // 2 + 1)] + [f"S{order}_{r}" for order in (2, 3) for r in distances(cells)]
 
 

@@ -14,7 +14,7 @@ def window(times: Array, since: float | None) -> Array:
 
 
 def c_epsilon_when_steady(taylor_reynolds: Array) -> Array:
-    """C_epsilon of steady isotropic turbulence by the Reynolds number Re_lambda of the Taylor scale.
+    """C_epsilon of steady isotropic turbulence as a function of the Reynolds number Re_lambda of the Taylor scale.
 
     The fit 0.2 (1 + sqrt(1 + (92 / Re_lambda)^2)) of Donzis, Sreenivasan & Yeung (2005), J. Fluid Mech. 532, 199.
     """

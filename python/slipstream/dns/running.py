@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from slipstream._core import Trace
     from slipstream._dns import Dns
 
-#: Columns of statistics.csv behind step and time.
+#: Names of the columns of statistics.csv after step and time.
 COLUMNS = (
     "energy", "dissipation", "enstrophy", "power", "velocity", "taylor_scale", "taylor_reynolds", "kolmogorov_scale",
     "kmax_eta", "courant", "skewness", "flatness", "budget_error", "mean_u", "mean_v", "mean_w", "integral_scale",
@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 class DnsRun(PlainRun):
-    """A running flow. Collective."""
+    """A run of a pseudo-spectral flow. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -139,14 +139,14 @@ class DnsRun(PlainRun):
 
         def take() -> None:
             history.add(self._statistics())
-            # After the row, which shows the cause of an error.
+            # The budget is checked after the row was written, which shows the cause of an error.
             try:
                 self.engine.check_time_step()
             except RuntimeError as error:
                 said = f"{error} (step {self.engine.step}): take a smaller dns.time_step"
                 raise TooFast(said, key="dns.time_step", step=self.engine.step) from None
 
-        # The spectrum comes first, so that a flow that is too fast writes it, too.
+        # The spectrum comes first, so that it is also written when the flow is too fast.
         return [*more, Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]
 
     def _monitor_of_scalars(self, goes_on: bool) -> Monitor:
@@ -263,7 +263,8 @@ class DnsRun(PlainRun):
         rate = -np.gradient(column["energy"], column["time"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
         figures["energy"] = found = energy.compare(vortex.decay(case), reference)
-        # From differences between rows, unless every step was accounted for; without losses relative to the energy.
+        # The budget comes from differences between rows, unless every step was accounted for. Without losses it is
+        # relative to the energy.
         budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max()
         budget /= column["dissipation"].max() or column["energy"].max() or 1.0
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}

@@ -25,7 +25,7 @@ else:
     _Base = CaseSimulation
 
 Array = np.ndarray
-#: Takes places x, y, z and returns all components.
+#: Function that takes coordinates x, y, z and returns all components.
 Function = Callable[[Array, Array, Array], Sequence[Array | float]]
 
 
@@ -118,12 +118,12 @@ class Simulation(_Base):
         return blocks
 
     def run(self, steps: int = 1) -> None:
-        """Makes so many steps."""
+        """Makes `steps` steps."""
         self._engine.advance(steps)
 
     @property
     def velocity(self) -> Array | None:
-        """[z][y][x][component] on rank 0; None elsewhere."""
+        """Velocity [z][y][x][component] on rank 0; None elsewhere."""
         found = self._engine.velocity()
         return None if found is None else np.asarray(found)
 
@@ -132,6 +132,6 @@ class Simulation(_Base):
         return Statistics.of(self._engine.statistics())
 
     def transfer(self) -> Transfer:
-        """Energy that moves between shells in this step, on every rank."""
+        """Energy transfer between shells in this step, on every rank."""
         found = self._engine.transfer()
         return Transfer(np.array(found["transfer"]), np.array(found["flux"]))

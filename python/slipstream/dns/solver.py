@@ -72,7 +72,7 @@ class DnsSolver(Solver[DnsCase]):
     pictures = {"spectrum.png": "Energy by wave number", "dissipation.png": "Energy and its dissipation over time"}
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A box that is periodic along all axes, where the case does not say it."""
+        """Makes the box periodic along all axes where the case does not say it."""
         grid = data.get("grid")
         if isinstance(grid, dict) and "periodic" not in grid:
             return data | {"grid": grid | {"periodic": [True, True, True]}}
@@ -82,7 +82,7 @@ class DnsSolver(Solver[DnsCase]):
         return checks.problems(case)
 
     def check_before_start(self, case: DnsCase) -> None:
-        """The spectrum must be one, and the velocity on this grid."""
+        """Checks that the file of a spectrum is valid, and that a velocity has this grid."""
         if case.initial.spectrum:
             spectrum.read(case.initial.spectrum)
         if case.initial.file:
@@ -90,7 +90,7 @@ class DnsSolver(Solver[DnsCase]):
 
     def warnings(self, case: DnsCase) -> list[str]:
         cells = max(case.grid.cells)
-        # kmax eta = 1.5 with the dissipation that the forcing leads to (Pope 2000, 9.1).
+        # Resolution kmax eta = 1.5 with the dissipation that results from the forcing (Pope 2000, 9.1).
         power, viscosity = case.dns.forcing_power, case.dns.viscosity
         if not (power and viscosity):
             return []
@@ -155,8 +155,8 @@ class DnsSolver(Solver[DnsCase]):
     def plan(self, case: DnsCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
         with as_case_error():
             found: Plan = part("dns").Dns.plan(machine, _of_flow(options))
-        found["overlaps"] = False  # a transform needs all values of the one before it
-        if machine.discovered:  # what is free changes while ranks look
+        found["overlaps"] = False  # nothing overlaps, because a transform needs all values of the one before it
+        if machine.discovered:  # the free memory changes while ranks look at it
             found["host_memory"] = int(core().broadcast(str(found["host_memory"]), 0))
         return found
 

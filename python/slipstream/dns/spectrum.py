@@ -12,8 +12,8 @@ ROUNDING = 1e-12
 
 
 def read(path: str | Path) -> list[float]:
-    """E(k) of the shells 0, 1, 2, ...; shells that the file omits are zero. A line holds k and E(k), separated by a
-    comma or blanks, and further columns if there is a header. Empty lines, lines that begin with '#', and rounding
+    """Reads E(k) of the shells 0, 1, 2, ...; shells that the file omits are zero. A line holds k and E(k), separated by
+    a comma or blanks, and further columns if there is a header. Empty lines, lines that begin with '#', and rounding
     errors in shell 0 are ignored. The spectrum.csv of a run is such a file. Raises CaseError."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()

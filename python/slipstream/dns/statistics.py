@@ -15,14 +15,14 @@ Array = np.ndarray
 class ScalarStatistics(Record):
     """Statistics of one scalar theta. Its unit is that of its gradient times length."""
 
-    variance: float  #: <theta^2>, unit^2
-    dissipation: float  #: 2 diffusivity <|grad theta|^2>, unit^2 / time
-    flux: tuple[float, float, float]  #: <u theta>, unit x length / time
-    spectrum: Array  #: [shell], variance of the shells 0, 1, ..., unit^2
+    variance: float  #: mean <theta^2>, in unit^2
+    dissipation: float  #: dissipation 2 diffusivity <|grad theta|^2>, in unit^2 / time
+    flux: tuple[float, float, float]  #: flux <u theta>, in unit x length / time
+    spectrum: Array  #: variance of the shells 0, 1, ..., in unit^2, [shell]
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """As the compiled module tells it."""
+        """Converts the dictionary of the compiled module."""
         return cls(**{**found, "flux": tuple(found["flux"]), "spectrum": np.array(found["spectrum"])})
 
 
@@ -31,29 +31,29 @@ class Statistics(Record):
     """Statistics of one step; docs/dns.md has the definitions. v is the velocity, and u is v less its mean."""
 
     time: float
-    energy: float  #: <u.u> / 2, length^2 / time^2
-    dissipation: float  #: length^2 / time^3
-    enstrophy: float  #: <w.w> / 2, w = curl u, 1 / time^2
-    power: float  #: energy that the forcing puts in, length^2 / time^3
-    velocity: float  #: u' = sqrt(<u.u> / 3), length / time
-    taylor_scale: float  #: length
+    energy: float  #: kinetic energy <u.u> / 2, in length^2 / time^2
+    dissipation: float  #: dissipation rate, in length^2 / time^3
+    enstrophy: float  #: enstrophy <w.w> / 2 with w = curl u, in 1 / time^2
+    power: float  #: energy input of the forcing, in length^2 / time^3
+    velocity: float  #: root mean square u' = sqrt(<u.u> / 3), in length / time
+    taylor_scale: float  #: Taylor's microscale, in length
     taylor_reynolds: float
-    kolmogorov_scale: float  #: eta, length
-    largest_mode_eta: float  #: k_max eta
+    kolmogorov_scale: float  #: Kolmogorov length eta, in length
+    largest_mode_eta: float  #: resolution: largest wave number times eta
     courant: float
-    time_step: float  #: of the next step
-    skewness: float  #: of the longitudinal derivatives; 0 where nothing moves
+    time_step: float  #: length of the next step
+    skewness: float  #: skewness of the longitudinal derivatives; 0 where nothing moves
     flatness: float
-    budget_error: float  #: NaN without `budget`
-    mean_velocity: tuple[float, float, float]  #: length / time
-    integral_scale: float  #: length; 0 where nothing fluctuates
-    c_epsilon: float  #: 0 where nothing fluctuates
-    spectrum: Array  #: [shell], energy of the shells 0, 1, ..., length^2 / time^2
-    scalars: tuple[ScalarStatistics, ...]  #: in the order of `schmidt`
+    budget_error: float  #: largest error of the energy budget; NaN without `budget`
+    mean_velocity: tuple[float, float, float]  #: mean velocity, in length / time
+    integral_scale: float  #: longitudinal integral scale, in length; 0 where nothing fluctuates
+    c_epsilon: float  #: normalised dissipation; 0 where nothing fluctuates
+    spectrum: Array  #: energy of the shells 0, 1, ..., in length^2 / time^2, [shell]
+    scalars: tuple[ScalarStatistics, ...]  #: statistics of the scalars, in the order of `schmidt`
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """As the compiled module tells it."""
+        """Converts the dictionary of the compiled module."""
         typed = {
             "mean_velocity": tuple(found["mean_velocity"]),
             "spectrum": np.array(found["spectrum"]),
@@ -64,7 +64,7 @@ class Statistics(Record):
 
 @dataclass(frozen=True, eq=False)
 class Transfer(Record):
-    """Energy that advection moves between shells, length^2 / time^3."""
+    """Energy that advection moves between shells, in length^2 / time^3."""
 
-    transfer: Array  #: [shell], energy a time that the shells 0, 1, ... get
-    flux: Array  #: [shell], that passes from the shells 0 to k to those above
+    transfer: Array  #: energy gain of the shells 0, 1, ..., [shell]
+    flux: Array  #: energy flux from the shells 0 to k to those above, [shell k]

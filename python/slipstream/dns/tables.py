@@ -10,60 +10,69 @@ from slipstream.case.tables import OutputTable, RunTable
 
 
 class BeginTable(Table):
-    """[initial]: the flow at the start."""
+    """[initial]: the initial flow."""
 
     in_units: ClassVar[Mapping[str, str]] = {"1 / length": "peak", "length^2 / time^2": "energy", "-": "seed"}
 
     flow: Literal["taylor_green", "random", "file"] = Field(
         "taylor_green",
-        description="Taylor & Green 1937, of energy 1/8; solenoidal modes of random phases; or the velocity of a file.",
+        description="Initial flow: the Taylor-Green vortex of 1937 with energy 1/8, random solenoidal modes, or "
+        "velocities from a file.",
     )
-    peak: Positive = Field(3.0, description="random: wave number of the spectrum k^4 exp(-2 (k/peak)^2).")
-    energy: Positive = Field(0.5, description="random: <u.u>/2.")
+    peak: Positive = Field(3.0, description="random: peak wave number of the spectrum k^4 exp(-2 (k/peak)^2).")
+    energy: Positive = Field(0.5, description="random: mean kinetic energy <u.u>/2.")
     spectrum: str | None = Field(
         None,
-        description="random: file of a table k, E(k), as spectrum.csv, whose energy each shell then has, in place of "
-        "peak and energy; looked for beside the case file, then in the working directory.",
+        description="random: file with a table k, E(k), such as spectrum.csv, that replaces peak and energy. "
+        "Each shell gets the energy of the table. The file is looked for beside the case file, then "
+        "in the working directory.",
     )
     file: str | None = Field(
         None,
-        description="file: velocity [z][y][x][component] of all cells, as .npy of f32 or f64, or the last of a "
-        "folder of results or its fields.vtkhdf, or 'velocity' in another file of HDF5; looked for beside the case "
-        "file, then in the working directory. What diverges, or has modes above the 2/3 rule, is left out.",
+        description="file: velocity [z][y][x][component] of all cells, as .npy or .vtkhdf, or a folder of "
+        "results. The numbers are f32 or f64. A folder or its fields.vtkhdf gives the last state; "
+        "another HDF5 file has the dataset 'velocity'. The file is looked for beside the case file, "
+        "then in the working directory. Divergent parts, and modes above the 2/3 rule, are removed.",
     )
-    seed: Annotated[int, Field(ge=0)] = Field(1, description="random: the same flow on any number of devices.")
+    seed: Annotated[int, Field(ge=0)] = Field(
+        1, description="random: seed of the phases; the flow is the same on any number of devices."
+    )
 
 
 class DnsRunTable(RunTable):
-    """[run]: when to stop, whichever comes first."""
+    """[run]: limits of a run, which ends at the first one reached."""
 
-    residual: None = Field(None, description="A turbulent flow does not become steady.")
+    residual: None = Field(None, description="Not available, because a turbulent flow does not become steady.")
     check_every: Count | None = Field(
         None, description="Steps between rows of statistics.csv. Left out: a hundredth of the run."
     )
 
 
 class DnsOutputTable(OutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     in_units: ClassVar[Mapping[str, str]] = {"time": "mean_from"}
 
-    fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView. Left out: where every is given.")
+    fields: bool = Field(
+        False, description="Write the velocity to fields.vtkhdf, for ParaView. With `every` it is written by default."
+    )
     transfer: bool = Field(
         False,
-        description="transfer.csv: energy a time that each shell gets by advection, with every row of statistics.csv.",
+        description="Write transfer.csv with each row of statistics.csv: rate of energy transfer to each shell "
+        "by advection.",
     )
     lines: bool = Field(
         False,
-        description="lines.csv: longitudinal spectrum and structure functions along x, with every row of "
-        "statistics.csv.",
+        description="Write lines.csv with each row of statistics.csv: longitudinal spectrum and structure "
+        "functions along x.",
     )
-    pictures: bool = Field(True, description="spectrum.png and dissipation.png.")
+    pictures: bool = Field(True, description="Draw spectrum.png and dissipation.png.")
     mean_from: Annotated[float, Field(ge=0)] | None = Field(
         None,
-        description="Time from which spectra are averaged in spectrum.csv, and statistics in the findings NAME.mean. "
-        "Left out: the second half of the run.",
+        description="Time from which spectrum.csv and the findings NAME.mean are averaged. Left out: the second "
+        "half of the run.",
     )
     reference: Literal["auto", "none", "taylor_green1600"] = Field(
-        "auto", description="Published decay to compare with; auto: of Taylor-Green at Reynolds number 1600."
+        "auto",
+        description="Published decay for comparison; auto: that of the Taylor-Green vortex at Reynolds number 1600.",
     )

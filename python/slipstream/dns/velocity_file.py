@@ -14,13 +14,13 @@ Cell = Sequence[int]
 
 
 def check(path: str | Path, cells: Cell) -> None:
-    """Raises CaseError where the file has no velocity on this grid; its values are not read."""
+    """Raises CaseError where the file has no velocity on this grid. Does not read its values."""
     with _velocity(path, cells):
         pass
 
 
 def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> list[np.ndarray]:
-    """The velocity of the cells lo .. hi - 1 of each box; nothing else is read. Raises CaseError."""
+    """Reads the velocity of the cells lo .. hi - 1 of each box, and nothing else. Raises CaseError."""
     found = []
     with _velocity(path, cells) as values:
         for lo, hi in boxes:
@@ -41,7 +41,7 @@ def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> l
 
 @contextmanager
 def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
-    """Opens the array without reading its values, and checks that it is one."""
+    """Opens the array of a velocity without reading its values, and checks its shape."""
     path = _latest(Path(path))
     try:
         if Path(path).suffix == ".npy":
@@ -63,7 +63,7 @@ def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
 
 def _latest(path: Path) -> Path:
     """The newest file of fields in a folder of results, or next to its fields.vtkhdf. Restarts of earlier versions made
-    files of their own."""
+    separate files."""
     folder = path if path.is_dir() else path.parent
     if not path.is_dir() and path.name != FIELDS:
         return path
@@ -80,7 +80,7 @@ def _latest(path: Path) -> Path:
 
 
 class _Last:
-    """The velocity of the last frame in a file of fields."""
+    """Reads the velocity of the last frame in a file of fields."""
 
     def __init__(self, file: Any) -> None:
         steps = file["VTKHDF/Steps"]

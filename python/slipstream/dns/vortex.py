@@ -27,7 +27,7 @@ def tables(cells: int, time: float) -> dict[str, Any]:
             given=cells,
             allowed=f">= {FEWEST_CELLS}",
         )
-    # The vortex is never faster than 1: the Courant number stays below 3 * 1.28 / (2 pi) = 0.6.
+    # The speed of the vortex is at most 1, so the Courant number stays below 3 * 1.28 / (2 pi) = 0.6.
     time_step = 1.28 / cells
     return {
         "grid": {"cells": [cells] * 3},

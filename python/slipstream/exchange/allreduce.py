@@ -60,12 +60,13 @@ class AllReduce:
         return [place.first for place in places]
 
     def check(self) -> None:
-        """Raises TimeoutError if an earlier run gave up waiting for another rank. On GPUs, synchronize the stream
-        first, and call this before you use the result; run() calls it, too. After the error the object is unusable."""
+        """Raises TimeoutError if a wait of an earlier run for another rank timed out. On GPUs, synchronize the stream
+        first, and call this before you use the result; run() checks, too. After the error the object is unusable.
+        """
         self._reduce.check()
 
     def close(self) -> None:
-        """Collective. A second call does nothing; others raise RuntimeError."""
+        """Ends the object. Collective. A second call does nothing; other methods then raise RuntimeError."""
         self._reduce.close()
         self._closed = True
 
@@ -82,7 +83,7 @@ class AllReduce:
 
     @property
     def method(self) -> str:
-        """The method in use."""
+        """The method in use: `peer`, `nccl` or `mpi`."""
         return self._reduce.method
 
     @property

@@ -24,38 +24,38 @@ _FORMATS = {
     ("c", 16): "c128",
 }
 _BY_SIZE = {1: "u8", 2: "f16", 4: "i32", 8: "i64"}
-#: DLPack's type codes as NumPy's kinds.
+#: Type codes of DLPack as NumPy's kinds.
 _KINDS = {0: "i", 1: "u", 2: "f", 4: "V", 5: "c", 6: "b"}
 _OTHER_ORDER = ">" if sys.byteorder == "little" else "<"
 
 
 @dataclass(frozen=True)
 class Described:
-    """Where an array lies and how; strides in elements."""
+    """Address, shape and strides of an array; strides in elements."""
 
     pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     size: int  #: bytes of a value
     format: str
-    exact: bool  #: whether values are of this format, not of another one of its size
+    exact: bool  #: whether values have this format, and not another one of the same size
     on_host: bool
     read_only: bool
 
     def ends(self) -> tuple[int, int]:
-        """The address of the first byte and the one behind the last."""
+        """Addresses of the first byte and one past the last."""
         steps = [(n - 1) * stride * self.size for n, stride in zip(self.shape, self.strides, strict=True)]
         return self.pointer + sum(s for s in steps if s < 0), self.pointer + sum(s for s in steps if s > 0) + self.size
 
 
 def describe(array: Any, name: str) -> Described:
-    """Describes an array. It keeps no reference: the array must outlive all uses of the address. `name`: for errors."""
+    """Describes an array. No reference is kept: the array must outlive all uses of the address. `name`: for errors."""
     for attribute in ("__cuda_array_interface__", "__array_interface__"):
         interface = getattr(array, attribute, None)
         if interface is not None:
             return _from_interface(interface, attribute == "__array_interface__", name)
     try:
-        # A buffer may state no strides; a view of it does.
+        # An object with the buffer protocol may state no strides; a memoryview of it does.
         held = array if hasattr(array, "__dlpack__") else memoryview(array)
         if isinstance(held, memoryview):
             require_own_order(held.format, name)
@@ -202,7 +202,7 @@ def one_each(given: Any, devices: int) -> list[Any]:
 
 
 def packed(array: Any, values: int, dtype: str, backend: str, done: str, components: int = 1) -> Described:
-    """Describes an array of so many contiguous values, in memory that the backend's kernels reach. `done`: what happens
+    """Describes an array of `count` contiguous values, in memory that the backend's kernels reach. `done`: what happens
     to them, for the error. Several components are the first axis if the array has several axes."""
     found = describe(array, f"an array of values that are {done}")
     size = math.prod(found.shape)

@@ -9,7 +9,7 @@ from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.records import Triple
 
-#: Properties of a field that its arrays determine.
+#: Keys of a field that follow from its arrays.
 KIND = ("type", "components")
 
 
@@ -34,8 +34,8 @@ def item(
     written: str = "",
     places: list[apart.Place] | None = None,
 ) -> dict[str, Any]:
-    """One field as the compiled module takes it. written: reason why the call writes it, if it does. places: gets the
-    places of its arrays."""
+    """Describes one field for the compiled module. written: reason why the call writes it, if it does. places: list to
+    which the places of its arrays are added."""
     copies = value if isinstance(value, tuple) else (value,)
     lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
     for given in lists:
@@ -72,7 +72,7 @@ def item(
         )
     return {
         "name": name,
-        # A rank without blocks has no array; agree() gets these from the other ranks.
+        # A rank without blocks has no array; agree() gets the number format and components from other ranks.
         "type": found[0][0].format if found else "f32",
         "components": (found[0][1] or 1) if found else 1,
         "copies": len(copies),
@@ -134,7 +134,7 @@ def _check(
 
 
 def _placed(grid: Grid, array: arrays.Described, components: int | None, layout: str) -> dict[str, Any]:
-    """Address and strides, x first; 0 along axes of one place, where strides are arbitrary."""
+    """Address and strides, x first; strides are 0 along axes of one cell, where they are arbitrary."""
     strides = [stride if n > 1 else 0 for n, stride in zip(array.shape, array.strides, strict=True)]
     component = 0
     if components is not None:

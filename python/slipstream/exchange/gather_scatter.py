@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class GatherScatter:
-    """Combines the values of points that are one and the same. Q is the matrix that gives each point the value of its
-    id; run() replaces u by Q Q^T u. All ranks construct, run and close together.
+    """Combines the values of points that have the same id. Q is the matrix that gives each point the value of its id;
+    run() replaces u by Q Q^T u. All ranks construct, run and close together.
 
     grid: its devices take part. ids: one per point, int64, from 1; 0 for points that are not shared; of any
         shape; a list with one array for each device of this rank where there are several.
@@ -78,10 +78,11 @@ class GatherScatter:
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]
 
     def run(self, values: Any, op: str = "add", stream: Any = None) -> None:
-        """Q Q^T in place. values: an array, or a list with one for each device of this rank. It has components, then
-        points in the order of the ids, rows packed. Several components are the first axis, or all is flat in that
-        order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or a list. The result
-        is ready for the stream's next work, in NumPy arrays when run returns. Each call may have other arrays."""
+        """Computes Q Q^T in place. values: an array, or a list with one for each device of this rank. It has
+        components, then points in the order of the ids, rows packed. Several components are the first axis, or all
+        is flat in that order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or
+        a list. The result is ready for the stream's next work, in NumPy arrays when run returns. Each call may have
+        other arrays."""
         with arrays.told_to_others(lambda: self._inner.run([], op, [])):
             (at,), natives = self._addresses(values), self._natives(stream)
         self._inner.run(at, op, natives)
@@ -98,15 +99,15 @@ class GatherScatter:
         self._inner.finish()
 
     def gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
-        """unique = Q^T values: the copies of each id combined, once. values: as in run(), only read. unique: an array,
-        or a list with one for each device of this rank. It has components, then a value for each id that the device
-        owns (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the first block that
-        has it. The bits are the same as in run()."""
+        """Computes unique = Q^T values: combines the copies of each id, once. values: as in run(), only read. unique:
+        an array, or a list with one for each device of this rank. It has components, then a value for each id that
+        the device owns (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the
+        first block that has it. The bits are the same as in run()."""
         self._gather(self._inner.gather, values, unique, op, stream)
 
     def scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
-        """values = Q unique: each copy takes its id's value, bit for bit; points of id 0 stay as they are. gather() and
-        then scatter() is the same as run()."""
+        """Computes values = Q unique: each copy gets its id's value, bit for bit; points of id 0 stay as they are.
+        gather() and then scatter() is the same as run()."""
         self._scatter(self._inner.scatter, unique, values, stream)
 
     def start_gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
@@ -123,20 +124,20 @@ class GatherScatter:
         return np.asarray(self._inner.unique_points(device), np.int64)
 
     def check(self) -> None:
-        """Raises TimeoutError where an earlier run gave up waiting for another rank."""
+        """Raises TimeoutError where a wait of an earlier run for another rank timed out."""
         self._inner.check()
 
     def counts(self, device: int = 0) -> Counts:
-        """Points, ids and values sent of this rank's `device`."""
+        """Numbers of points and ids of this rank's `device`, and of values sent."""
         return Counts(**self._inner.counts(device))
 
     @property
     def tuning(self) -> Tuning:
-        """How the routes were found."""
+        """The choice of routes and its source."""
         return Tuning.of(self._inner.tuning())
 
     def close(self) -> None:
-        """Collective. A second call does nothing; others raise RuntimeError."""
+        """Ends the object. Collective. A second call does nothing; other methods then raise RuntimeError."""
         self._inner.close()
         self._closed = True
 

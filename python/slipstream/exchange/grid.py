@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def world() -> "Communicator":
-    """All ranks of the job; starts MPI if it does not run. It has rank, size, barrier() and all_gather(text)."""
+    """The communicator of all ranks of the job; starts MPI if it does not run. It has rank, size, barrier() and
+    all_gather(text).
+    """
     found: Communicator = core().Communicator.world()
     return found
 
@@ -122,7 +124,7 @@ class Grid:
 
     @classmethod
     def _cut_as(cls, like: "Grid", cells: Triple, inner: "core_types.Grid") -> "Grid":
-        """A grid on the devices of `like`, with cells and blocks of a compiled grid."""
+        """A grid on the devices of `like`, made from a compiled grid with its cells and blocks."""
         grid = cls.__new__(cls)
         grid.axes, grid.cells, grid.periodic = 3, cells, (False, False, False)
         grid.comm, grid.backend, grid.machine = like.comm, like.backend, like.machine
@@ -175,7 +177,7 @@ class Grid:
         return (*space, components) if layout == "aos" else (components, *space)
 
     def triple(self, width: Width) -> Triple:
-        """One number per axis, from one for each of the grid's two or three axes, or from a single one for all."""
+        """Converts a number, or one number for each of the grid's two or three axes, to a list by axis."""
         if isinstance(width, int | np.integer):
             return (int(width), int(width), int(width) if self.axes == 3 else 0)
         try:
@@ -190,13 +192,13 @@ class Grid:
 
 
 def _triple(numbers: tuple[int, ...], last: int) -> Triple:
-    """Two or three numbers as three, x first; `last` stands for a third one."""
+    """Converts two or three numbers to three, x first; `last` replaces a missing third one."""
     x, y, z = (*numbers, last)[:3]
     return (x, y, z)
 
 
 def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[int, ...]:
-    """Each of the values as a number. Raises ValueError."""
+    """Converts each of the values to a number. Raises ValueError."""
     try:
         return tuple(map(of, values))
     except TypeError:
@@ -216,7 +218,7 @@ def _boxes(given: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> list[tu
 
 
 def native_streams(grid: Grid, stream: Any) -> list[int]:
-    """Addresses of the caller's streams; none where none is given."""
+    """Native addresses of the caller's streams; empty where none is given."""
     if stream is None:
         return []
     if grid.backend == "host":

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from slipstream.base.errors import ErrorCode, OptionError
 from slipstream.base.faults import nearest_of
 
-#: One number of cells, or one for each axis, x first.
+#: Width of layers in cells, or one width for each axis, x first.
 Width = int | Sequence[int]
 
 
@@ -43,7 +43,7 @@ class StencilOptions(ExchangeOptions, total=False):
 
 
 class GridOptions(TypedDict, total=False):
-    """Counts along x, y and z, and the seed of random placement."""
+    """Options of a grid: counts along x, y and z, and the seed of random placement."""
 
     blocks_per_device: Sequence[int]
     device_grid: Sequence[int]
@@ -52,7 +52,7 @@ class GridOptions(TypedDict, total=False):
 
 
 class UnknownOption(OptionError):
-    """An unknown keyword argument."""
+    """A keyword argument is unknown."""
 
     code = ErrorCode.NOT_FOUND
 

@@ -11,7 +11,7 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Block(Record):
-    """Cells lo <= cell < hi of a grid, x first, on a device counted over all ranks."""
+    """A block: cells lo <= cell < hi of a grid, x first, and a device counted over all ranks."""
 
     id: int
     lo: Triple
@@ -21,7 +21,7 @@ class Block(Record):
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """From a description by the compiled module."""
+        """Converts the dictionary of the compiled module."""
         return cls(**{**found, "lo": tuple(found["lo"]), "hi": tuple(found["hi"])})
 
 
@@ -52,18 +52,18 @@ class Delivery(Message):
 
     source_rank: int
     target_rank: int
-    time_us: float | None  #: from the exchange's beginning at the target to arrival
+    time_us: float | None  #: microseconds from the exchange's beginning at the target to arrival
     gbs: float | None
     percent_of_link: float | None
     largest_error: float | None  #: largest absolute difference of decoded and sent values; needs measure_errors=True
     rms_error: float | None
-    encode_us: float | None  #: time of the launch alone, by events; needs measure_errors=True
+    encode_us: float | None  #: microseconds of the launch alone, measured by events; needs measure_errors=True
     decode_us: float | None
 
 
 @dataclass(frozen=True)
 class Knobs(Record):
-    """Options that the tuner chooses, as Exchange has them."""
+    """Values of the options that the tuner chooses, as Exchange has them."""
 
     pack: str
     streams: str
@@ -79,17 +79,17 @@ class Knobs(Record):
 
 @dataclass(frozen=True)
 class Tuning(Record):
-    """How routes and knobs were found."""
+    """The choice of routes and knobs, and its source."""
 
-    source: str  #: "rules", "measured" or "cache"
+    source: str  #: source of the choice: "rules", "measured" or "cache"
     file: str  #: file of the cached choice; empty: not cached
-    seconds: float  #: duration of the measurements
+    seconds: float  #: duration of the measurements in seconds
     notes: tuple[str, ...]
     knobs: Knobs
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """From a description by the compiled module."""
+        """Converts the dictionary of the compiled module."""
         return cls(found["source"], found["file"], found["seconds"], tuple(found["notes"]), Knobs(**found["knobs"]))
 
 
@@ -106,12 +106,12 @@ class Arena(Record):
 
 @dataclass(frozen=True)
 class Counts(Record):
-    """Points, ids and values of a gather-scatter on one device."""
+    """Numbers of points, ids and values of a gather-scatter on one device."""
 
-    shared_points: int  #: points with copies
+    shared_points: int  #: points that have another copy
     local_ids: int  #: shared ids whose copies are all on this device
-    remote_ids: int  #: ids that other devices have, too
+    remote_ids: int  #: ids with copies on other devices, too
     sent_values: int
-    unique_ids: int  #: ids that the device owns; needs unique=True, as do the next two
-    gathered_values: int  #: values a component that gather() sends to their owners on other devices
-    scattered_values: int  #: values a component that scatter() sends from their owners to other devices
+    unique_ids: int  #: ids that the device owns; needs unique=True, as do the next two numbers
+    gathered_values: int  #: values per component that gather() sends to owners on other devices
+    scattered_values: int  #: values per component that scatter() sends from owners to other devices

@@ -17,7 +17,7 @@ from slipstream.exchange.records import Arena, Block, Delivery, Tuning
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Formats of pictures, drawn by matplotlib.
+#: Endings of files for pictures, which matplotlib draws.
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -86,7 +86,7 @@ class Report:
         return self.table()
 
     def json(self) -> str:
-        """One object: machine, devices, blocks, tuning, arenas and rows."""
+        """The report as one JSON object: machine, devices, blocks, tuning, arenas and rows."""
         keys = ("name", "node", "rank")
         devices = [{key: device[key] for key in keys if key in device} for device in self.devices]
         content = {
@@ -132,7 +132,7 @@ def reasons_once(reasons: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def check_name(path: Path) -> None:
-    """Raises for an unknown format."""
+    """Raises CaseError for an unknown ending of a file name."""
     if path.suffix not in (".json", *PICTURES):
         raise CaseError(
             f"report: {path}: name a file that ends in .json, {', '.join(PICTURES)}",
@@ -152,7 +152,7 @@ def _mib(size: int) -> str:
 
 
 def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
-    """How the routes were found, for the terminal."""
+    """Lines on the choice of routes, for the terminal."""
     lines = []
     if tuning["source"] == "cache":
         lines.append(f"routes: measured before, from {tuning['file']}")
@@ -174,7 +174,7 @@ def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
 
 
 def split_lines(split: Mapping[str, Any]) -> list[str]:
-    """How the width of the boundary region was found, for the terminal."""
+    """Lines on the choice of the boundary region's width, for the terminal."""
     what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
     if split["overlap"] and split["rim_processors"]:
         what += f" on {split['rim_processors']} multiprocessors"
@@ -182,7 +182,7 @@ def split_lines(split: Mapping[str, Any]) -> list[str]:
 
 
 def team_lines(teams: Mapping[str, Any]) -> list[str]:
-    """How the tile of a step by moments was found, for the terminal."""
+    """Lines on the choice of the tile of a step by moments, for the terminal."""
     tile = " x ".join(map(str, teams["tile"])) + f" cells, {teams['chunk']} planes"
     return _found("tile", tile if teams["chunk"] else "as usual", teams)
 

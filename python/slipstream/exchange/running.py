@@ -25,32 +25,33 @@ class Running:
         self._what = what
         self._closed = False
         self._exchange = inner
-        self._arrays = arrays  # keeps them alive
+        self._arrays = arrays  # keeps the arrays alive
         self._open: list[int] = []
         for note in self.tuning.notes:
             warnings.warn(note, RuntimeWarning, stacklevel=3)
 
     def begin(self, stream: Any = None) -> None:
-        """Starts moving values. stream: the caller's, or a list with one for each device of this rank."""
+        """Starts to move values. stream: the caller's, or a list with one for each device of this rank."""
         self._open = native_streams(self.grid, stream)
         self._exchange.begin(self._open)
 
     def end(self, stream: Any = None) -> None:
-        """Orders the stream's next work after arrival; without one, the stream given to begin."""
+        """Orders the next work of the stream after arrival; the default is the stream given to begin."""
         self._exchange.end(self._open if stream is None else native_streams(self.grid, stream))
 
     def run(self, stream: Any = None) -> None:
-        """begin and end, in one launch if no copy engine, library or host takes part. It is faster if there is nothing
-        to compute meanwhile."""
+        """Does the work of begin and end, in one launch if no copy engine, library or host takes part. Faster if there
+        is nothing to compute meanwhile.
+        """
         self._exchange.run(native_streams(self.grid, stream))
 
     def progress(self) -> bool:
-        """Drives routes that need the host, between begin and end; True when they are done."""
+        """Drives routes that need the host, between begin and end; returns True when they are done."""
         return self._exchange.progress()
 
     def check(self) -> None:
-        """Raises the errors of earlier exchanges. TimeoutError: a wait for a neighbour gave up, whose values are not in
-        the ghosts. OverflowError: a value was too large for its coding. RuntimeError: a library failed.
+        """Raises the errors of earlier exchanges. TimeoutError: a wait for a neighbour timed out, whose values are not
+        in the ghosts. OverflowError: a value was too large for its coding. RuntimeError: a library failed.
 
         On GPUs, synchronize the stream first, and call this before you use the values. Call it also after replays of
         your own graph that holds exchanges. A begin() or run() reports errors of exchanges before it only, but on the
@@ -59,9 +60,10 @@ class Running:
         self._exchange.check()
 
     def close(self) -> None:
-        """Releases the arrays, which may be freed then. Collective: waits for pending exchanges and for the other
+        """Releases the arrays, which may be freed afterwards. Collective: waits for pending exchanges and for the other
         ranks, at most some seconds for missing ones. A second call does nothing; other methods then raise
-        RuntimeError."""
+        RuntimeError.
+        """
         self._exchange.close()
         self._arrays.clear()
         self._closed = True
@@ -83,7 +85,7 @@ class Running:
 
     @property
     def tuning(self) -> Tuning:
-        """How the routes were found."""
+        """The choice of routes and its source."""
         return Tuning.of(self._exchange.tuning())
 
     @property
@@ -125,5 +127,5 @@ class Running:
 
     @property
     def sequence(self) -> int:
-        """Exchanges begun so far."""
+        """Number of exchanges begun so far."""
         return self._exchange.sequence

@@ -15,19 +15,19 @@ from slipstream.exchange.halo import Exchange
 from slipstream.exchange.options import StencilOptions, UnknownOption, check
 from slipstream.exchange.records import Block, LocalBlock
 
-#: First and past-last cell of a block along x, y and z.
+#: Range of a block's cells along x, y and z: the first cell, and one past the last.
 Cells = list[tuple[int, int]]
 
-#: Largest number of axes in a shift, by the reach of the exchange.
+#: Largest number of axes along which a neighbour may differ, by the reach of the exchange.
 _AXES = {"faces": 1, "faces_and_edges": 2, "all": 3}
 #: Options of an Exchange that Stencil derives from the radius and the arrays.
 _OWN = frozenset({"ghost", "low", "high", "combine", "layout", "padding"})
 
 
 class Shifted:
-    """A field as an update reads it. The values at the computed cells, shifted by so many places along x, y and z, are
-    u[dx, dy, dz]; in two dimensions u[dx, dy]. `u.x`, `u.y`, `u.z` are the coordinates of the computed cells' centres
-    in cells of the whole grid, shaped to broadcast with it."""
+    """A field as an update reads it. The values at the computed cells, shifted by dx, dy and dz cells, are u[dx, dy,
+    dz]; in two dimensions u[dx, dy]. `u.x`, `u.y`, `u.z` are the coordinates of the computed cells' centres in cells
+    of the whole grid, shaped to broadcast with it."""
 
     def __init__(self, array: Any, cells: Cells, ghost: int, low: Sequence[int], xp: Any, reach: str) -> None:
         self._array, self._cells, self._ghost, self._low, self._xp = array, cells, ghost, low, xp
@@ -142,7 +142,7 @@ class Stencil:
             return self._xp.full(shape, value, dtype)
 
     def _on(self, block: int) -> Any:
-        """Context with the device of a block as the current one."""
+        """Context in which the device of a block is the current one."""
         if self.grid.backend == "host":
             return np.errstate()
         return self._xp.cuda.Device(self.grid.local[block].device_index)
@@ -200,7 +200,7 @@ class Stencil:
             )
 
     def _streams(self) -> list[Any] | None:
-        """CuPy's current stream of each device of this rank; the update runs on it."""
+        """CuPy's current stream of each device of this rank, on which the update runs."""
         if self.grid.backend == "host":
             return None
         cuda, rank, found = self._xp.cuda, self.grid.comm.rank, []
@@ -211,8 +211,8 @@ class Stencil:
         return found
 
     def run(self, steps: int = 1) -> Self:
-        """Makes steps, on GPUs behind the work of CuPy's current streams, and waits for them. Raises what the exchanges
-        found, as check() of an Exchange does. Collective."""
+        """Makes steps, on GPUs after the work of CuPy's current streams, and waits for them. Raises errors of the
+        exchanges, as check() of an Exchange does. Collective."""
         steps = _count("steps", steps, 0)
         streams = self._streams()
         for _ in range(steps):
@@ -233,7 +233,7 @@ class Stencil:
         return self
 
     def _compute(self, block: int, cells: Cells) -> int:
-        """Applies the update to these cells, and returns the number of fields that it wrote."""
+        """Applies the update to a range of cells, and returns the number of fields that it wrote."""
         if any(a >= b for a, b in cells):
             return 0
         with self._on(block):
@@ -309,7 +309,7 @@ def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
 
 
 def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
-    """NumPy's number format; it must hold `outside`, too. Raises ValueError."""
+    """NumPy's number format of the values; it must be able to hold `outside`. Raises ValueError."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
@@ -344,7 +344,7 @@ def _extent(block: Block, axes: int) -> list[int]:
 
 
 def _split(cells: Cells, width: int) -> tuple[Cells, list[Cells]]:
-    """The cells farther than `width` from the block's sides, and disjoint boxes of the others."""
+    """Splits a block into the cells farther than `width` from its sides, and disjoint boxes of the others."""
     inner = [(a + width, b - width) for a, b in cells]
     if any(a >= b for a, b in inner):
         return [(0, 0)] * len(cells), [cells]

@@ -102,9 +102,9 @@ class Transpose(Running):
         super().__init__(source, inner, [_named(arrays), _named(into)], what)
 
     def bind(self, arrays: Any = None, into: Any = None, stream: Any = None) -> None:
-        """From now on moves `arrays`, or fills `into`. They have the shapes, strides and number format of the first
-        arrays, and the same addresses modulo 16. If the first ones were given by name, so are these, all or some.
-        Nothing is planned again. The change is ordered behind the work of the stream. Needs rebinds=True. Not
+        """Makes later exchanges move `arrays`, or fill `into`. They have the shapes, strides and number format of the
+        first arrays, and the same addresses modulo 16. If the first ones were given by name, so are these, all or
+        some. Nothing is planned again. The change is ordered behind the work of the stream. Needs rebinds=True. Not
         collective."""
         if not self._rebinds:
             raise ArgumentError(
@@ -180,7 +180,7 @@ def _named(given: Any) -> dict[str, Any]:
 
 
 def _axes(given: Sequence[int], extents: int) -> Axes:
-    """Three axes; z stays in place for grids of two extents."""
+    """Converts the order of two or three axes to three axes; z stays in place for grids of two extents."""
     if len(given) != 3 and len(given) != extents:
         raise ArgumentError(
             f"axes: give one for each of the grid's {extents} axes, not {len(given)}",
@@ -214,7 +214,7 @@ def _kept(given: Mapping[int, Sequence[tuple[int, int]]]) -> list[list[tuple[int
 
 
 class _End:
-    """Layout and ghosts of the arrays of one grid."""
+    """Layout and ghosts of the arrays at one end of a transpose."""
 
     def __init__(self, grid: Grid, name: str, layout: str, ghost: Axes) -> None:
         self.grid, self.name, self.layout = grid, name, layout

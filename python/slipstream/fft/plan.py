@@ -29,23 +29,23 @@ BYTES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16}
 
 @dataclass(frozen=True)
 class ProcessGrids(Record):
-    """How a process grid was found."""
+    """The choice of the process grid and its source."""
 
-    source: str  #: "given", "rules", "measured" or "cache"
-    #: (p_1, p_2) and microseconds of one transform there and back, on the slowest rank
+    source: str  #: source of the choice: "given", "rules", "measured" or "cache"
+    #: Process grids (p_1, p_2) with the microseconds of one transform there and back, on the slowest rank
     times: tuple[tuple[tuple[int, int], float], ...]
-    notes: tuple[str, ...]  #: on rank 0
+    notes: tuple[str, ...]  #: notes on the measurement, on rank 0
 
 
 @dataclass(frozen=True)
 class Memory(Record):
     """Memory in bytes on one device."""
 
-    physical: int  #: the caller's array of u, one component
-    spectral: int  #: array of v
+    physical: int  #: array of one component of u, which the caller owns
+    spectral: int  #: array of one component of v
     work: int
-    messages: int  #: estimate
-    library: int  #: estimate
+    messages: int  #: estimate for values in flight
+    library: int  #: estimate for the library that transforms lines
     total: int
 
 
@@ -135,12 +135,12 @@ class Plan:
 
     @property
     def process_grids(self) -> ProcessGrids:
-        """How the process grid was found."""
+        """The choice of the process grid and its source."""
         found = self._plan.process_grids
         return ProcessGrids(found["source"], tuple(found["times"]), tuple(found["notes"]))
 
     def in_place(self, memory: Any, block: int = 0) -> tuple[Any, Any]:
-        """u and v of a local block in one array, which forward() and backward() may be given together.
+        """Views of one array as u and as v of a local block, which forward() and backward() accept together.
 
         memory: one-dimensional, contiguous, of any dtype, of room(block) bytes or more: NumPy, CuPy or others with
         `view(dtype)`. Returns views of the shapes that u and v have. Raises ValueError where it is too small.
@@ -161,20 +161,20 @@ class Plan:
         return views[0], views[1]
 
     def room(self, block: int = 0) -> int:
-        """Bytes of u or v of a local block, whichever is larger."""
+        """Number of bytes of u or v of a local block, whichever is larger."""
         return max(math.prod(grid.array_shape(0, block=block)) * BYTES[dtype] for grid, dtype in self._sides())
 
     def _sides(self) -> tuple[tuple[Grid, str], tuple[Grid, str]]:
         return (self.physical, self._type), (self.spectral, SPECTRA[self._type])
 
     def forward(self, u: Any, v: Any, stream: Any = None) -> None:
-        """v = the transform of u. Each is an array, or a list of one for each local block; with an axis more in front,
-        all its components are transformed. Several fields are tuples of such, forward((u, v, w), (u_k, v_k, w_k)).
-        stream: the caller's, or one for each device of this rank; NumPy arrays are ready when it returns."""
+        """Computes v, the transform of u. Each is an array, or a list of one for each local block; with an axis more in
+        front, all its components are transformed. Several fields are tuples of such, forward((u, v, w), (u_k, v_k,
+        w_k)). stream: the caller's, or one for each device of this rank; NumPy arrays are ready when it returns."""
         self._run(True, u, v, stream)
 
     def backward(self, v: Any, u: Any, stream: Any = None) -> None:
-        """u = the inverse transform of v, as forward()."""
+        """Computes u, the inverse transform of v, with arguments as in forward()."""
         self._run(False, v, u, stream)
 
     def convolve(
@@ -192,9 +192,10 @@ class Plan:
         multiply: Any = None,
         edges: Sequence[float] = (2 * math.pi,) * 3,
     ) -> None:
-        """w = the inverse transform of a factor times the transform of u. The factor is the product of the given ones.
-        v is work memory of the size that forward() fills; its values are undefined afterwards. v, u and w of a
-        component may begin at the same address (in_place()). With kappa_a = 2 pi k_a / edges[a] the factor of mode k is
+        """Computes w, the inverse transform of a factor times the transform of u. The factor is the product of the
+        given ones. The work memory v has the size that forward() fills; its values are undefined afterwards. Arrays
+        v, u and w of a component may begin at the same address (in_place()). With kappa_a = 2 pi k_a / edges[a] the
+        factor of mode k is
 
         constant: this number; real where u is.
         derivative: (i kappa_a)^n of orders n along x, y, z. For odd orders the Nyquist mode n_a / 2 of an even number
@@ -273,12 +274,13 @@ class Plan:
         return found[0], found[1], found[2]
 
     def check(self) -> None:
-        """Raises TimeoutError where a wait for another device gave up. On GPUs call it when the stream has been
-        synchronized."""
+        """Raises TimeoutError where a wait for another device timed out. On GPUs, synchronize the stream before the
+        call.
+        """
         self._plan.check()
 
     def close(self) -> None:
-        """Frees what the plan holds. Collective."""
+        """Frees the memory of the plan. Collective."""
         self._plan.close()
 
     def __repr__(self) -> str:
@@ -302,7 +304,9 @@ class Plan:
 
     @property
     def stored_moves(self) -> tuple[int, int]:
-        """Number of moves of a forward transform that the transform before stores, and of all."""
+        """Moves of a forward transform: the number whose values the transform before them stores, and the number of
+        all.
+        """
         stored, moves = self._plan.stored_moves
         return (stored, moves)
 
@@ -331,7 +335,7 @@ class Plan:
         self._plan.run(forward, source, target, natives)
 
     def _sides_given(self, names: str, arrays: Sequence[Any]) -> tuple[list[list[list[int]]], list[Place]]:
-        """Addresses of each side by component and block, and all places."""
+        """Addresses of each side by component and block, and the list of all places."""
         sides = dict(zip("uvw", (*self._sides(), self._sides()[0]), strict=True))
         found = [
             _places(sides[name][0], name, array, sides[name][1], number > 0)
@@ -361,7 +365,7 @@ class Plan:
 
 
 def _why(a: Place, b: Place) -> str:
-    """Why two arrays of a transform or a convolution may not share memory."""
+    """The reason why two arrays of a transform or a convolution must not share memory; empty if they may."""
     if not (a.written or b.written):
         return ""
     read, written = (b, a) if (a.written, a.side) > (b.written, b.side) else (a, b)

@@ -15,7 +15,7 @@ Array = np.ndarray
 
 
 def coordinates(cells: int, spacing: float) -> Array:
-    """Coordinates of the lower side, the cell centres and the upper side."""
+    """Coordinates along an axis: the lower side, the cell centres and the upper side."""
     return np.concatenate([[0.0], (np.arange(cells) + 0.5) * spacing, [cells * spacing]])
 
 
@@ -32,7 +32,9 @@ def across_layers(values: Array, solid: Array, weights: Array, axis: int) -> tup
 
 
 def with_sides(values: Array, axes: Sequence[int], periodic: Sequence[bool]) -> Array:
-    """Adds a layer at either end of each axis of the array: the mean across a periodic end, else the nearest value."""
+    """Adds a layer at either end of each axis of the array: the mean of both ends if the axis is periodic, else the
+    nearest value.
+    """
     for axis, closed in zip(axes, periodic, strict=True):
         first, last = np.take(values, [0], axis), np.take(values, [-1], axis)
         if closed:
@@ -44,7 +46,7 @@ def with_sides(values: Array, axes: Sequence[int], periodic: Sequence[bool]) -> 
 def velocity_with_sides(case: Case, velocity: Array, axes: str = "xyz") -> Array:
     """Adds the velocity at the sides of the box along the named axes; the array is [axes in reverse][component].
 
-    Where a resting and a moving wall meet, the edge rests, as it does for the solver.
+    Where a resting and a moving wall meet, the edge rests, as in the solver.
     """
     periodic = [case.grid.periodic["xyz".index(axis)] for axis in axes]
     places = [len(axes) - 1 - n for n in range(len(axes))]
@@ -82,7 +84,7 @@ def _neighbour(
         end: list[slice | int] = [slice(None)] * values.ndim
         end[place] = 0 if sign == "-" else -1
         side = case.side_velocity("xyz"[axis] + sign)
-        # No values are known beyond a side that is no wall: extrapolate linearly from two cells.
+        # Beyond a side that is no wall no values are known, so they are extrapolated linearly from two cells.
         near[tuple(end)] = side[component] if side is not None else _continued(values, place, step)
         distance[tuple(end)] = 0.5 * h
     return near, distance
@@ -101,7 +103,7 @@ def plane_vorticity(case: Case, velocity: Array, solid: Array, axes: str) -> Arr
     first, second = ("xyz".index(axis) for axis in axes)
     turn: Array = derivative(case, velocity[..., second], second, first, 1, solid)
     turn = turn - derivative(case, velocity[..., first], first, second, 0, solid)
-    # The rotation from x to z is negative about y.
+    # The sign is reversed, because the rotation from x to z is negative about y.
     return -turn if axes == "xz" else turn
 
 

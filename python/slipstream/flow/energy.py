@@ -17,7 +17,7 @@ PICTURE = "energy.png"
 
 
 def _units(case: FlowCase) -> tuple[list[str], float, float, float]:
-    """Names of the columns, and the factors on time, energy and dissipation in lattice units."""
+    """Names of the columns of energy.csv, and the factors on time, energy and dissipation in lattice units."""
     scales, converter = case.scales, case.converter
     if converter:
         names = ["step", "time (s)", "kinetic energy (m^2/s^2)", "dissipation (m^2/s^3)", "decay (m^2/s^3)"]
@@ -42,7 +42,7 @@ class History:
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case, self._path = engine, case, path
-        self.rows: list[tuple[int, float, float]] = []  #: step, energy, dissipation in the units of the file
+        self.rows: list[tuple[int, float, float]] = []  #: (step, energy, dissipation) in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
             self.rows = [(int(r[0]), float(r[2]), float(r[3])) for r in rows.read(path)[1] if int(r[0]) <= engine.step]
         last = self.rows[-1][0] if self.rows else -1
@@ -57,7 +57,7 @@ class History:
         if self._last_goes:
             self.rows.pop()
             self._last_goes = False
-        # Rounded as in the file, so that a restart continues with the same values.
+        # Values are rounded as in the file, so that a restart continues with the same values.
         self.rows.append((self._engine.step, float(f"{kinetic:.9g}"), float(f"{dissipation:.9g}")))
         table = np.array(self.rows)
         times = table[:, 0] * time
@@ -76,12 +76,13 @@ class Decay:
 
     time: Array
     kinetic: Array
-    dissipation: Array  #: from the stress
-    decay: Array  #: -dE/dt
+    dissipation: Array  #: dissipation from the stress
+    decay: Array  #: decay -dE/dt of the energy
 
     def peak(self) -> tuple[float, float]:
-        """Time and size of the largest decay: the maximum of the parabola through the largest value and its
-        neighbours."""
+        """Time and value of the largest decay: the maximum of the parabola through the largest value and its
+        neighbours.
+        """
         n = int(np.argmax(self.decay))
         if n in (0, len(self.decay) - 1):
             return float(self.time[n]), float(self.decay[n])
@@ -89,7 +90,7 @@ class Decay:
         return float(self.time[n] - b / (2 * a)), float(c - b * b / (4 * a))
 
     def distance(self, other: "Decay") -> float:
-        """Relative L2 distance of the decay from another one, over all times until the first of both ends."""
+        """Relative L2 distance of this decay from another one, over all times until the first of both ends."""
         inside = self.time <= other.time[-1]
         wanted = np.interp(self.time[inside], other.time, other.decay)
         return float(np.linalg.norm(self.decay[inside] - wanted) / np.linalg.norm(wanted))
@@ -106,14 +107,14 @@ def read(path: Path, case: FlowCase) -> Decay:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published decay."""
+    """A published decay of the energy."""
 
     title: str
     citation: str
     time: Array
     kinetic: Array
     dissipation: Array
-    enstrophy: Array  #: <|curl u|^2 / 2>
+    enstrophy: Array  #: enstrophy <|curl u|^2 / 2>
 
     def enstrophy_error(self, time: Array, enstrophy: Array) -> float:
         """Relative L2 error of a run's enstrophy, over all times until the last published one."""
@@ -131,12 +132,12 @@ def taylor_green_1600() -> Reference:
 
 
 def of_another_flow(case: FlowCase) -> bool:
-    """Whether the published decay that the case names is of another Reynolds number than its own."""
+    """Whether the published decay that the case names has another Reynolds number than the case."""
     return case.output.reference == "taylor_green1600" and abs(case.scales.reynolds / 1600.0 - 1.0) > 1e-6
 
 
 def reference_for(case: FlowCase) -> Reference | None:
-    """The published decay that the case names, where it is of the same Reynolds number."""
+    """The published decay that the case names, if both have the same Reynolds number."""
     named = case.output.reference == "taylor_green1600"
     return taylor_green_1600() if named and not of_another_flow(case) else None
 

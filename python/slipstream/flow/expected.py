@@ -11,8 +11,8 @@ from slipstream.flow.loads import AXES
 
 
 def of_loads(path: Path, case: FlowCase) -> dict[str, float]:
-    """Coefficients of each body with an area, by name: the last, and mean, least and largest over the last half of the
-    run. The Strouhal number is that of the part across the stream that swings most."""
+    """Coefficients of each body with an area, by name: the last value, and the mean, least and largest over the last
+    half of the run. The Strouhal number is that of the component across the stream that oscillates most."""
     found: dict[str, float] = {}
     for one in load_series.read(path, case):
         if not one.coefficients:

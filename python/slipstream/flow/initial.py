@@ -12,7 +12,7 @@ from slipstream.case.expression import evaluate
 from slipstream.case.flow_case import FlowCase
 
 Array = np.ndarray
-#: Cells that are evaluated at once.
+#: Number of cells that are evaluated at once.
 SLAB = 1 << 20
 
 
@@ -36,7 +36,7 @@ def flow(case: FlowCase, cells: Sequence[Array]) -> Array:
     speed, converter = case.scales.reference_velocity, case.converter
     *velocity, pressure = _fields(case, [*case.initial.velocity, case.initial.pressure], cells, {})
     unit = 1.0 / converter.pressure if case.units.speeds and converter else speed**2
-    # Pressure is a third of the density.
+    # The pressure is a third of the density.
     return np.stack(
         [3.0 * unit * pressure, *(speed * case.in_reference_velocities(part) for part in velocity)], axis=-1
     )
@@ -47,17 +47,17 @@ def exact(case: FlowCase, cells: Sequence[Array], time: float) -> Array:
     velocity."""
     assert case.exact is not None
     if case.units.speeds and case.converter:
-        time *= case.scales.steps_per_time * case.converter.time  # s
+        time *= case.scales.steps_per_time * case.converter.time  # converts the time to s
     return case.in_reference_velocities(np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1))
 
 
 def sample(case: FlowCase) -> list[Array]:
-    """Numbers of a few cells along each axis, the first and the last among them."""
+    """Indices of a few cells along each axis, the first and the last among them."""
     return [np.unique(np.linspace(0, n - 1, min(n, 17)).round()) for n in case.grid.cells]
 
 
 def starter(case: FlowCase) -> Callable[[tuple[int, ...], tuple[int, ...]], Array]:
-    """Initial flow as a function of a box of cells; beyond a periodic side it wraps around."""
+    """The initial flow as a function of a box of cells; cells beyond a periodic side wrap around."""
 
     def values(low: tuple[int, ...], high: tuple[int, ...]) -> Array:
         cells = [np.arange(a, b) % n for a, b, n in zip(low, high, case.grid.cells, strict=True)]

@@ -18,7 +18,7 @@ LEAST_ROWS, STEADY = 16, 1e-4
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Amplitudes over frequency x length / reference velocity."""
+    """Spectrum of a load: amplitudes by frequency x length / reference velocity."""
 
     strouhal: Array
     amplitude: Array
@@ -33,8 +33,8 @@ class LoadSeries:
 
     name: str
     coefficients: bool
-    time: Array  #: length / reference velocity
-    values: Array  #: [row][x, y, z]
+    time: Array  #: time in units of length / reference velocity
+    values: Array  #: load of each row, [row][x, y, z]
 
     @property
     def late(self) -> Array:
@@ -43,13 +43,14 @@ class LoadSeries:
         return late
 
     def swinging(self, stream: str = "x") -> int:
-        """The axis across the stream with the largest oscillation of the late load."""
+        """The axis across the stream along which the load of the last half oscillates most."""
         swing = np.ptp(self.values[self.late], axis=0)
         return max((n for n, axis in enumerate(AXES) if axis != stream), key=lambda n: float(swing[n]))
 
     def strouhal(self, stream: str = "x") -> float | None:
-        """Frequency x length / reference velocity of the late load, from its upward crossings of the mean; None if it
-        is steady."""
+        """Frequency x length / reference velocity of the load in the last half, from its upward crossings of the mean;
+        None if the load is steady.
+        """
         late = self.values[self.late]
         across = late[:, self.swinging(stream)]
         if np.ptp(across) <= STEADY * np.abs(late).max():
@@ -57,8 +58,9 @@ class LoadSeries:
         return frequency(self.time[self.late], across)
 
     def spectrum(self, stream: str = "x") -> Spectrum | None:
-        """Amplitudes of the late load's largest oscillation, by a Fourier transform with a Hann window. None if it is
-        steady."""
+        """Amplitudes of the largest oscillation in the last half, by a Fourier transform with a Hann window. None if
+        the load is steady.
+        """
         time, late = self.time[self.late], self.values[self.late]
         across = late[:, self.swinging(stream)]
         if len(time) < LEAST_ROWS or np.ptp(across) <= STEADY * np.abs(late).max():
@@ -82,7 +84,7 @@ def frequency(time: Array, values: Array) -> float | None:
 
 
 def stream_axis(case: FlowCase) -> str:
-    """The axis along which fluid enters the box, x where none does."""
+    """The axis along which fluid enters the box; x where none enters."""
     return next((side[0] for side, boundary in case.boundaries.given() if boundary.kind == "velocity"), "x")
 
 
@@ -103,7 +105,9 @@ def read(path: Path, case: FlowCase) -> list[LoadSeries]:
 
 
 def table(found: Sequence[LoadSeries], case: FlowCase) -> tuple[list[str], list[list[str | None]]]:
-    """Columns and rows: loads on the bodies over the last half of the run, and Strouhal numbers."""
+    """A table for a report: columns and rows with loads on the bodies over the last half of the run, and Strouhal
+    numbers.
+    """
     stream, force = stream_axis(case), "force, N" if case.si else "force"
     lines: list[list[str | None]] = []
     for one in found:

@@ -24,8 +24,9 @@ class Load(Record):
 
     force: Vector
     moment: Vector
-    coefficient: Vector | None = None  #: force / (density reference_velocity^2 area / 2)
-    moment_coefficient: Vector | None = None  #: moment / (density reference_velocity^2 area length / 2)
+    coefficient: Vector | None = None  #: force coefficient: force / (density reference_velocity^2 area / 2)
+    #: moment coefficient: moment / (density reference_velocity^2 area length / 2)
+    moment_coefficient: Vector | None = None
 
     def keys(self) -> list[str]:
         return [name for name in super().keys() if getattr(self, name) is not None]
@@ -61,7 +62,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
 
 
 def _with_coefficients(case: FlowCase, area: float, load: Load, about: bool) -> Load:
-    """Adds the coefficients to a load; that of the moment needs a given point (`about`)."""
+    """Adds the coefficients to a load. The moment has one only for a given point (`about`)."""
     unit, cell = (case.converter.force, case.converter.length) if case.converter else (1.0, 1.0)
     push = unit * case.scales.reference_velocity**2 * (area / case.cell_edge**2)
     turn = push * cell * case.scales.length
@@ -83,7 +84,7 @@ class History:
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case = engine, case
-        #: The latest loads, on every rank.
+        #: The latest loads by name, on every rank.
         self.last: dict[str, Load] = {}
         self._step = -1
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}

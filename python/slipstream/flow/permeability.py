@@ -14,7 +14,8 @@ class Permeability:
     """Permeability of a periodic bed along the force, in cells and steps or in SI."""
 
     superficial_velocity: float  #: mean over the whole box, including solids
-    permeability: float  #: viscosity times that velocity over the force a volume; an area
+    #: permeability in units of area: viscosity times superficial velocity over the force per volume
+    permeability: float
     solid_share: float
 
     def figures(self) -> dict[str, float]:
@@ -31,7 +32,7 @@ def measure(engine: Any, case: FlowCase) -> Permeability | None:
     force = np.asarray(case.force)
     strength = float(np.linalg.norm(force))
     nx, ny, nz = case.grid.cells
-    # Plane by plane: no rank can hold the velocities of a large box.
+    # The sum runs plane by plane, because no rank can hold the velocities of a large box.
     total = np.zeros(3)
     for z in range(nz):
         plane = engine.gather("velocity", (0, 0, z), (nx, ny, z + 1))

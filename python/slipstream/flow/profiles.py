@@ -29,7 +29,7 @@ Box = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 def lagrange_weights(nodes: Array, at: float) -> Array:
-    """Weights of the values at `nodes` in the polynomial through them, at one place."""
+    """Weights of the values at `nodes` in the polynomial through them, at one position."""
     weights = np.ones(len(nodes))
     for i, node in enumerate(nodes):
         others = np.delete(nodes, i)
@@ -38,7 +38,7 @@ def lagrange_weights(nodes: Array, at: float) -> Array:
 
 
 def _window(nodes: Array, at: float) -> slice:
-    """The four nodes nearest to a place, two on each side if possible."""
+    """Range of the four nodes nearest to a position, two on each side if possible."""
     first = int(np.searchsorted(nodes, at)) - 2
     first = max(0, min(first, len(nodes) - 4))
     return slice(first, min(first + 4, len(nodes)))
@@ -62,7 +62,9 @@ def _stretches(values: Array) -> list[slice]:
 
 
 def extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float] | None:
-    """Largest (sign 1) or smallest (-1) value of the cubic interpolant, and its place; None where all is solid."""
+    """Largest (sign 1) or smallest (-1) value of the cubic interpolant, and its position; None where all points are
+    solid.
+    """
     found = [_extremum(nodes[stretch], values[stretch], sign) for stretch in _stretches(values)]
     return max(found, key=lambda entry: sign * entry[0], default=None)
 
@@ -83,7 +85,7 @@ def _extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float]:
 
 
 def middle(cells: int) -> tuple[int, int, Array]:
-    """First and past-last cell around 1/2, and their weights there: one cell, or up to four."""
+    """First cell around 1/2, one past the last, and their interpolation weights: one cell, or up to four."""
     if cells % 2 == 1 or cells < 2:
         return cells // 2, cells // 2 + 1, np.ones(1)
     half = min(2, cells // 2)
@@ -95,9 +97,9 @@ def middle(cells: int) -> tuple[int, int, Array]:
 class Profile:
     """Velocity along a centreline, walls included, in units of the reference velocity."""
 
-    axis: str  #: x or y
-    place: Array  #: 0 to 1
-    velocity: Array  #: [point][component], nan where it is solid
+    axis: str  #: axis of the line, x or y
+    place: Array  #: position along the axis, 0 to 1
+    velocity: Array  #: velocity as [point][component], nan where the point is solid
 
 
 def _profile(engine: Any, case: FlowCase, axis: int) -> Profile | None:
@@ -123,9 +125,11 @@ def _profile(engine: Any, case: FlowCase, axis: int) -> Profile | None:
 
 
 def _half_way(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
-    """Interpolates layers to 1/2 of an axis of the arrays: the mean of the fluid, and the mask of solids."""
+    """Interpolates layers to the position 1/2 of an axis of the arrays. Returns the mean of the fluid, and the mask of
+    solids.
+    """
     if solid.any() and len(weights) > 2:
-        # Cubic interpolation over four layers would cross walls here, so average two.
+        # Cubic interpolation over four layers would cross walls here, so two layers are averaged.
         values, solid, weights = values.take([1, 2], axis), solid.take([1, 2], axis), np.full(2, 0.5)
     return derived.across_layers(values, solid, weights, axis)
 
@@ -135,14 +139,14 @@ def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
     count = len(line)
     centres = (np.arange(count) + 0.5) / count
     if case.grid.periodic[axis]:
-        # Indices wrap more than once on an axis of one or two cells.
+        # Indices may wrap more than once on an axis of one or two cells.
         wrapped = np.take(line, np.arange(-2, 2), axis=0, mode="wrap")
         if not np.isfinite(wrapped).all():
             wrapped[:] = wrapped[1:3].mean(axis=0)
         first = last = lagrange_weights((np.arange(-2, 2) + 0.5) / count, 0.0) @ wrapped
     else:
         first, last = (np.array(case.wall_velocity(f"{'xyz'[axis]}{sign}")) for sign in "-+")
-        # At an open side the velocity is known half a cell away: the nearest value stands for it.
+        # At an open side the velocity is known half a cell away only, so the nearest value is used.
         open_sides = {side for side, _ in case.boundaries.given()}
         first = line[0] if f"{'xyz'[axis]}-" in open_sides else first
         last = line[-1] if f"{'xyz'[axis]}+" in open_sides else last
@@ -164,8 +168,8 @@ def _mid_layers(engine: Any, name: str, case: FlowCase, axis: int, only: int | N
 
 
 def shown_plane(engine: Any, case: FlowCase) -> str:
-    """The plane that pictures show: the first mid-plane of `z`, `y` and `x` that cuts a body. Where none does, it is
-    the layer of cells that holds most of the bodies, as `z=12`. Collective."""
+    """The plane that pictures show: the first mid-plane of `z`, `y` and `x` that cuts a body. If there is none, the
+    plane is the layer of cells that contains most of the bodies, such as `z=12`. Collective."""
     if not case.bodies:
         return "z"
     planes = {axis: mid_plane(engine, case, axis) for axis in "zyx"}
@@ -181,7 +185,7 @@ def shown_plane(engine: Any, case: FlowCase) -> str:
 
 def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:
     """Velocity in the plane at 1/2 of an axis, or in a layer of cells as `shown_plane` names it. On rank 0 it is
-    [up][across][component] in units of the reference velocity, masked where that is solid. Collective."""
+    [up][across][component] in units of the reference velocity, masked in solid cells. Collective."""
     normal, _, layer = where.partition("=")
     axis, only = "xyz".index(normal), int(layer) if layer else None
     slab, flags = (_mid_layers(engine, name, case, axis, only) for name in ("velocity", "flags"))
@@ -209,7 +213,9 @@ def spanwise(engine: Any, case: FlowCase) -> float | None:
 
 
 def reference_for(case: FlowCase) -> Reference | None:
-    """The table that the case asks for. Raises CaseError where a named one does not belong to this cavity."""
+    """The table of published values that the case asks for. Raises CaseError where the named table does not belong to
+    this cavity.
+    """
     wanted = case.output.reference
     if wanted in ("none", "taylor_green1600"):
         return None
@@ -234,7 +240,7 @@ def reference_for(case: FlowCase) -> Reference | None:
 
 @dataclass(frozen=True)
 class Point:
-    """One reference point."""
+    """A reference point of a profile, with the computed value."""
 
     line: str
     place: float
@@ -249,7 +255,7 @@ class Point:
 
 @dataclass(frozen=True)
 class ExtremumPoint:
-    """An extremum of a profile; the reference is None where none is published here."""
+    """An extremum of a profile; the reference is None where no published one is known here."""
 
     name: str
     value: float
@@ -259,13 +265,13 @@ class ExtremumPoint:
 
     @property
     def error_percent(self) -> float | None:
-        """Relative to the published extremum."""
+        """Error in percent of the published extremum."""
         return None if self.reference is None else 100.0 * (self.value / self.reference - 1.0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Profiles against a reference, point by point."""
+    """Comparison of profiles with a reference, point by point."""
 
     reference: Reference | None
     points: tuple[Point, ...]
@@ -273,7 +279,7 @@ class Comparison:
 
     @property
     def largest_percent(self) -> float | None:
-        """Largest distance of all points, in percent of the reference velocity."""
+        """Largest error of all points, in percent of the reference velocity."""
         return max((abs(point.error_percent) for point in self.points), default=None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -287,7 +293,7 @@ class Comparison:
 
 
 def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison:
-    """`lines`: the vertical and the horizontal profile."""
+    """Compares profiles with a reference. `lines`: the vertical and the horizontal profile."""
     vertical, horizontal = lines
     columns = {
         "u_of_y": (vertical.place, vertical.velocity[:, 0]),
@@ -342,10 +348,10 @@ def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
 
 
 def _profile_of(axis: str, table: Array, speed: float) -> Profile:
-    # The last point is the side of the box, so dividing by it removes the unit.
+    # The last point is the side of the box, so dividing by its coordinate removes the unit.
     return Profile(axis, table[:, 0] / table[-1, 0], table[:, 1:] / speed)
 
 
 def write_json(path: Path, comparison: Comparison, run: dict[str, Any]) -> None:
-    """The comparison and the figures of the run."""
+    """Writes the comparison and the figures of the run as JSON."""
     write_text(path, json.dumps({"run": run, **comparison.as_dict()}, indent=2) + "\n")

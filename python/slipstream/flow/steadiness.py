@@ -15,19 +15,19 @@ def side_speeds(case: FlowCase) -> list[float]:
         try:
             speeds.append(float(np.linalg.norm(case.profile(side, boundary), axis=1).max()))
         except ValueError:
-            continue  # `check` reports an expression without a value
+            continue  # `check` reports such an expression, which has no value
     return speeds
 
 
 def pushed(case: FlowCase) -> bool:
-    """Whether a force or a difference of pressure drives the flow, to a speed that the case does not give."""
+    """Whether a force or a pressure difference drives the flow, so that the case does not determine its speed."""
     pressures = [case.side_density(b) for _, b in case.boundaries.given() if b.kind == "pressure"]
     return any(case.force) or any(case.density_drop) or any(density != 1.0 for density in pressures)
 
 
 def scale(engine: Any, case: FlowCase) -> float:
-    """The reference speed of changes in velocity, in cells a step: the reference velocity, if walls or inlets move at
-    it. A flow that is pushed, or whose sides are all slower, may be far slower than the reference velocity. Then the
+    """The reference speed of changes in velocity, in cells a step: the reference velocity, if walls or inlets have it.
+    A flow that is pushed, or whose sides are all slower, may be far slower than the reference velocity. Then the
     reference is the root mean square of its velocity, at most the reference velocity. A decaying flow keeps the
     reference velocity: relative to its own speed its changes would never become small. Collective."""
     lid = case.scales.reference_velocity

@@ -9,9 +9,9 @@ from typing import Any
 class Zigzag:
     """The largest checkerboard oscillation of a flow: a velocity component along an axis."""
 
-    share: float  #: root of the mean square of its amplitude, over the mean speed of the fluid; nan: nothing flows
-    component: str  #: u, v or w
-    axis: str  #: x, y or z
+    share: float  #: root mean square of the amplitude, over the mean speed of the fluid; nan: nothing flows
+    component: str  #: velocity component: u, v or w
+    axis: str  #: axis along which it oscillates: x, y or z
 
     def figures(self) -> dict[str, Any]:
         return {"share": self.share if math.isfinite(self.share) else None, "of": self.component, "along": self.axis}

@@ -6,7 +6,7 @@ import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 
-#: Limit of the iterations that push overlapping spheres of a random packing apart.
+#: Limit on the number of iterations that push overlapping spheres of a random packing apart.
 ROUNDS = 4000
 
 
@@ -22,8 +22,8 @@ def count_for(share: float, radius: float, cells: tuple[int, int, int]) -> int:
 
 def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> np.ndarray:
     """Centres [n][3] of a random packing of spheres in a periodic box. They start at random places, and overlapping
-    ones push each other apart until none do. This succeeds up to a volume fraction of about 62 %. Equal
-    arguments give equal results.
+    ones are pushed apart until none overlap. This succeeds up to a volume fraction of about 62 %. Equal arguments
+    give equal results.
 
     Raises ValueError where they cannot be brought apart.
     """
@@ -35,7 +35,7 @@ def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> n
     for _ in range(ROUNDS):
         apart, distance, first, second = _near(centres, box, 2.0 * radius)
         overlap = 2.0 * radius - distance
-        # Moved slightly beyond contact, so that the last overlaps vanish, too.
+        # Spheres are moved slightly beyond contact, so that the last overlaps vanish, too.
         if len(first) == 0 or overlap.max() < 1e-3 * radius:
             return centres
         push = 0.5 * (overlap + 1e-3 * radius)[:, None] * apart / np.maximum(distance, 1e-9)[:, None]

@@ -16,16 +16,16 @@ from slipstream.geometry import beads, shells
 from slipstream.machine.told import PlannedBlock
 
 Corner = tuple[int, ...]
-#: Sides of the prism that approximates a cylinder: it differs from the circle by 1.2e-6 of the radius.
+#: Number of sides of the prism that approximates a cylinder, from which it differs by 1.2e-6 of the radius.
 CYLINDER_SIDES = 2048
-#: A sphere has 20 x 4^n triangles, which differ from it by less than 1e-4 of the radius.
+#: Number n of refinements of a sphere: its 20 x 4^n triangles differ from the sphere by less than 1e-4 of the radius.
 SPHERE_REFINEMENTS = 6
-#: Refinement of each sphere in a packing: triangles differ from it by 2e-3 of the radius.
+#: Number of refinements of each sphere in a packing, from which its triangles differ by 2e-3 of the radius.
 BEAD_REFINEMENTS = 4
 
 
 def prism(centre: tuple[float, float, float], radius: float, axis: int, low: float, high: float) -> Any:
-    """A closed cylinder along an axis, between two places on it."""
+    """A closed cylinder along an axis, between two positions on it."""
     angle = 2.0 * math.pi * np.arange(CYLINDER_SIDES) / CYLINDER_SIDES
     first, second = (axis + 1) % 3, (axis + 2) % 3
     vertices = np.empty((2 * CYLINDER_SIDES + 2, 3))
@@ -125,7 +125,7 @@ def with_images(mesh: Any, body: Body, case: FlowCase) -> Any:
 
 
 def kinds_of_links(case: FlowCase) -> list[str]:
-    """ "interpolated" or "half-way" for each body, in their order."""
+    """Kind of the links of each body, "interpolated" or "half-way", in the order of bodies."""
     return [body.links for body in case.bodies.values()]
 
 
@@ -178,7 +178,7 @@ def make(case: FlowCase) -> Any:
 
 
 def _cells_inside(case: FlowCase, goes_on: tuple[bool, bool, bool], mesh: Any) -> int:
-    """Cells that a mesh encloses."""
+    """Number of cells that a mesh encloses."""
     made = core().make_bodies([("shell", mesh, goes_on)], case.cell_edge, case.grid.cells, _periodic(case))
     return int(made.solid_cells((0, 0, 0), case.grid.cells))
 

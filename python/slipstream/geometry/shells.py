@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 def labels(vertices: int, triangles: Array) -> Array:
-    """The shell of each triangle, labelled by the lowest vertex of its connected component."""
+    """Label of each triangle's shell: the lowest vertex of the connected component."""
     found = np.arange(vertices)
     while True:
         least = found[triangles].min(axis=1)
@@ -50,7 +50,7 @@ def check(name: str, mesh: Any, solid_cells: Callable[[Any], int]) -> None:
     for shell in inwards:
         this = shells == shell
         alone = cells(this)
-        # Cells that both enclose cancel in the winding number.
+        # Cells that both shells enclose cancel in the winding number.
         both = (outside + alone - cells(outer | this)) // 2
         if 0 < both < alone:
             raise CaseError(

@@ -46,7 +46,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Imported late, because checking a case needs no solver.
+    # The solver is imported late, because checking a case does not need it.
     if name in __all__:
         return getattr(import_module(_MODULES.get(name, "slipstream.lbm.options")), name)
     raise AttributeError(f"module 'slipstream.lbm' has no attribute '{name}'")

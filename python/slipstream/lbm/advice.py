@@ -12,11 +12,11 @@ from slipstream.lbm.checks import problems
 from slipstream.lbm.scales import top_speed
 from slipstream.lbm.tables import BY_MAGIC
 
-#: Largest grid Reynolds number at an inlet that was seen stable with the second magic number alone.
+#: Largest grid Reynolds number at an inlet that was observed to be stable with the second magic number alone.
 _INLET_REYNOLDS_HELD = 20.0
 _EDDIES = 0.1
-#: Threshold of the zigzag over the mean speed. Sound flows had 2.1 % (turbulence on cells that hardly resolve it:
-#: taylor_green) and 0.13 % at most (the others of cases/); striped ones had 4 to 24 %.
+#: Threshold of the zigzag over the mean speed. Without stripes, taylor_green had 2.1 %, because it hardly resolves
+#: the turbulence. Other flows of cases/ had at most 0.13 %. Flows with stripes had 4 to 24 %.
 STRIPES_HIGH = 0.03
 
 

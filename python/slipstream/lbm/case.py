@@ -40,8 +40,9 @@ class LbmCase(FlowCase):
         return Conversion(frozenset({"lbm.representation", "lbm.collision", "lbm.magic"}), lost)
 
     def refined(self, n: int) -> dict[str, Any] | None:
-        """Speeds shrink with the cells, so that the compressibility error falls with that of the grid. Forces follow,
-        and the Reynolds number stays. Not supported for bodies."""
+        """Lattice speeds shrink with the cells, so that the compressibility error falls with that of the grid. Forces
+        follow, and the Reynolds number stays. Not supported for bodies.
+        """
         if self.bodies:
             return None
         return {
@@ -61,7 +62,7 @@ class LbmCase(FlowCase):
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,
-            **lbm.model_dump(exclude={"chunk"}),  # [exchange] has a key of this name, too
+            **lbm.model_dump(exclude={"chunk"}),  # [exchange] has a key `chunk`, too
             "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
             "tile": lbm.tile_cells,
             "tile_planes": 0 if lbm.chunk == "auto" else lbm.chunk,

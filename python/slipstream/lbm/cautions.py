@@ -9,20 +9,20 @@ from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import MACH_HIGH, rounded, top_speed
 from slipstream.lbm.tables import BY_MAGIC
 
-#: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
+#: Reynolds number per cell at which cavities were observed to diverge or to oscillate.
 GRID_REYNOLDS_HIGH = 20.0
 
-#: Inlets became unstable above this grid Reynolds number with magic = 3/16, but not with the second value.
+#: Grid Reynolds number above which inlets became unstable with magic = 3/16, but not with the second value.
 INLET_REYNOLDS_HIGH = 10.0
 INLET_MAGIC = 0.05
-#: Largest change of a steady flow's velocity in f16, of the largest velocity, in small channels.
+#: Largest change of a steady flow's velocity in f16, relative to the largest velocity, observed in small channels.
 RESTLESS = 1e-3
-#: A mass that has changed by more since the start is worth a warning.
+#: A mass that has changed by a larger share since the start leads to a warning.
 DRIFT_HIGH = 0.01
 
 
 def warnings(case: LbmCase) -> list[str]:
-    """Warnings before the first step."""
+    """Warnings about a case before the first step."""
     return [*of_flow(case), *of_end(case), *_interval(case), *_other_reference(case)]
 
 
@@ -54,7 +54,7 @@ def _fine_scales(case: LbmCase) -> Iterator[str]:
 
 
 def _restless(case: LbmCase) -> Iterator[str]:
-    """Rounding to f16 is stochastic: last digits keep changing."""
+    """Warns that stochastic rounding to f16 keeps changing the last digits, so that a flow may not count as steady."""
     wanted = case.run.residual
     if case.lbm.precision == "f16" and wanted is not None and wanted < RESTLESS:
         yield (
@@ -76,7 +76,7 @@ def _interval(case: LbmCase) -> Iterator[str]:
 
 
 def _inlet(case: LbmCase) -> Iterator[str]:
-    """Odd moments with long relaxation times let short waves grow at inlets."""
+    """Warns of inlets at which odd moments with long relaxation times let short waves grow."""
     inlets = [side for side, boundary in case.boundaries.given() if boundary.kind == "velocity"]
     number = top_speed(case) * case.scales.grid_reynolds
     by_magic = case.lbm.collision in BY_MAGIC
@@ -121,7 +121,7 @@ def _driven_speed(case: LbmCase) -> Iterator[str]:
 
 
 def _slow_force(case: LbmCase) -> Iterator[str]:
-    """A force so weak that the first check would already find the flow steady."""
+    """Warns of a force so weak that the first check would already find the flow steady."""
     scales, wanted, force = case.scales, case.run.residual, math.hypot(*case.force)
     if wanted is None or not force or max(side_speeds(case), default=0.0) >= 1.0:
         return
@@ -144,7 +144,7 @@ def _slow_force(case: LbmCase) -> Iterator[str]:
 
 
 def _loose_pressure(case: LbmCase) -> Iterator[str]:
-    """Without a pressure boundary, mass that enters before the flow is developed stays."""
+    """Warns of a box without pressure boundary, in which mass that enters before the flow is developed stays."""
     given = {boundary.kind: (side, boundary) for side, boundary in case.boundaries.given()}
     if "convective" not in given or "pressure" in given or case.initial is not None:
         return

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 class Fields:
-    """A VTKHDF series. Its units are the length, length / reference velocity and the reference velocity. Density is
-    relative to that at rest; pressure is above that at rest, over density x reference velocity^2. Cases in SI have SI
-    units. Solid cells are hidden from VTK (vtkGhostType). Between two writes the file is closed and complete."""
+    """Writes fields as a VTKHDF series. Its units are the length, length / reference velocity and the reference
+    velocity. Density is relative to that at rest; pressure is above that at rest, over density x reference
+    velocity^2. Cases in SI have SI units. Solid cells are hidden from VTK (vtkGhostType). Between two writes the
+    file is closed and complete."""
 
     def __init__(self, lbm: "Lbm", case: LbmCase, path: Path, goes_on: bool = False) -> None:
         """Creates the file or, with `goes_on`, continues it. Collective."""
@@ -29,7 +30,7 @@ class Fields:
         return float(step * converter.time if converter else step / self._case.scales.steps_per_time)
 
     def write(self) -> None:
-        """Adds this step, if it is not there. Collective."""
+        """Adds the fields of this step to the file, unless it has them. Collective."""
         step, converter, scales = self._lbm.step, self._case.converter, self._case.scales
         if step == self._written:
             return

@@ -55,7 +55,7 @@ def _si_figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
 def results(
     lbm: Any, case: LbmCase, reference: Any, figures: dict[str, Any], console: Console, troubles: Troubles
 ) -> None:
-    """Profiles, comparison and pictures. Collective; rank 0 writes."""
+    """Computes profiles and their comparison, and draws pictures. Collective; rank 0 writes."""
     shown = case.output.profiles or case.output.pictures
     lines = profiles.profiles(lbm, case) if shown or reference else None
     result = profiles.compare(lines, reference) if lines is not None else None
@@ -86,7 +86,7 @@ def _show_profiles(
     console: Console,
     troubles: Troubles,
 ) -> None:
-    """Shows and writes profiles, on rank 0; draws the plane if it is given."""
+    """Shows and writes profiles, on rank 0. Draws the plane if one is given."""
     for part in report.comparison(result):
         console.print(part)
     if figures["spanwise"] and case.dimensions == 3:
@@ -138,7 +138,7 @@ def _findings(
 
 
 def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) -> None:
-    """The loads over the last half of the run, and their picture."""
+    """Shows the loads over the last half of the run, and draws their picture."""
     series = load_series.read(case.folder / "loads.csv", case)
     if not series:
         return

@@ -16,7 +16,7 @@ Parts = Sequence[float | str] | np.ndarray
 
 
 class Boundary(TypedDict, total=False):
-    """[boundaries] of a side."""
+    """Keys of [boundaries] for one side."""
 
     kind: Required[Literal["velocity", "pressure", "convective", "slip"]]
     velocity: Parts
@@ -27,7 +27,7 @@ class Boundary(TypedDict, total=False):
 
 
 class Body(TypedDict, total=False):
-    """[bodies.NAME]."""
+    """Keys of [bodies.NAME]."""
 
     mesh: str
     shape: Literal["cylinder", "sphere", "beads"]
@@ -49,14 +49,14 @@ class Body(TypedDict, total=False):
 
 
 class Initial(TypedDict, total=False):
-    """[initial]."""
+    """Keys of [initial]."""
 
     velocity: Parts
     pressure: float | str
 
 
 class Units(TypedDict, total=False):
-    """[units]."""
+    """Keys of [units]."""
 
     system: Literal["lattice", "SI"]
     cell: float
@@ -67,7 +67,7 @@ class Units(TypedDict, total=False):
 
 
 class Domain(TypedDict, total=False):
-    """[domain]."""
+    """Keys of [domain]."""
 
     bodies: Sequence[str]
     margin_low: Vector
@@ -77,14 +77,14 @@ class Domain(TypedDict, total=False):
 
 
 class Guard(TypedDict, total=False):
-    """[guard]."""
+    """Keys of [guard]."""
 
     every: int
     density: Sequence[float]
 
 
 class Checkpoint(TypedDict, total=False):
-    """[checkpoint]."""
+    """Keys of [checkpoint]."""
 
     every: int
     final: bool
@@ -96,8 +96,8 @@ class Checkpoint(TypedDict, total=False):
 
 
 class Options(MachineOptions, total=False):
-    """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md say what they do. The first of two keys
-    of one name is meant: chunk is that of [lbm]."""
+    """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md say what they do. If two tables have a
+    key of one name, the first table counts: chunk is that of [lbm]."""
 
     lattice: Literal["D2Q9", "D3Q19", "D3Q27"]
     representation: Literal["populations", "moments"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
-    """Allocates and initialises the compiled solver: fluid at rest, density 1, or the flow that the case gives.
+    """Allocates and initialises the compiled solver: fluid at rest, density 1, or the initial flow of the case.
 
     Allocation may fail on one rank only. That is no CaseError, because the command line ends the other ranks then.
     """
@@ -44,19 +44,21 @@ def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
 def fill(lbm: "Lbm", case: LbmCase) -> None:
     """Sets the initial flow of a new solver, or of one with new solid cells."""
     if case.initial:
-        # Each rank evaluates its own cells only, and an expression may be undefined in one of them.
+        # Errors are agreed on by all ranks: each evaluates its own cells only, and an expression may be undefined in
+        # one of them.
         with on_all_ranks():
             lbm.start_from(initial.starter(case))
 
 
 class LbmRun(PlainRun):
-    """A flow under way. Collective."""
+    """A run of a lattice Boltzmann flow. Collective."""
 
     def __init__(self, engine: "Lbm", case: LbmCase) -> None:
         self.engine, self._case = engine, case
         self._loads: loads.History | None = None
         self._drift = 0.0
-        self._zigzag: tuple[int, zigzag.Zigzag] | None = None  # and its step
+        # step and result of the last measurement of the checkerboard oscillation
+        self._zigzag: tuple[int, zigzag.Zigzag] | None = None
 
     def cautions(self) -> list[str]:
         return bodies.thin_places(self.engine, self._case)
@@ -82,7 +84,7 @@ class LbmRun(PlainRun):
         return rate
 
     def conserved(self) -> float:
-        """The mass, in cells at density 1."""
+        """Mass of the fluid in cells at density 1."""
         mass: float = self.engine.mass()
         return mass
 
@@ -113,7 +115,7 @@ class LbmRun(PlainRun):
         return Fields(self.engine, self._case, path, goes_on)
 
     def bytes_of(self, frames: int) -> int:
-        # Velocity, density and pressure; flags are written once.
+        # Counts velocity, density and pressure of each frame; flags are written once.
         number, parts = (8 if self._case.lbm.precision == "f64" else 4), (2 if self._case.lbm.lattice == "D2Q9" else 3)
         return self._case.cell_count * (number * (parts + 2) * frames + 1)
 

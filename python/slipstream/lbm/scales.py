@@ -11,16 +11,17 @@ from slipstream.lbm.tables import BY_MAGIC
 
 Problem = tuple[Path, str]
 
-#: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
+#: Relaxation time below which rounding and gradients near walls grow faster than viscosity damps them.
 TAU_LOW = 0.502
 
-#: The same limit if an LES model adds eddy viscosity.
+#: The same limit for runs whose LES model adds eddy viscosity.
 TAU_LOW_WITH_EDDIES = 0.5001
 
-#: Least distance of a relaxation time of odd moments from 1/2; the largest is its inverse. Rounding sets both.
+#: Least distance of a relaxation time of odd moments from 1/2; the largest relaxation time is its inverse. Rounding
+#: sets both.
 ODD_LOW = {"f16": 1e-5, "f32": 1e-5, "f64": 1e-12}
 
-#: Above this relaxation time the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
+#: Relaxation time above which the error of the bulk scheme, of order (tau - 1/2)^2, exceeds that of the grid.
 TAU_HIGH = 2.0
 
 MACH_HIGH = 0.3
@@ -104,7 +105,7 @@ def _tau(case: LbmCase) -> Iterator[Problem]:
     cells = scales.reynolds * viscosity / scales.reference_velocity
     reynolds = scales.reference_velocity * scales.length / viscosity
     remedies = [f"reynolds {'<=' if small else '>='} {rounded(reynolds, up=not small)}"]
-    # If the reference velocity follows from the number of cells, refining does not change tau.
+    # Refining does not change tau if the reference velocity follows from the number of cells.
     if cells >= 4 and case.physics.reference_velocity is not None and case.physics.length is None:
         whole = math.ceil(cells) if small else math.floor(cells)
         remedies.insert(0, f"{'at least' if small else 'at most'} {whole} cells along the length")
@@ -131,7 +132,7 @@ def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
     if scales.mach * top_speed(case) * factor <= MACH_HIGH:
         remedies.append(step_remedy(case, factor)[1])
     assert units.cell is not None
-    # Refining at a fixed lattice_speed; it has no effect if the Reynolds number and the cells are given.
+    # Bounds for refining at a fixed lattice_speed, which has no effect if the Reynolds number and the cells are given.
     if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
         remedies.append(f"units.cell {'<=' if small else '>='} {rounded(units.cell / factor, up=not small)} m")
     if physics.viscosity is not None:
@@ -158,7 +159,7 @@ def _magic(case: LbmCase) -> Iterator[Problem]:
 
 
 def rounded(value: float, up: bool) -> str:
-    """Rounds to three digits, on the safe side."""
+    """Rounds a bound to three digits, on the safe side."""
     if not 1e-300 < value < math.inf:
         return f"{value:g}"
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)

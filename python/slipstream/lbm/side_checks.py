@@ -88,8 +88,7 @@ def boundaries(case: LbmCase) -> Iterator[Problem]:
 
 
 def _flow_in(case: LbmCase) -> dict[str, float]:
-    """The flow in through each side of given velocity: in reference velocities times cells, summed over cell
-    centres."""
+    """The inflow through each side of given velocity: in reference velocities times cells, summed over cell centres."""
     found, cells = {}, case.grid.cells
     for side, boundary in case.boundaries.given():
         if boundary.kind != "velocity":
@@ -108,7 +107,7 @@ def closed(case: LbmCase) -> Iterator[Problem]:
     try:
         flows = _flow_in(case)
     except ValueError:
-        return  # `profiles` reports it
+        return  # `profiles` reports the expression
     total = sum(flows.values())
     if abs(total) <= BALANCE * sum(map(abs, flows.values())):
         return

@@ -150,8 +150,8 @@ class Simulation(_Base):
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         _warn([*cautions.of_flow(case), *solids.thin_places(self._engine, case)], above=2)
         self._files: dict[Path, Fields] = {}
-        self._mass: float | None = None  # mass before the first step of all
-        self._restored_in: Path | None = None  # folder of the checkpoint
+        self._mass: float | None = None  # mass before the first step of the whole run
+        self._restored_in: Path | None = None  # folder of the checkpoint from which the run was restored
 
     def run(
         self,
@@ -162,7 +162,7 @@ class Simulation(_Base):
         quiet: bool = False,
     ) -> Outcome:
         """Advances to the time `until` (length / reference velocity; s in SI), by `steps` more steps, or until the
-        residual is below `steady`. By default it runs to the end that the case file gives.
+        residual is below `steady`. By default the run ends as the case file says.
 
         The residual is the largest change of velocity per length / reference velocity, relative to the reference
         velocity. If nothing moves at the reference velocity, it is relative to the flow's own speed (docs/lbm.md,
@@ -213,7 +213,7 @@ class Simulation(_Base):
         return outcome
 
     def _keeper(self, console: Console) -> checkpoint.Keeper | None:
-        """The keeper of checkpoints, if the case asks for them."""
+        """The object that writes checkpoints, if the case asks for them."""
         wanted = self.case.checkpoint
         if not (wanted.every or wanted.wall_clock_limit):
             return None
@@ -242,7 +242,7 @@ class Simulation(_Base):
         return checkpoint.save(self._engine, self.case, self._flow, into, goes_on)
 
     def _goes_on_in(self, folder: Path) -> bool:
-        """Whether it was restored from a checkpoint in this folder."""
+        """Whether the simulation was restored from a checkpoint in this folder."""
         return self._restored_in == folder.absolute()
 
     def restore(self, path: str | Path = "last") -> None:
@@ -270,22 +270,22 @@ class Simulation(_Base):
 
     @property
     def _time(self) -> float:
-        """Length of a step, in the unit of times."""
+        """Length of a step, in the unit of time in use."""
         return self.case.time_step
 
     @property
     def time(self) -> float:
-        """Time, in length / reference velocity; in SI s."""
+        """Current time in length / reference velocity; in SI in s."""
         return self.step * self._time
 
     @property
     def velocity(self) -> np.ndarray | None:
-        """The whole field as [z][y][x][component] in cells per step, in SI m/s, on rank 0; None elsewhere."""
+        """Velocity of all cells as [z][y][x][component] in cells per step, in SI m/s, on rank 0; None elsewhere."""
         return self._gathered("velocity")
 
     @property
     def density(self) -> np.ndarray | None:
-        """The whole field as [z][y][x][1], 1 on average, in SI kg/m^3, on rank 0; None elsewhere."""
+        """Density of all cells as [z][y][x][1], 1 on average, in SI kg/m^3, on rank 0; None elsewhere."""
         return self._gathered("density")
 
     def _gathered(self, field: str) -> np.ndarray | None:
@@ -296,8 +296,8 @@ class Simulation(_Base):
         return values * getattr(converter, field) if converter else values
 
     def arrays(self, field: str = "velocity") -> list[tuple[Block, Any]]:
-        """This rank's blocks with their arrays [z][y][x][component]: NumPy on the host, DLPack on the GPU, without a
-        copy to the host, and so in cells and steps in every system of units."""
+        """This rank's blocks with their arrays [z][y][x][component]: NumPy on the host, DLPack on the GPU. They are not
+        copied to the host, and so have units of cells and steps in every system of units."""
         return [(Block.of(block), array) for block, array in self._engine.arrays(field)]
 
     def set_solid(self, mask: np.ndarray) -> None:
@@ -329,13 +329,13 @@ class Simulation(_Base):
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._engine.set_solid(mask)
-        self._files.clear()  # those of a flow that begins anew begin anew, too
+        self._files.clear()  # files of a flow that begins anew begin anew, too
         self._mass = None
         running.fill(self._engine, self.case)
 
     def profiles(self) -> tuple[Profile, Profile] | None:
-        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the reference velocity, on rank 0; nan where it is
-        solid."""
+        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the reference velocity, on rank 0; nan in solid
+        cells."""
         return profiles.profiles(self._engine, self.case)
 
     def compare(self) -> Comparison | None:
@@ -349,12 +349,14 @@ class Simulation(_Base):
         return profiles.spanwise(self._engine, self.case)
 
     def zigzag(self) -> Zigzag:
-        """The velocity that goes up and down most from cell to cell, as a share of the mean speed: stripes, where it is
-        above 0.03. Collective."""
+        """The largest checkerboard oscillation of a velocity component, relative to the mean speed. A value above 0.03
+        shows stripes. Collective."""
         return zigzag.measure(self._engine)
 
     def energy(self) -> Energy:
-        """Values of this step in units of the reference velocity and the length; in SI m^2/s^2, m^2/s^3. Collective."""
+        """Mean energy and dissipation of this step, in units of the reference velocity and the length; in SI m^2/s^2,
+        m^2/s^3. Collective.
+        """
         return Energy(*energy.measure(self._engine, self.case))
 
     def loads(self, about: Sequence[float] | None = None) -> dict[str, Load]:
@@ -371,12 +373,12 @@ class Simulation(_Base):
 
     @property
     def mass(self) -> float:
-        """Sum of the density over all fluid cells; in SI kg."""
+        """Mass: sum of the density over all fluid cells; in SI kg."""
         converter = self.case.converter
         return self._engine.mass() * (converter.density * converter.length**3 if converter else 1.0)
 
 
 def _warn(texts: Sequence[str], above: int = 1) -> None:
-    """Warns on rank 0, at the line so many calls above its caller."""
+    """Warns on rank 0, at the line of code `above` calls above the caller."""
     for text in texts if core().rank() == 0 else []:
         warnings.warn(text, stacklevel=2 + above)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from slipstream._core import Machine, Trace
 
 
-#: Number formats that take less memory than the key, the most accurate first.
+#: Number formats that take less memory than the key's own, the most accurate first.
 _SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
 
 
 class LbmSolver(Solver[LbmCase]):
-    """Lattice Boltzmann."""
+    """The lattice Boltzmann solver."""
 
     compiled = ("lbm", "Lbm")
     case_type = LbmCase
@@ -45,15 +45,15 @@ class LbmSolver(Solver[LbmCase]):
     }
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
-        """With grid.cells and exchange.block in place of [domain]."""
+        """Replaces [domain] by grid.cells and exchange.block."""
         return domain.fitted(data) if "domain" in data else data
 
     def check_before_start(self, case: LbmCase) -> None:
-        """The flow to compare with must be known."""
+        """Checks that a flow to compare with is known."""
         profiles.reference_for(case)
 
     def check_at_length(self, case: LbmCase) -> None:
-        """Meshes must enclose a body, and bodies must lie in the box."""
+        """Checks that meshes enclose a body, and that bodies lie in the box."""
         if case.bodies:
             bodies.make(case)
 
@@ -84,7 +84,7 @@ class LbmSolver(Solver[LbmCase]):
         return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
 
     def answer(self, case: LbmCase, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
-        """The loads on bodies."""
+        """Tables and pictures of the loads on bodies."""
         path = folder / "loads.csv"
         try:
             found = load_series.read(path, case)
@@ -100,13 +100,13 @@ class LbmSolver(Solver[LbmCase]):
         return [table] if table else []
 
     def checksums(self, case: LbmCase) -> dict[str, str]:
-        """The meshes' own, by the name of the body."""
+        """SHA-256 of the mesh files, by the name of the body."""
         return bodies.checksums(case)
 
     def plan(self, case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-        """The memory of bodies is known once they are cut, which takes its time: thorough."""
+        """The memory of bodies is known only after they are cut, which takes time, so this is done if `thorough`."""
         made = None
-        moments = case.lbm.representation == "moments"  # which keep all cells, whatever is solid
+        moments = case.lbm.representation == "moments"  # the moment representation stores all cells, solid ones too
         if thorough and case.bodies and options["solids"] != "dense" and not moments:
             with on_all_ranks():
                 made = bodies.make(case)
@@ -121,7 +121,7 @@ class LbmSolver(Solver[LbmCase]):
         return found
 
     def smaller(self, case: LbmCase) -> Iterator[dict[str, str]]:
-        """Keys of [lbm] that would take less memory, what costs the least first: in place no bit changes."""
+        """Changes of [lbm] that would take less memory, the least costly first: streaming in place changes no bit."""
         in_place = (
             {}
             if case.lbm.streaming == "in_place" or case.lbm.representation == "moments"
@@ -140,12 +140,12 @@ class LbmSolver(Solver[LbmCase]):
         return running.LbmRun(running.compiled(setup, trace), setup.case)
 
     def quantities(self, case: LbmCase) -> Mapping[str, Any]:
-        # Late, because what draws is loaded only where something is drawn.
+        # Imported late, because code that draws is loaded only when something is drawn.
         found: Mapping[str, Any] = import_module("slipstream.pictures.flow_quantities").quantities(case)
         return found
 
     def curves(self, shown: Any, folder: Path) -> list[Path]:
-        """The centreline profiles, where the run has left them."""
+        """Draws the centreline profiles, if the run has written them."""
         source = shown.folder / "profiles.csv"
         if not source.exists():
             return []

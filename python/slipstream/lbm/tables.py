@@ -13,7 +13,7 @@ BY_MAGIC = frozenset({"TRT", "MRT"})
 
 
 class LbmTable(own_table.LbmTable):
-    """[lbm]: the method."""
+    """[lbm]: the lattice Boltzmann method."""
 
     @property
     def tile_cells(self) -> tuple[int, int]:

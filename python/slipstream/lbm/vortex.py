@@ -13,8 +13,8 @@ title = "lattice Boltzmann"
 precisions: tuple[str, ...] = ("f32", "f64")
 
 REYNOLDS = 1600
-#: The speed of the vortex in cells a step, if the relaxation time allows it; the compressibility error is then below
-#: that of the grid.
+#: Speed of the vortex in cells a step, if the relaxation time allows it. The compressibility error is then below that
+#: of the grid.
 USUAL_SPEED = 0.05
 
 
@@ -23,7 +23,7 @@ def points(case: Case) -> int:
 
 
 def tables(cells: int, time: float) -> dict[str, Any]:
-    # tau = 1/2 + 3 U L / Re with L = cells / (2 pi): on few cells only a fast vortex keeps tau above its limit.
+    # Because tau = 1/2 + 3 U L / Re with L = cells / (2 pi), only a fast vortex keeps tau above its limit on few cells.
     slowest = 1.01 * (TAU_LOW - 0.5) / 3 * REYNOLDS * 2 * math.pi
     speed = max(USUAL_SPEED, slowest / cells)
     if speed * math.sqrt(3.0) > MACH_HIGH:

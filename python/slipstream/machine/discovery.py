@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MachineTable(Table):
-    """[machine]: where it runs."""
+    """[machine]: the devices on which a case runs."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "devices": "devices_per_rank",
@@ -24,12 +24,20 @@ class MachineTable(Table):
         "threads": "threads",
     }
 
-    backend: Literal["auto", "host", "cuda"] = Field("auto", description="auto: cuda where there is a GPU.")
-    devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
-    ranks_per_node: Annotated[int, Field(ge=0)] = Field(0, description="k: let each k ranks act as a node.")
-    cyclic: bool = Field(False, description="With ranks_per_node: deal the ranks out in turn, not in blocks.")
-    bind: bool = Field(True, description="Bind each rank to the cores and memory nearest its devices.")
-    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads of a rank's host kernels; 0: its cores.")
+    backend: Literal["auto", "host", "cuda"] = Field(
+        "auto", description="Backend of the devices; auto: cuda if there is a GPU, otherwise host."
+    )
+    devices_per_rank: Annotated[int, Field(ge=0)] = Field(
+        0, description="Devices of each rank; 0: an equal share of the GPUs, or one host device."
+    )
+    ranks_per_node: Annotated[int, Field(ge=0)] = Field(
+        0, description="Groups of this many ranks act as nodes; 0: the real nodes."
+    )
+    cyclic: bool = Field(False, description="With ranks_per_node: assign ranks to nodes in turn, not in blocks.")
+    bind: bool = Field(True, description="Bind each rank to the cores and memory closest to its devices.")
+    threads: Annotated[int, Field(ge=0)] = Field(
+        0, description="Number of threads of host kernels per rank; 0: one per core of the rank."
+    )
 
 
 def choose_backend(wanted: str) -> str:
@@ -50,7 +58,9 @@ def choose_backend(wanted: str) -> str:
 
 
 def discover(wanted: MachineTable, *, guest: bool = False) -> "Machine":
-    """The machine as found, with this rank bound to it. `guest`: in another program, bound only where asked for."""
+    """Discovers the machine, and binds this rank to cores. `guest`: within another program, ranks are bound only on
+    request.
+    """
     bind = wanted.bind and (not guest or "bind" in wanted.model_fields_set)
     backend = choose_backend(wanted.backend)
     core().set_host_threads(wanted.threads)
@@ -74,7 +84,7 @@ def describe(description: MachineFile) -> "Machine":
 
 
 def crowding(machine: "Machine") -> list[str]:
-    """A warning where ranks with host devices share cores: each step waits until all of them have run."""
+    """A warning about ranks with host devices that share cores: each step waits until all of them have run."""
     ranks, cores = launched_here(), os.cpu_count() or 1
     if ranks <= cores or any(device["backend"] != "host" for device in machine.devices()):
         return []

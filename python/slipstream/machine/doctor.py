@@ -28,14 +28,16 @@ _COLOURS = {FINE: "green", NOTE: "yellow", MEND: "bold red"}
 
 @dataclass(frozen=True)
 class Said:
-    """A finding and the ranks that made it."""
+    """A finding, and the ranks that made it."""
 
     finding: Finding
     ranks: list[int]
 
 
 def doctor(console: Console, as_json: bool) -> int:
-    """Prints what every rank found; 1 where something must be mended before every route works, else 0. Collective."""
+    """Prints the findings of all ranks. Returns 1 if a route does not work until something is corrected, else 0.
+    Collective.
+    """
     machine = None
     try:
         machine = core().Machine.discover(choose_backend("auto"), bind=False)
@@ -90,7 +92,7 @@ def attempt(check: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def merged(by_rank: list[list[Finding]]) -> list[Said]:
-    """Equal findings of several ranks as one, in the order of the checks."""
+    """Merges equal findings of several ranks into one, in the order of the checks."""
     ranks: dict[Finding, list[int]] = {}
     order: dict[str, int] = {}
     for rank, findings in enumerate(by_rank):
@@ -101,7 +103,7 @@ def merged(by_rank: list[list[Finding]]) -> list[Said]:
 
 
 def mpi() -> list[Finding]:
-    """Library and thread level."""
+    """Checks the MPI library and its thread level."""
     facts = core().mpi_facts()
     library = facts["library"].partition(",")[0].strip()
     found = [Finding("MPI", FINE, f"{library}, standard {facts['standard']}")]
@@ -129,7 +131,7 @@ def gpu_mpi(says: bool | None, devices: Sequence[Mapping[str, Any]], problem: st
 
 
 def launcher(ranks: int) -> list[Finding]:
-    """Whether the mpiexec on the PATH belongs to the MPI in use, and what started this job."""
+    """Checks whether the mpiexec on the PATH belongs to the MPI in use, and which launcher started this job."""
     path = shutil.which("mpiexec")
     if path is None:
         return [Finding("launcher", MEND, "no mpiexec on PATH", "install an MPI (Debian: openmpi-bin) or extend PATH")]
@@ -145,7 +147,7 @@ def launcher(ranks: int) -> list[Finding]:
 
 
 def gpus() -> list[Finding]:
-    """Driver, runtime and devices."""
+    """Checks the driver, the runtime and the devices."""
     module = core()
     present = doctor_host.gpu_files()
     if not module.build_info()["cuda"]:
@@ -171,7 +173,7 @@ def gpus() -> list[Finding]:
 
 
 def peers(machine: "Machine") -> list[Finding]:
-    """Pairs of devices of one node whose kernels cannot reach each other's memory."""
+    """Finds pairs of devices of one node whose kernels cannot reach each other's memory."""
     devices, links = machine.devices(), machine.links()
     pairs = [
         (a, b)
@@ -213,7 +215,7 @@ def mapping(machine: "Machine", rank: int) -> list[Finding]:
 
 
 def libraries(of_engine: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    """The libraries of routes that need one, which are optional."""
+    """Checks the libraries of routes that need one, which are optional."""
     found = []
     for route in of_engine:
         name, file, missing = route["name"], route["library"], route["library_missing"]
@@ -235,7 +237,7 @@ def _bus_ids(machine: "Machine", rank: int) -> list[str]:
 
 
 def _ranks_here(machine: "Machine", rank: int) -> int:
-    """Ranks on this rank's node."""
+    """Number of ranks on this rank's node."""
     hosts = {binding["rank"]: binding["host"] for binding in machine.bindings()}
     return sum(host == hosts.get(rank) for host in hosts.values()) or 1
 

@@ -10,15 +10,15 @@ from slipstream.base import routes
 FINE, NOTE, MEND = "fine", "note", "mend"
 
 MB = 1 << 20
-#: Open MPI's shared-memory segments and NCCL's buffers, for each rank of a node.
+#: Bytes of shared memory for each rank of a node: Open MPI's segments and NCCL's buffers.
 SHM_NEEDED_PER_RANK = 16 * MB
-#: Least limit of locked memory for registering the buffers of an InfiniBand card.
+#: Least limit of locked memory in bytes for registering the buffers of an InfiniBand card.
 LOCKED_NEEDED = 64 * MB
 
 
 @dataclass(frozen=True)
 class Finding:
-    """status: "fine"; "note", which costs speed or a choice; "mend", which makes a route fail."""
+    """A finding. status: "fine"; "note", which costs speed or a choice; "mend", which makes a route fail."""
 
     check: str
     status: str
@@ -27,12 +27,12 @@ class Finding:
 
 
 def gpu_files(devices: Path = Path("/dev")) -> int:
-    """NVIDIA GPUs that the kernel shows this process."""
+    """Number of NVIDIA GPUs that the kernel shows this process."""
     return sum(path.name.removeprefix("nvidia").isdigit() for path in devices.glob("nvidia*"))
 
 
 def cores_of(text: str) -> set[int]:
-    """The kernel's lists of cores: `0-3,8`."""
+    """Cores in a list of the kernel's, such as `0-3,8`."""
     cores: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
@@ -41,7 +41,7 @@ def cores_of(text: str) -> set[int]:
 
 
 def binding(bus_ids: list[str], sys: Path = Path("/sys"), mine: set[int] | None = None) -> list[Finding]:
-    """This process's cores against those near its GPUs."""
+    """Compares this process's cores with those near its GPUs."""
     mine = os.sched_getaffinity(0) if mine is None else mine
     if not bus_ids:
         return [Finding("binding", FINE, f"{len(mine)} cores, no GPU to be near")]
@@ -59,7 +59,7 @@ def binding(bus_ids: list[str], sys: Path = Path("/sys"), mine: set[int] | None 
 
 
 def shared_memory(ranks: int, folder: Path = Path("/dev/shm")) -> list[Finding]:
-    """Size and free space of /dev/shm."""
+    """Checks the size and the free space of /dev/shm."""
     remedy = (
         "docker run --shm-size=1g, or --ipc=host; elsewhere mount -o remount,size=50% /dev/shm; or remove old files"
     )
@@ -76,7 +76,7 @@ def shared_memory(ranks: int, folder: Path = Path("/dev/shm")) -> list[Finding]:
 
 
 def memory_files() -> list[Finding]:
-    """Memory files, which the host backend uses as memory that neighbours map."""
+    """Checks memory files, which the host backend uses as memory that neighbours map."""
     try:
         file = os.memfd_create("slipstream-doctor", os.MFD_CLOEXEC)
         try:
@@ -92,7 +92,7 @@ def memory_files() -> list[Finding]:
 
 
 def locked_memory(limit: int | None = None, cards: Path = Path("/sys/class/infiniband")) -> list[Finding]:
-    """ulimit -l, which bounds the memory that a network card may register."""
+    """Checks the limit of ulimit -l, which bounds the memory that a network card may register."""
     soft = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] if limit is None else limit
     if soft == resource.RLIM_INFINITY:
         return [Finding("locked memory", FINE, "unlimited")]
@@ -103,7 +103,7 @@ def locked_memory(limit: int | None = None, cards: Path = Path("/sys/class/infin
 
 
 def single_copy(scope: Path = Path("/proc/sys/kernel/yama/ptrace_scope")) -> list[Finding]:
-    """Whether MPI may copy between processes in one go (CMA)."""
+    """Checks whether MPI may copy between processes with a single copy (CMA)."""
     try:
         level = int(scope.read_text())
     except OSError:
@@ -115,7 +115,7 @@ def single_copy(scope: Path = Path("/proc/sys/kernel/yama/ptrace_scope")) -> lis
 
 
 def loaded_file(name: str, maps: Path = Path("/proc/self/maps")) -> str:
-    """The file of a library in this process; its name where the system does not tell."""
+    """Path of a library that this process has loaded, or its name where the system does not tell the path."""
     try:
         words = maps.read_text().split()
     except OSError:

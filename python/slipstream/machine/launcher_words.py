@@ -7,7 +7,8 @@ from typing import IO
 
 from slipstream.machine.pipe import Pipe
 
-#: Messages of Open MPI between two lines of dashes. Ranks report failures of their own themselves.
+#: Blocks of Open MPI's messages stand between two lines of dashes. They are left out, because ranks report their own
+#: failures.
 _OF_LAUNCHER = re.compile(
     r"\s*(Primary job +terminated normally|\S+ noticed that (process|the job)|\S+ detected that one or more processes"
     r"|\S+ has exited due to process rank|MPI_ABORT was invoked on rank)"
@@ -27,11 +28,11 @@ _GO_ON = "a run goes on from its last checkpoint by --restart last"
 
 
 class Words(Pipe):
-    """The standard error of a launcher."""
+    """Filters the standard error of a launcher."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
-        self._rest = ""  #: the start of an incomplete line
-        self._block: list[str] | None = None  #: lines since a line of dashes
+        self._rest = ""  #: start of an incomplete line
+        self._block: list[str] | None = None  #: lines since the last line of dashes
         self._dead: re.Match[str] | None = None
         super().__init__(stream, sys.stderr.encoding)
 

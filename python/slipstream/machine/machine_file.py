@@ -54,35 +54,35 @@ Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory
 
 
 class DeviceTable(Table):
-    """All devices are alike."""
+    """Devices of a described machine, which are all equal."""
 
     name: str
-    memory_gb: Positive = Field(description="10^9 bytes")
-    memory_gb_per_s: Positive = Field(description="read + write")
+    memory_gb: Positive = Field(description="memory in 10^9 bytes")
+    memory_gb_per_s: Positive = Field(description="bytes read and written per second")
     groups: Annotated[list[Count], Field(min_length=1)] = Field([1], description="devices of a node, by group")
 
 
 class HostTable(Table):
-    """The host of a node."""
+    """Host of a node."""
 
     memory_gb: Positive | None = None
-    gb_per_s: Positive | None = Field(None, description="a device and its host, each way")
+    gb_per_s: Positive | None = Field(None, description="rate between a device and its host in each direction")
 
 
 class LinkTable(Table):
-    """Rates each way: of a pair alone, and what many pairs at once have to share."""
+    """Rates in each direction: of a single pair, and of what many concurrent pairs share."""
 
     kind: Kind
     gb_per_s: Positive
     peer: bool = False
-    per_device_gb_per_s: Positive | None = Field(None, description="all links of this sort of a device")
-    per_group_gb_per_s: Positive | None = Field(None, description="all devices of a group")
-    per_node_gb_per_s: Positive | None = Field(None, description="all devices of a node")
-    through_host: bool = Field(False, description="on the device's link to its host")
+    per_device_gb_per_s: Positive | None = Field(None, description="limit for all links of this kind of a device")
+    per_group_gb_per_s: Positive | None = Field(None, description="limit for all devices of a group")
+    per_node_gb_per_s: Positive | None = Field(None, description="limit for all devices of a node")
+    through_host: bool = Field(False, description="the path uses the device's link to its host")
 
 
 class PairTable(Table):
-    """Two devices of a node that are not joined as their groups are."""
+    """Two devices of a node whose link differs from that of their groups."""
 
     devices: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_length=2)]
     kind: Kind
@@ -91,7 +91,7 @@ class PairTable(Table):
 
 
 class LinksTable(Table):
-    """Links by how far apart two devices are."""
+    """Links by the distance between two devices."""
 
     within: LinkTable | None = None
     between: LinkTable | None = None
@@ -100,11 +100,11 @@ class LinksTable(Table):
 
 
 class MachineFile(Table):
-    """A uniform machine: alike nodes of alike devices."""
+    """A uniform machine: equal nodes of equal devices."""
 
     name: str
     nodes: Count = 1
-    ranks: Count | None = Field(None, description="per node; left out: one per device")
+    ranks: Count | None = Field(None, description="ranks per node; left out: one per device")
     device: DeviceTable
     host: HostTable = HostTable()
     links: LinksTable = LinksTable()
@@ -114,7 +114,7 @@ class MachineFile(Table):
         return sum(self.device.groups)
 
     def devices(self) -> list[Device]:
-        """One entry a device, by node then rank."""
+        """Devices of all nodes, by node, then rank."""
         per_node = self.devices_per_node
         per_rank = per_node // (self.ranks or per_node)
         return [
@@ -141,7 +141,7 @@ class MachineFile(Table):
         return device // self.devices_per_node
 
     def sort(self, a: int, b: int) -> str:
-        """How two devices are joined: "pair", "within", "between" or "network"."""
+        """Kind of link between two devices: "pair", "within", "between" or "network"."""
         if self.node(a) != self.node(b):
             return "network"
         if self._pair(a, b) is not None:
@@ -150,27 +150,28 @@ class MachineFile(Table):
 
     def link(self, a: int, b: int) -> Link:
         """The link from a to b: a pair's own rate, or its share of what all devices have together where that is less.
-        A device reaches itself at half its memory's rate."""
+        The link of a device to itself has half the rate of its memory."""
         if a == b:
             return {"kind": "same", "gb_per_s": self.device.memory_gb_per_s / 2, "peer": True}
         table = self.table(a, b)
         return {"kind": table.kind, "gb_per_s": self._share(table, a), "peer": table.peer}
 
     def table(self, a: int, b: int) -> "LinkTable | PairTable":
-        """The table of the file that tells of two different devices."""
+        """The table of the file that describes the link of two different devices."""
         sort = self.sort(a, b)
         table = self._pair(a, b) if sort == "pair" else getattr(self.links, sort)
         assert table is not None
         return table
 
     def links_matrix(self) -> list[list[Link]]:
-        """Row a, column b: the link from device a to device b."""
+        """Matrix of links: row a, column b is the link from device a to device b."""
         devices = range(self.nodes * self.devices_per_node)
         return [[self.link(a, b) for b in devices] for a in devices]
 
     def link_classes(self) -> tuple[list[Link], list[list[int]], list[list[int]]]:
-        """The links without repeats, and which of them joins devices a and b of one node, and of two: nodes are
-        alike."""
+        """Distinct links, and the index of the link between devices a and b of one node, and of different nodes: nodes
+        are equal.
+        """
         per_node = self.devices_per_node
         links: list[Link] = []
 
@@ -183,7 +184,7 @@ class MachineFile(Table):
             return [[number(self.link(a, first + b)) for b in range(per_node)] for a in range(per_node)]
 
         within = joined(0)
-        if self.nodes == 1:  # a group has no link to itself
+        if self.nodes == 1:  # with a single node, no link leads to another node
             return links, within, [[number({"kind": "network", "gb_per_s": 1.0, "peer": False})]]
         between = joined(per_node)
         alike = len({link for row in between for link in row}) == 1
@@ -206,7 +207,7 @@ class MachineFile(Table):
         return min(rates)
 
     def faults(self) -> list[Fault]:
-        """Faults of links that the shapes need and the file lacks, or that it gives wrongly."""
+        """Faults of links that the machine needs and the file lacks, or that contradict each other."""
         return [*self._missing(), *self._wrong_pairs()]
 
     def _missing(self) -> Iterator[Fault]:

@@ -19,7 +19,7 @@ class Pipe:
         self._thread.start()
 
     def wait(self) -> None:
-        """Waits until all output was read; gives up on processes that outlive the launcher."""
+        """Waits until all output was read. Does not wait for processes that outlive the launcher."""
         self._thread.join(5.0)
         while self._thread.is_alive() and self._handing_on:
             self._thread.join(0.1)
@@ -29,7 +29,7 @@ class Pipe:
         raise NotImplementedError
 
     def end(self) -> None:
-        """Called after the last part."""
+        """Called after the last part of the output."""
 
     def _read(self) -> None:
         while part := os.read(self._stream.fileno(), 65536):
@@ -41,8 +41,8 @@ class Pipe:
 
 
 class Output(Pipe):
-    """The standard output of a launcher. It must not end when the reader of our output does: Open MPI ends its ranks
-    when it writes to a closed pipe."""
+    """The standard output of a launcher. It must not end with the reader of this program's output: Open MPI ends its
+    ranks when it writes to a closed pipe."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         super().__init__(stream, sys.stdout.encoding)

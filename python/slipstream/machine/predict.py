@@ -14,7 +14,7 @@ from slipstream.machine.told import Device, Plan
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Larger than caches.
+#: Size of probe arrays in bytes, larger than caches.
 PROBE_BYTES = 256_000_000
 
 
@@ -31,12 +31,12 @@ class Prediction:
         return max(self.compute, self.exchange) if self.overlap else self.compute + self.exchange
 
     def rate(self, cells: int) -> float:
-        """Millions of cells a second."""
+        """Rate in millions of cells a second."""
         return cells / self.step / 1e6
 
 
 def cells_per_device(plan: Plan, devices: int) -> list[int]:
-    """Cells of all blocks of each device."""
+    """Number of cells in all blocks of each device."""
     cells = [0] * devices
     for block in plan["blocks"]:
         volume = 1
@@ -47,7 +47,7 @@ def cells_per_device(plan: Plan, devices: int) -> list[int]:
 
 
 def measure_memory(devices: Sequence[Device], probe_bytes: int = PROBE_BYTES, seconds: float = 0.3) -> float:
-    """Copy rate of one device for arrays of `probe_bytes`, measured on all ranks at once. Collective."""
+    """Measured copy rate of one device for arrays of `probe_bytes`, measured on all ranks at once. Collective."""
     module = core()
     mine = [device for device in devices if device["rank"] == module.rank()]
     module.barrier()

@@ -19,12 +19,12 @@ from slipstream.base.terminal import TERMINAL_WIDTH
 from slipstream.machine.launcher_words import Words
 from slipstream.machine.pipe import Output
 
-#: Environment variable: path of a file with the signal that asks ranks to end.
+#: Environment variable with the path of a file that tells ranks which signal asks them to end.
 ASKED_BY = "SLIPSTREAM_ASKED_BY"
 
 
 def check_launcher(ranks: int) -> str:
-    """Path of mpiexec, or a CaseError that says why there can be no `ranks` ranks."""
+    """Path of mpiexec. Raises CaseError that says why `ranks` ranks cannot be started."""
     if ranks < 1:
         raise CaseError(f"-n {ranks}: at least one rank is needed", key="-n", given=ranks, allowed=">= 1")
     if launched_size() is not None:
@@ -70,7 +70,7 @@ def environment(open_mpi: bool) -> dict[str, str]:
 
 
 def asked_by(heard: str) -> str:
-    """The signal that the user sent; the launcher may have replaced it by `heard`."""
+    """The signal that the user sent. The launcher may have replaced it by `heard`, which this rank got."""
     path = os.environ.get(ASKED_BY)
     if heard != "SIGUSR1" or path is None:
         return heard
@@ -85,10 +85,10 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 
 
 def _children(process: int) -> list[int]:
-    """Child processes: for a launcher its ranks on this node. Empty if the system does not tell."""
+    """Ids of child processes: those of a launcher are its ranks on this node. Empty if the system does not tell."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # ended meanwhile
+        with contextlib.suppress(OSError):  # the process may have ended meanwhile
             if int(processes.status(int(path.name))[1]) == process:
                 found.append(int(path.name))
     return found
@@ -140,7 +140,7 @@ def _with_its_parent() -> Callable[[], None]:
 
     def ask() -> None:
         if control:
-            control(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+            control(1, signal.SIGTERM)  # 1 is PR_SET_PDEATHSIG
 
     return ask
 
@@ -173,7 +173,7 @@ def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTR
                 output.wait()
                 words.wait()
     if requests.first and (requests.at_once or code == 128 + signal.SIGUSR1):
-        # Ranks outside of a run die of the signal.
+        # Ranks that have not begun a run die of the signal.
         print(f"slipstream: ended at once by {requests.first.name}", file=sys.stderr, flush=True)
         return 128 + requests.first
     if said := words.end_of_a_rank(code):

@@ -6,28 +6,28 @@ Triple = tuple[int, int, int]
 
 
 class Device(TypedDict):
-    """A device, counted over all ranks. The last two are of devices that are there."""
+    """A device, counted over all ranks. The last two keys exist for discovered devices only."""
 
     node: int
     rank: int
-    index: int  #: in its process
+    index: int  #: number of the device in its process
     name: str
-    memory: int  #: bytes that are free
-    memory_gb_per_s: float  #: 0: not known
+    memory: int  #: free memory in bytes
+    memory_gb_per_s: float  #: memory bandwidth; 0: not known
     backend: NotRequired[str]
     uuid: NotRequired[str]
 
 
 class Link(TypedDict):
-    """From one device to another."""
+    """The link from one device to another."""
 
     kind: str
-    gb_per_s: float  #: 0: not known
-    peer: bool  #: whether loads and stores reach
+    gb_per_s: float  #: rate of the link; 0: not known
+    peer: bool  #: whether kernels of one device can load and store the other's memory
 
 
 class PlannedBlock(TypedDict):
-    """Cells lo <= cell < hi, x first."""
+    """A block: cells lo <= cell < hi, x first."""
 
     id: int
     lo: Triple
@@ -37,7 +37,7 @@ class PlannedBlock(TypedDict):
 
 
 class PlannedMessage(TypedDict):
-    """A message of each step; with `sources` and `targets` those of so many devices that are alike."""
+    """A message of each step; with `sources` and `targets` it stands for equal messages of as many devices."""
 
     source: int
     target: int
@@ -57,7 +57,7 @@ class ArrayBytes(TypedDict):
 
 
 class Partition(TypedDict):
-    """Counts along x, y and z."""
+    """Numbers of parts along x, y and z."""
 
     nodes: Triple
     devices: Triple
@@ -67,12 +67,12 @@ class Partition(TypedDict):
 class Batches(TypedDict):
     """Parts of arrays in host memory that are on a device at once (docs/dns.md)."""
 
-    buffer: int  #: bytes
-    modes: int  #: along x
+    buffer: int  #: bytes of a buffer
+    modes: int  #: number of modes along x in a piece
     planes_y: int
     planes_z: int
     sweeps: int
-    fields: float  #: that move in each direction in a stage
+    fields: float  #: number of fields that move in each direction in a stage
 
 
 class Plan(TypedDict):
@@ -83,17 +83,17 @@ class Plan(TypedDict):
     arrays: list[ArrayBytes]
     layout: str
     messages: list[PlannedMessage]
-    bytes_per_cell: int  #: read and written a step
+    bytes_per_cell: int  #: bytes per cell that a step reads and writes
     placement_cost: float
     trivial_cost: float
-    overlaps: NotRequired[bool]  #: whether messages can overlap with computation; without it they can
-    host_bytes: NotRequired[int]  #: of a node, where arrays lie in host memory
-    host_memory: NotRequired[int]  #: of a node; 0: not known
+    overlaps: NotRequired[bool]  #: whether messages can overlap with computation; default: true
+    host_bytes: NotRequired[int]  #: bytes of host memory per node, where arrays lie in host memory
+    host_memory: NotRequired[int]  #: host memory of a node in bytes; 0: not known
     batches: NotRequired[Batches]
 
 
 class Phase(TypedDict):
-    """A kernel or an exchange of a run."""
+    """Time of a kernel or an exchange of a run."""
 
     name: str
     calls: int

@@ -21,10 +21,10 @@ _UNIT = "GB/s each way (* loads and stores reach)"
 
 @dataclass(frozen=True)
 class Sort:
-    """Nodes with the same devices in the same order, joined by the same links."""
+    """A group of nodes with the same devices in the same order, joined by the same links."""
 
     nodes: list[int]
-    devices: list[list[int]]  #: of each node
+    devices: list[list[int]]  #: devices of each node of the group
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class Topology:
         self.devices: list[Device] = machine.devices()
         classes = machine.link_classes()
         self.links: list[Link] = classes["links"]
-        #: Index of the link between two devices: a table for each kind of node, and one for groups of different nodes.
+        #: Indices of links between two devices: a table for each kind of node, and one for groups of different nodes.
         self._within = [np.array(table) for table in classes["within"]]
         self._between = np.array(classes["between"])
         self._kinds: list[int] = classes["kind"]
@@ -58,7 +58,7 @@ class Topology:
         return list(found.values())
 
     def rows_of_node(self, members: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Devices of a node; devices and ranks are counted from the node's first."""
+        """Rows on the devices of a node; devices and ranks are counted from the node's first."""
         first = min(self.devices[d]["rank"] for d in members)
         return [
             (d - members[0], self.devices[d]["name"], self.devices[d]["rank"] - first, *_memory(self.devices[d]))
@@ -66,11 +66,11 @@ class Topology:
         ]
 
     def within(self, members: Sequence[int]) -> np.ndarray:
-        """The links of all devices of a node."""
+        """Indices of the links between all devices of a node."""
         return self._within[self._kinds[self.devices[members[0]]["node"]]]
 
     def which(self) -> np.ndarray:
-        """The links of all devices."""
+        """Indices of the links between all devices."""
         found: np.ndarray = self._between[np.ix_(self._groups, self._groups)]
         for sort in self.sorts:
             for members in sort.devices:
@@ -85,7 +85,7 @@ class Topology:
         return table(f"links, {_UNIT}", ["from \\ to", *map(str, range(len(which)))], rows)
 
     def between_table(self) -> Group:
-        """The links from devices of one node to those of others, and how many there are."""
+        """Links from devices of one node to those of others, with the number of pairs that each joins."""
         rows = [
             (here.name, there.name, _show(link), pairs)
             for here, there in product(self.sorts, repeat=2)
@@ -104,7 +104,7 @@ class Topology:
                 yield link, int(number)
 
     def _pairs(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """How many of them each link joins, as if all were on different nodes."""
+        """Number of pairs that each link joins, as if all devices were on different nodes."""
         groups = len(self._between)
         of_groups = np.outer(
             np.bincount(self._groups[some], minlength=groups), np.bincount(self._groups[others], minlength=groups)
@@ -114,7 +114,7 @@ class Topology:
         return counts
 
     def summary(self) -> Iterator[Link]:
-        """The links between different devices."""
+        """Distinct links between different devices."""
         joins = np.zeros(len(self.links), dtype=bool)
         for table_of_node in self._within:
             joins[table_of_node[~np.eye(len(table_of_node), dtype=bool)]] = True
@@ -127,7 +127,7 @@ class Topology:
 
 
 def tables(machine: "Machine", everything: bool = False) -> Iterator[Group | Text]:
-    """Devices, links and what ranks are bound to: of each sort of node once, or of all devices one by one."""
+    """Tables of devices, links and bindings of ranks: for each kind of node once, or for all devices one by one."""
     topology = Topology(machine)
     if everything or machine.nodes == 1:
         yield _all_devices(machine)
@@ -145,7 +145,7 @@ def tables(machine: "Machine", everything: bool = False) -> Iterator[Group | Tex
 
 
 def devices(machine: "Machine") -> Iterator[Group | Text]:
-    """The devices alone, of each sort of node once."""
+    """Tables of devices only, for each kind of node once."""
     if machine.nodes == 1:
         yield _all_devices(machine)
         return
@@ -190,7 +190,7 @@ def bindings(machine: "Machine", everything: bool = False) -> Group:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """`0-3,8` of rising numbers."""
+    """Text for ascending numbers, such as `0-3,8`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

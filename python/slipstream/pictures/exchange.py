@@ -16,11 +16,11 @@ from slipstream.exchange.records import Delivery
 from slipstream.exchange.report import Report
 from slipstream.pictures.style import save, styled
 
-#: Colours of routes, the same in all pictures.
+#: Colours of routes, which are the same in all pictures.
 _PALETTE = ("#7f7f7f", "#1f5fa8", "#2a9d6f", "#8a5fb0", "#c8442e", "#e08a1e", "#b03a7a", "#5c4a32")
 COLOURS = dict(zip(known_routes.NAMES, itertools.cycle(_PALETTE), strict=False))
 _BOX = (1.5, 1.0)  #: width and height of a device
-_STEP = (3.2, 2.4)  #: from device to device
+_STEP = (3.2, 2.4)  #: horizontal and vertical distance between devices
 _MOST_LABELS = 60
 _MOST_BLOCKS = 3
 
@@ -67,7 +67,7 @@ def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres:
     """Draws a message, with its rate if it is known and the picture is not crowded."""
     start, end = centres[row.source], centres[row.target]
     colour = COLOURS.get(row.route, "black")
-    bend = 0.16  # separates the two directions of a pair
+    bend = 0.16  # an offset separates the arrows of both directions
     axes.add_patch(
         FancyArrowPatch(
             start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=10, color=colour,
@@ -87,7 +87,7 @@ def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres:
 
 
 def draw(report: Report, path: Path) -> None:
-    """Writes the picture."""
+    """Draws a report and writes the picture."""
     centres, frames = places(report.devices)
     right = max(x + w for x, _, w, _ in frames.values())
     bottom = min(y for _, y, _, _ in frames.values())

@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def pixels(figure: Figure) -> Array:
-    """A figure as [row][column][red, green, blue]; closes it."""
+    """Pixels of a figure as [row][column][red, green, blue]. Closes the figure."""
     import matplotlib.pyplot as plt
 
     figure.canvas.draw()
@@ -37,8 +37,9 @@ def _has_ffmpeg() -> bool:
 
 
 def write(path: Path, frames: Iterable[Array], per_second: float) -> tuple[Path, str]:
-    """Writes all frames, with one in memory at a time. Returns the path, and a sentence if it is not the requested
-    film."""
+    """Writes all frames, holding one in memory at a time. Returns the path, and a sentence if the format is not the
+    requested one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".gif":
         _write_gif(path, frames, per_second)

@@ -17,14 +17,14 @@ from slipstream.pictures.scene import BODY, Picture, View, Wish, shot, stage_of
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
-#: Share of the fluid's cells inside the surface of Q where no value is named.
+#: Share of the fluid's cells inside the surface of Q, if no value is given.
 VORTEX_SHARE = 0.04
 #: Number of streamlines.
 LINES = 90
 
 
 class Flow:
-    """One frame as PyVista sees it: values at the cell centres and on the sides of the box."""
+    """A frame for PyVista: values at the cell centres and on the sides of the box."""
 
     def __init__(self, shown: Results, frame: Frame, pyvista: Any) -> None:
         assert isinstance(shown.case, FlowCase)
@@ -46,8 +46,7 @@ class Flow:
         self._add("velocity", padded.reshape(-1, 3))
         self._add("speed", np.linalg.norm(padded, axis=-1).ravel())
         self.top = float(self.grid["speed"].max()) or 1.0
-        #: Top of the colours: 97th percentile of the speed. Thin fast layers under a lid would otherwise darken the
-        #: rest.
+        #: Percentile of the speed at which colours end. Thin fast layers under a lid would otherwise darken the rest.
         self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97))
         self.usual_top = self.usual_top or float(self.grid["speed"].max())
 
@@ -55,7 +54,7 @@ class Flow:
         self.grid.point_data[name] = np.ascontiguousarray(values, dtype=np.float32)
 
     def extend(self, norm: Normalize) -> str:
-        """Ends of a colour bar that values exceed, for Matplotlib's `extend`."""
+        """Ends of a colour bar that some values exceed, as Matplotlib's `extend`."""
         return "max" if self.top > 1.0001 * float(norm.vmax or 0.0) else "neither"
 
     def add_cells(self, name: str, values: Array) -> None:
@@ -70,13 +69,15 @@ class Flow:
         return self.grid.contour([0.5], scalars="solid").smooth_taubin(n_iter=30, pass_band=0.05)
 
     def add_pressure(self) -> None:
-        """Adds the pressure above that at rest. Bodies get that of the nearest fluid, so that surfaces show it."""
+        """Adds the pressure above that at rest. Cells of bodies get the pressure of the nearest fluid, so that surfaces
+        show it.
+        """
         pressure = flow_quantities.pressure(self.case, self.shown.read(self.frame, "density").astype(np.float64))
         self.add_cells("pressure", spread_into(pressure, self.solid, layers=3))
 
 
 def spread_into(values: Array, solid: Array, layers: int) -> Array:
-    """Gives the outermost layers of solid cells the mean of their neighbours that have a value, a layer at a time."""
+    """Fills the outermost layers of solid cells, one after the other, with the mean of neighbours that have a value."""
     values, known = np.where(solid, 0.0, values), ~solid
     for _ in range(layers):
         total, count = np.zeros_like(values), np.zeros(values.shape)
@@ -102,21 +103,21 @@ def _shifted(values: Array, axis: int, step: int) -> Array:
 
 
 def _speed_look(flow: Flow, top: float | None) -> tuple[Normalize, Colormap, dict[str, Any]]:
-    """Colours of the speed, and their arguments for PyVista."""
+    """Colours of the speed: the scale, the colour map, and arguments for PyVista."""
     norm = Normalize(0.0, top or flow.usual_top or 1.0)
     colours = matplotlib.colormaps[palette.SEQUENTIAL]
     return norm, colours, {"cmap": colours, "clim": (norm.vmin, norm.vmax), "show_scalar_bar": False}
 
 
 def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: float | None = None) -> Picture:
-    """Planes coloured by the speed."""
+    """Draws planes coloured by the speed."""
     stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     names = []
     for cut in cuts:
         place = np.array(flow.shown.size) / 2
         axis = "xyz".index(cut.normal)
-        # Moved off the side, because rounding can put a plane there outside of the box.
+        # A plane on a side is moved inwards, because rounding can put it outside of the box.
         edge = 1e-6 * flow.case.spacing
         place[axis] = np.clip(cut.at, edge, flow.shown.size[axis] - edge)
         plane = flow.grid.slice(normal=np.eye(3)[axis], origin=place)
@@ -136,7 +137,7 @@ def _seeds(flow: Flow) -> Any:
 
 
 def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = None) -> Picture:
-    """Tubes along the velocity, coloured by the speed."""
+    """Draws tubes along the velocity, coloured by the speed."""
     stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     lines = flow.grid.streamlines_from_source(
@@ -149,7 +150,7 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
         terminal_speed=1e-4 * flow.top,
         max_steps=4000,
     )
-    # A fluid at rest, as at the start of a run, yields points but no lines.
+    # A fluid at rest, as at the start of a run, has points but no lines.
     tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10) if lines.n_points else lines
     if "speed" in tubes.point_data:
         stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)
@@ -158,12 +159,12 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
 
 
 def usual_q(q: Array, solid: Array) -> float:
-    """The value above which VORTEX_SHARE of the fluid's cells lie; 0 without rotation."""
+    """The value of Q above which VORTEX_SHARE of the fluid's cells lie; 0 without rotation."""
     return max(0.0, float(np.quantile(q[~solid], 1.0 - VORTEX_SHARE)))
 
 
 def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top: float | None = None) -> Picture:
-    """The surface on which Q has a value, coloured by the speed."""
+    """Draws the surface on which Q has a given value, coloured by the speed."""
     stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     q = derived.q_criterion(flow.case, flow.velocity, flow.solid)
@@ -188,7 +189,7 @@ def _inside_of_sides(flow: Flow, body: Any) -> Any:
 
 
 def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
-    """The body coloured by the pressure of the fluid next to it."""
+    """Draws the body coloured by the pressure of the fluid next to it."""
     stage = stage_of(flow, view, None, box=False)
     flow.add_pressure()
     sampled = _inside_of_sides(flow, body).sample(flow.grid)
@@ -238,7 +239,7 @@ class FlowArtist:
         return self._mesh if self._mesh is not None else flow.body()
 
     def there(self, frame: Frame) -> list[str]:
-        """Scenes of a frame; "body" only if there is one."""
+        """Scenes that a frame has; "body" only if there is a body."""
         return [name for name in self.scenes if name != "body" or self._body(self._flow(frame)) is not None]
 
     def name(self, scene_name: str) -> str:
@@ -251,7 +252,7 @@ class FlowArtist:
         return scene.framed(flow, self._draw(flow, scene_name, top))
 
     def _draw(self, flow: Flow, name: str, top: float | None) -> Picture:
-        """One scene; `top`: the speed at the end of the colours."""
+        """Draws one scene; `top`: the speed at the end of the colours."""
         body, view = self._body(flow), self._wish.view
         if name == "slices":
             return slices(flow, view, body, self._wish.cuts, top)
@@ -269,7 +270,7 @@ class FlowArtist:
         return body_pressure(flow, view, body)
 
     def film(self, scene_name: str) -> Iterator[Array]:
-        """All frames with the colours of the fastest frame and the Q value of the last one."""
+        """All frames of a film, with the colours of the fastest frame and the Q value of the last one."""
         top = max(self._flow(frame).usual_top for frame in self._shown.frames)
         if scene_name == "q" and self._q is None:
             last = self._flow(self._shown.frames[-1])

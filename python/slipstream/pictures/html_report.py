@@ -17,9 +17,9 @@ from slipstream.results.results import CASE, PICTURES, Results
 from slipstream.results.taken import compared
 
 FILE = "report.html"
-#: Files that are larger are named, not put into the page.
+#: Largest file that is embedded in the page; larger ones are only named.
 MOST_BYTES = 16_000_000
-#: Messages of an exchange that are shown.
+#: Largest number of messages of an exchange that are shown.
 MOST_MESSAGES = 64
 
 STYLE = """
@@ -55,7 +55,7 @@ summary { cursor: pointer; color: var(--blue); margin: 6px 0; }
 
 
 def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
-    """Writes the page and returns its path; `draw`: planes of the last frame are drawn for it. Raises CaseError."""
+    """Writes the page and returns its path. `draw`: includes pictures of planes of the last frame. Raises CaseError."""
     shown = Results(folder)
     path = output or shown.folder / FILE
     text = page(shown, record.read(shown.folder), draw)
@@ -67,7 +67,7 @@ def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
 
 
 def page(shown: Results, run: Record | None, draw: bool = True) -> str:
-    """The whole page."""
+    """HTML of the whole page."""
     exchanged = record.read_json(shown.folder / "exchange.json")
     figures = run.figures if run else {}
     parts = [
@@ -93,7 +93,7 @@ def page(shown: Results, run: Record | None, draw: bool = True) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
-    """The first `left` columns are words and the rest numbers."""
+    """HTML of a table, whose first `left` columns are words and the rest numbers."""
 
     def cell(tag: str, index: int, value: Any) -> str:
         shown = "-" if value is None else html.escape(str(value))
@@ -132,7 +132,7 @@ def _head(case: Case, run: Record | None, figures: dict[str, Any]) -> str:
 
 
 def _tiles(case: Case, figures: dict[str, Any]) -> list[tuple[str, str]]:
-    """The most important numbers."""
+    """The most important numbers of a run, each with its label."""
     cells = (
         f"{case.cell_count / 1e6:.3g} million" if case.cell_count >= 1e6 else f"{case.cell_count:,}".replace(",", " ")
     )
@@ -269,7 +269,7 @@ def _last_frame(shown: Results) -> str:
 
 
 def _sheet(shown: Results) -> bytes:
-    """The usual quantities of the last frame side by side, as a PNG."""
+    """The default quantities of the last frame side by side, as a PNG."""
     import matplotlib.pyplot as plt
 
     from slipstream.pictures import planes

@@ -18,7 +18,7 @@ from slipstream.pictures import palette
 from slipstream.pictures.planes import ACROSS
 from slipstream.pictures.style import BLUE, RED, headed, heading, save, styled
 
-#: Velocities below this, relative to the reference velocity, are rounding errors.
+#: Velocities below this share of the reference velocity are rounding errors.
 NOTHING = 1e-6
 
 
@@ -29,7 +29,7 @@ def _side_name(case: FlowCase, axis: str) -> str:
 
 
 def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, case: FlowCase) -> None:
-    """u along the vertical and v along the horizontal centreline; reference points as circles."""
+    """Draws u along the vertical and v along the horizontal centreline, with reference points as circles."""
     vertical, horizontal = lines
     fine = np.linspace(0.0, 1.0, 401)
     with styled():
@@ -56,8 +56,9 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
 
 
 def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z") -> None:
-    """Streamlines of the velocity in a plane of `profiles.shown_plane`, coloured by its size; what is masked is
-    solid."""
+    """Draws streamlines of the velocity in a plane of `profiles.shown_plane`, coloured by the speed; masked cells are
+    solid.
+    """
     normal, _, layer = where.partition("=")
     across, up = tuple(ACROSS[normal])
     plane = plane[..., ["xyz".index(across), "xyz".index(up)]]
@@ -81,7 +82,7 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z")
             vmax=top,
             interpolation="nearest" if solid else "bilinear",
         )
-        # Lines need two cells at least along each axis.
+        # Streamlines need at least two cells along each axis.
         if min(rows, columns) > 1 and float(np.ma.filled(speed, 0.0).max()) > 0.0:
             u, v = plane[..., 0], plane[..., 1]
             axes.streamplot(x, y, u, v, color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
@@ -97,7 +98,7 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z")
 
 
 def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energies.Reference | None) -> None:
-    """Energy and its decay over time."""
+    """Draws the energy and its decay over time."""
     with styled():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained")
         left.plot(found.time, found.kinetic, color=BLUE, label="slipstream")
@@ -116,13 +117,14 @@ def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energie
         save(figure, path)
 
 
-#: Bodies that have a row of their own in the picture of loads.
+#: Largest number of bodies that have a row in the picture of loads.
 MOST_BODIES = 4
 
 
 def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
-    """Loads over time, and the spectrum of the largest oscillation in the last half; a row for each of the first
-    bodies."""
+    """Draws loads over time, and the spectrum of the largest oscillation in the last half, with a row for each of the
+    first bodies.
+    """
     shown, stream = found[:MOST_BODIES], load_series.stream_axis(case)
     force = "force / N" if case.si else "force, lattice units"
     with styled():
@@ -134,7 +136,7 @@ def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
                 kind = "drag" if axis == stream else "across"
                 left.plot(one.time, one.values[:, n], color=colour, label=f"{kind}, {axis}", lw=1.2)
             left.axvspan(one.time[one.late][0], one.time[-1], color="0.96", zorder=0)
-            # An impulsive start causes a short peak of loads that would dominate the scale.
+            # The scale excludes the start: an impulsive start causes a short peak of loads that would dominate it.
             begun = one.values[one.time >= one.time[0] + 0.1 * np.ptp(one.time)]
             low, high = min(float(begun.min()), 0.0), max(float(begun.max()), 0.0)
             room = 0.1 * (high - low or 1.0)

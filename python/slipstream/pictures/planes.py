@@ -30,13 +30,13 @@ Array = np.ndarray
 ACROSS = {"x": "yz", "y": "xz", "z": "xy"}
 #: Name of the field that marks solid cells.
 FLAGS = "flags"
-#: Percentile of a signed field that sets the colours, because values are singular in corners under a lid.
+#: Percentile at which colours of a signed field end, because values are singular in corners under a lid.
 _WITHIN = 99.0
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Where to cut: `z = 0.5`, in the length or in m."""
+    """Position of a cut, such as `z = 0.5`, in units of the length or in m."""
 
     normal: str
     at: float
@@ -51,7 +51,7 @@ class Plane:
     demand; values of the fluid are interpolated between them."""
 
     def __init__(self, shown: Results, frame: Frame, cut: Cut, time: float | None) -> None:
-        """`time`: None leaves it out of the title."""
+        """`time`: time of the title; None: the title has none."""
         self.case: Case = shown.case
         self.cut, self.time = cut, time
         self._shown, self._frame = shown, frame
@@ -85,7 +85,7 @@ class Plane:
         return self._fields[name]
 
     def vectors(self, name: str) -> Array:
-        """A field with the three components x, y, z; 0 along z in two dimensions."""
+        """Components x, y, z of a vector field; 0 along z in two dimensions."""
         values = self.field(name)
         return np.pad(values, [(0, 0)] * 2 + [(0, 3 - values.shape[-1])])
 
@@ -95,13 +95,13 @@ class Plane:
 
     @property
     def corner(self) -> tuple[float, float]:
-        """The low corner."""
+        """Coordinates of the low corner."""
         across, up = (self.case.corner["xyz".index(axis)] for axis in self.axes)
         return across, up
 
     @property
     def edges(self) -> tuple[float, float]:
-        """Width and height, in the length or m."""
+        """Width and height, in units of the length or in m."""
         across, up = ("xyz".index(axis) for axis in self.axes)
         size = results.box_size(self.case)
         return size[across], size[up]
@@ -113,8 +113,9 @@ class Plane:
 
 
 def usual(shown: Results, frame: Frame) -> Cut:
-    """Half-way along z. If no body lies there: the first mid-plane of y and x that cuts one, else the layer along z
-    that holds most of the bodies."""
+    """Default position of a cut: half-way along z. If no body lies there, it is the first mid-plane of y and x that
+    cuts one, else the layer along z that holds most of the bodies.
+    """
     middle = parse_cut("z", shown.case)
     if shown.case.dimensions < 3 or FLAGS not in shown.names(frame):
         return middle
@@ -127,7 +128,7 @@ def usual(shown: Results, frame: Frame) -> Cut:
 
 
 def parse_cut(text: str, case: Case) -> Cut:
-    """`z`, the middle of the box along z, or `z=0.3`."""
+    """Parses a cut: `z`, the middle of the box along z, or `z=0.3`."""
     name, _, value = text.partition("=")
     normal = name.strip()
     if normal not in ACROSS:
@@ -158,9 +159,11 @@ def parse_cut(text: str, case: Case) -> Cut:
 
 
 def _weights(cells: int, spacing: float, at: float) -> tuple[int, int, Array]:
-    """The cells on both sides of a place, first and past-last, and their weights there; at a side the outermost."""
+    """Range of the cells on both sides of a position, and their interpolation weights; at a side only the outermost
+    cell.
+    """
     place = min(max(at / spacing - 0.5, 0.0), cells - 1.0)
-    # Tolerates rounding errors for places at a cell's centre.
+    # The tolerance covers rounding errors of positions at a cell's centre.
     low = min(int(place + 1e-9), cells - 1)
     share = place - low
     if share < 1e-9:
@@ -169,7 +172,7 @@ def _weights(cells: int, spacing: float, at: float) -> tuple[int, int, Array]:
 
 
 def cut_plane(shown: Results, frame: Frame, cut: Cut) -> Plane:
-    """A plane that interpolates between the cells next to a cut."""
+    """The plane that interpolates between the cells next to a cut."""
     return Plane(shown, frame, cut, frame.time)
 
 
@@ -184,7 +187,7 @@ class Look:
 
 
 def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
-    """Colours that suit all of the values: from zero on, or symmetric if both signs occur."""
+    """A scale of colours for all of the values: from zero on, or symmetric if both signs occur."""
     quantity = solver_of(case).quantities(case)[field]
     label = quantity.label(cut.normal)
     sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
@@ -199,7 +202,7 @@ def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
 
 
 def _figure_size(width: float, height: float) -> tuple[float, float]:
-    """Inches of a picture whose axes keep the proportions of the plane."""
+    """Size in inches of a picture whose axes keep the proportions of the plane."""
     room = 6.2
     scale = room / max(width, height)
     across, up = max(width * scale, 1.6), max(height * scale, 1.4)
@@ -208,7 +211,7 @@ def _figure_size(width: float, height: float) -> tuple[float, float]:
 
 
 def _bar_at_right(width: float, height: float) -> bool:
-    """Whether the colour bar stands beside the picture; for wide pictures it lies below."""
+    """Whether the colour bar stands beside the picture; it lies below wide pictures."""
     return width <= 1.8 * height
 
 
@@ -230,7 +233,7 @@ def paint(axes: Axes, plane: Plane, field: str, how: Look) -> Any:
 
 
 def where(plane: Plane) -> str:
-    """The cut and the time."""
+    """Text on the cut and the time."""
     unit = plane.case.field_units
     parts = [] if plane.case.dimensions < 3 else [unit.at(plane.cut.normal, plane.cut.at)]
     parts += [] if plane.time is None or not plane.case.marches else [unit.time(plane.time)]
@@ -260,7 +263,7 @@ def short_ticks(bar: Any) -> None:
 
 
 def picture(plane: Plane, field: str, how: Look) -> Figure:
-    """A field of a plane; the caller saves and closes it."""
+    """Draws a field of a plane; the caller saves and closes the figure."""
     with styled():
         figure, axes = _framed(plane, field)
         _bar(figure, axes, paint(axes, plane, field, how), plane, how)
@@ -268,7 +271,7 @@ def picture(plane: Plane, field: str, how: Look) -> Figure:
 
 
 def streamlines(plane: Plane, how: Look | None = None) -> Figure:
-    """Streamlines of the velocity within a plane, over the speed; the caller saves and closes it."""
+    """Draws streamlines of the velocity within a plane, over the speed; the caller saves and closes the figure."""
     how = how or look(plane.case, plane.cut, "speed", [plane.values("speed")])
     with styled():
         figure, axes = _framed(plane, "streamlines in the plane")
@@ -278,7 +281,7 @@ def streamlines(plane: Plane, how: Look | None = None) -> Figure:
 
 
 def draw_lines(axes: Axes, plane: Plane) -> None:
-    """White lines along the velocity within a plane."""
+    """Draws white lines along the velocity within a plane."""
     first, second = ("xyz".index(axis) for axis in plane.axes)
     u, v = (
         np.ma.masked_invalid(np.ma.masked_array(plane.vectors("velocity")[..., n], plane.solid))
@@ -296,7 +299,7 @@ def draw_lines(axes: Axes, plane: Plane) -> None:
 
 
 def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
-    """Several fields side by side, each with its own colours; the caller saves and closes it."""
+    """Draws several fields side by side, each with its own colours; the caller saves and closes the figure."""
     width, height = planes[0][0].edges
     at_right = width <= 1.8 * height
     shape = (1, len(planes)) if at_right else (len(planes), 1)

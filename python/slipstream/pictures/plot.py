@@ -44,7 +44,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _fields(shown: Results, asked: Sequence[str]) -> list[str]:
-    """The requested fields, or the default ones; includes streamlines if there is a speed."""
+    """Names of the requested fields, or of the default ones, which include streamlines if there is a speed."""
     known = solver_of(shown.case).quantities(shown.case)
     lines = ["streamlines"] if "speed" in known else []
     for name in asked:
@@ -83,19 +83,19 @@ def _pictures(shown: Results, frame: Frame, cuts: Sequence[Cut], fields: Sequenc
 
 
 def draw(plane: planes.Plane, field: str) -> Figure:
-    """One picture in colours of its own."""
+    """Draws one picture whose colours depend on its own values."""
     if field == "streamlines":
         return planes.streamlines(plane)
     return planes.picture(plane, field, planes.look(plane.case, plane.cut, field, [plane.values(field)]))
 
 
 def _frames(shown: Results, cut: Cut, field: str) -> Iterator[np.ndarray]:
-    """All frames, in the same colours. The planes are read twice, because the colours depend on all of them."""
+    """Draws all frames in the same colours. Planes are read twice, because the colours depend on all of them."""
     ground = "speed" if field == "streamlines" else field
     sampled: list[np.ndarray] = []
     for frame in shown.frames:
         values = planes.cut_plane(shown, frame, cut).values(ground)
-        # Keeps the extremes and a sample of the values, for a percentile.
+        # Extremes and a sample of the values are kept, for a percentile.
         flat = np.ma.compressed(values)
         if flat.size:
             sampled.append(np.concatenate([flat[:: max(1, flat.size // 20000)], [flat.min(), flat.max()]]))

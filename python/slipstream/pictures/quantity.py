@@ -9,12 +9,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in each cell of a plane."""
+    """A quantity that pictures show: a number in each cell of a plane."""
 
-    values: Callable[[Any], Any]  #: from a slipstream.pictures.planes.Plane to an array [up][across]
-    label: Callable[[str], str]  #: with its unit, by the normal of the plane
-    signed: bool = True  #: colours symmetric about zero, else from zero on
-    usual: bool = False  #: drawn by default
+    values: Callable[[Any], Any]  #: computes an array [up][across] from a slipstream.pictures.planes.Plane
+    label: Callable[[str], str]  #: label with the unit, by the normal of the plane
+    signed: bool = True  #: whether colours are symmetric about zero; else they begin at zero
+    usual: bool = False  #: whether the quantity is drawn by default
 
 
 def of_field(name: str, label: str, component: int = 0, signed: bool = True, usual: bool = False) -> Quantity:

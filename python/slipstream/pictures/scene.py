@@ -38,7 +38,7 @@ DISTANCE = 2.6
 
 
 def load_pyvista() -> Any:
-    """The module, set up for off-screen rendering. Raises CaseError that says what to install."""
+    """Imports PyVista, set up for off-screen rendering. Raises CaseError that says what to install."""
     if importlib.util.find_spec("pyvista") is None:
         raise CaseError(
             "render: PyVista is not installed; `tools/setup.sh render` in the source tree, or "
@@ -71,15 +71,14 @@ class View:
     """Camera position and size of the picture."""
 
     up: str
-    azimuth: float  #: degrees round the axis that points up
-    elevation: float  #: degrees above the horizontal plane
+    azimuth: float  #: angle in degrees round the axis that points up
+    elevation: float  #: angle in degrees above the horizontal plane
     pixels: tuple[int, int]
 
     def direction(self) -> tuple[Array, Array]:
-        """Vectors from the middle of the box to the eye, and up. At no azimuth the eye looks along a horizontal
-        axis."""
+        """Vectors from the middle of the box to the eye, and up. At azimuth 0 the eye looks along a horizontal axis."""
         up = "xyz".index(self.up)
-        # With y up, x goes right and z comes towards the eye; with z up, x goes right and y goes away.
+        # If y points up, x points right and z towards the eye. If z points up, x points right and y away from the eye.
         right, near, sign = {0: (1, 2, -1.0), 1: (0, 2, 1.0), 2: (0, 1, -1.0)}[up]
         turn, lift = np.radians(self.azimuth), np.radians(self.elevation)
         eye = np.zeros(3)
@@ -101,9 +100,9 @@ class Wish:
 
 class Artist(Protocol):
     """Draws the fields of results. A solver gives the class for its cases; it is constructed from Results and a Wish.
-    Raises CaseError for options that it cannot satisfy."""
+    Raises CaseError for options that are not supported."""
 
-    scenes: ClassVar[tuple[str, ...]]  #: names of all its scenes
+    scenes: ClassVar[tuple[str, ...]]  #: names of all scenes that the class can draw
     film_scene: ClassVar[str]  #: default scene of a film
 
     def there(self, frame: Frame) -> list[str]:
@@ -149,7 +148,7 @@ class Shown(Protocol):
 
 
 def stage_of(flow: Shown, view: View, body: Any | None, box: bool = True) -> Any:
-    """An empty box with its axes, and the body in it."""
+    """A PyVista plotter with the box, its axes and the body."""
     pv = flow.pyvista
     with _quiet(pv):
         stage = pv.Plotter(off_screen=True, window_size=list(view.pixels), lighting="light_kit")
@@ -189,7 +188,7 @@ def shot(flow: Shown, stage: Any, view: View, bounds: Sequence[float] | None = N
 
 
 def framed(flow: Shown, picture: Picture) -> Figure:
-    """The scene with its title and colour bar; the caller saves and closes it."""
+    """Draws the image of a scene with its title and colour bar; the caller saves and closes the figure."""
     rows, columns = picture.image.shape[:2]
     unit = flow.case.field_units
     with styled():

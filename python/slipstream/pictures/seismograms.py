@@ -15,7 +15,7 @@ from slipstream.pictures.style import BLUE, heading, save, styled
 
 
 def draw(path: Path, case: Case, times: np.ndarray, heard: Mapping[str, np.ndarray]) -> None:
-    """Draws all on one scale, so that far receivers have small amplitudes."""
+    """Draws all seismograms on one scale, so that far receivers have small amplitudes."""
     with styled():
         figure, axes = plt.subplots(figsize=(8.0, 1.4 + 0.8 * len(heard)), layout="constrained")
         scale = max(float(np.nanmax(np.abs(trace), initial=0.0)) for trace in heard.values()) or 1.0

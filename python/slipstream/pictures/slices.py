@@ -18,7 +18,7 @@ from slipstream.results.results import Frame, Results
 
 @dataclass(frozen=True)
 class Still:
-    """One frame, for `slipstream.pictures.scene`."""
+    """A still frame for `slipstream.pictures.scene`."""
 
     shown: Results
     frame: Frame
@@ -65,7 +65,7 @@ class SliceArtist:
         return [planes.cut_plane(self._shown, frame, cut) for cut in self._cuts]
 
     def _look(self, frames: Sequence[Frame]) -> Look:
-        """Common colours of all frames."""
+        """Colours that all frames share."""
         values = [plane.values(self._field) for frame in frames for plane in self._planes(frame)]
         return planes.look(self._shown.case, self._cuts[0], self._field, values)
 
@@ -87,13 +87,13 @@ class SliceArtist:
         return scene.framed(still, picture)
 
     def _mesh(self, plane: Plane) -> Any:
-        """A flat grid in the box, with a value a cell."""
+        """A flat grid in the box, with one value per cell."""
         values = np.ma.filled(plane.values(self._field).astype(np.float64), np.nan)
         at: list[np.ndarray] = [np.array([plane.cut.at])] * 3
         for axis, low, edge, count in zip(plane.axes, plane.corner, plane.edges, reversed(values.shape), strict=True):
             at["xyz".index(axis)] = np.linspace(low, low + edge, count + 1)
         mesh = self._pyvista.RectilinearGrid(*at)
-        mesh.cell_data["values"] = values.ravel()  # the first axis fastest, as planes have them
+        mesh.cell_data["values"] = values.ravel()  # values as planes have them, the first axis fastest
         return mesh
 
     def film(self, scene_name: str) -> Iterator[np.ndarray]:

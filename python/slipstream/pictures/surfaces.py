@@ -117,7 +117,7 @@ def of_case(shown: Results, pyvista: Any) -> Any | None:
         with as_case_error(f"bodies.{name}"):
             mesh = bodies.with_images(bodies.surface(body, case), body, case)
         points = mesh.vertices * (case.spacing / case.cell_edge)
-        # A part of a file includes the vertices of the other parts, so drop unused ones.
+        # A part of a file includes the vertices of the other parts, so unused ones are dropped.
         made.append(pyvista.PolyData.from_regular_faces(points, mesh.triangles).clean(point_merging=False))
     whole = _within(_joined(made), shown) if made else None
     return whole.triangulate() if whole is not None else None

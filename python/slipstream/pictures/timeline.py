@@ -24,11 +24,11 @@ ENGINE_KINDS = ("compute", "copy", "host", "kernel", "message", "step")
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: an activity of a row."""
+    """One bar of a timeline: an activity of a row."""
 
     name: str
     category: str
-    start: float  #: microseconds
+    start: float  #: start in microseconds
     duration: float
 
 
@@ -86,7 +86,7 @@ def _number(key: Any) -> tuple[int, float, str]:
 
 
 def read(paths: Sequence[Path]) -> list[Row]:
-    """The rows of all files, by rank, then as the file sorts or numbers them; time 0 is the first event of all."""
+    """Rows of all files, sorted by rank, then as the file sorts or numbers them. Time 0 is the first event of all."""
     rows: dict[tuple[str, str], Row] = {}
     order: dict[tuple[str, str], Any] = {}
     for path in paths:
@@ -144,7 +144,7 @@ def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Colour], span:
 
 
 def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
-    """Rows grouped by rank, a colour a category, microseconds to the right."""
+    """Draws rows grouped by rank, with one colour a category and microseconds to the right."""
     categories = sorted({bar.category for row in rows for bar in row.bars})
     colour = _colours(categories)
     span = max(bar.start + bar.duration for row in rows for bar in row.bars) or 1.0
@@ -181,12 +181,15 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
 
 
 def window(rows: Sequence[Row], name: str, count: int) -> list[Row]:
-    """Restricts rows to the middle `count` of the first rank's bars with that name; all rows if there are fewer."""
+    """Restricts rows to the time of the middle `count` bars of that name on the first rank; all rows if there are
+    fewer.
+    """
     of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
     first = sorted((bar for bar in of_rank if bar.name == name), key=lambda bar: bar.start)
     if len(first) <= count:
         return list(rows)
-    # The first bars include the loading of kernels, and after the last ones the streams run empty.
+    # Bars in the middle are chosen: the first ones include the loading of kernels, and after the last ones the streams
+    # run empty.
     middle = (len(first) - count) // 2
     start = first[middle].start
     end = first[middle + count].start
@@ -208,7 +211,7 @@ def _overlap(bar: Bar, start: float, end: float) -> float:
 
 def _work_of_a_step(rows: Sequence[Row]) -> tuple[str, int]:
     """The first name under which a device of the first rank computes, and its count per step. The host's bars of steps
-    do not serve: they show when work was queued, not when devices do it."""
+    are not used: they show when work was queued, not when devices do it."""
     of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
     steps = sum(bar.name == "step" for bar in of_rank)
     work = [bar for bar in of_rank if bar.category == "compute"]
@@ -219,7 +222,7 @@ def _work_of_a_step(rows: Sequence[Row]) -> tuple[str, int]:
 
 
 def trace_steps(paths: Sequence[Path], output: Path, title: str = "", count: int = 2) -> None:
-    """A picture of a few time steps from the middle of a run."""
+    """Draws a few time steps from the middle of a run."""
     rows = read(paths)
     name, times = _work_of_a_step(rows)
     draw(window(rows, name, count * times), output, title)
@@ -241,5 +244,5 @@ def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = ""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         draw(rows, output, title)
-    except (OSError, ValueError) as error:  # matplotlib takes the format from the file name
+    except (OSError, ValueError) as error:  # matplotlib takes the format from the ending of the file name
         raise CaseError(f"trace: {output} cannot be written: {error}", ErrorCode.IO, file=output) from None

@@ -22,17 +22,18 @@ def now() -> str:
 class Record:
     """The record of one run; after a restart it includes the log of the run before."""
 
-    facts: list[tuple[str, str]] = field(default_factory=list)  #: the banner
+    facts: list[tuple[str, str]] = field(default_factory=list)  #: rows of the banner: names and texts
     began: str = field(default_factory=now)
     ended: str = ""
     verdict: str = ""
     sound: bool = True
     error: dict[str, Any] = field(default_factory=dict)  #: code and facts of the error that ended the run
     figures: dict[str, Any] = field(default_factory=dict)
-    took: dict[str, Any] = field(default_factory=dict)  #: seconds of a step, steps, seconds, bytes on disk
-    predicted: dict[str, Any] = field(default_factory=dict)  #: the same as the first steps had it; empty: too few
+    took: dict[str, Any] = field(default_factory=dict)  #: measured: seconds of a step, steps, seconds, bytes on disk
+    #: the same numbers, predicted from the first steps; empty: too few steps
+    predicted: dict[str, Any] = field(default_factory=dict)
     phases: list[Phase] = field(default_factory=list)
-    log: list[dict[str, Any]] = field(default_factory=list)  #: when, step, what
+    log: list[dict[str, Any]] = field(default_factory=list)  #: events of the log: time, step, text
 
     def note(self, step: int, what: str) -> None:
         self.log.append({"when": now(), "step": step, "what": what})
@@ -52,7 +53,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened at a step."""
+    """An event of the log, at a step."""
 
     step: int
     what: str
@@ -66,7 +67,7 @@ def read(folder: Path) -> Record | None:
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        known = {entry.name for entry in fields(Record)}  # another version may have more fields
+        known = {entry.name for entry in fields(Record)}  # another version may have more fields, which are left out
         return Record(**{key: value for key, value in found.items() if key in known})
     except (OSError, AttributeError, TypeError, ValueError) as error:
         raise CaseError(
@@ -86,7 +87,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def log_before(folder: Path) -> list[dict[str, Any]]:
-    """The log of the run before a restart; empty if it cannot be read."""
+    """The log of the run before a restart; empty if the file cannot be read."""
     try:
         before = read(folder)
     except CaseError:

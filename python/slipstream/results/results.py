@@ -26,15 +26,15 @@ WHOLE: Slices = (slice(None), slice(None), slice(None))
 
 @dataclass(frozen=True)
 class Frame:
-    """One time at which fields were written."""
+    """A time at which fields were written."""
 
     path: Path
-    step: int  #: place in the file's list of times
-    time: float  #: length / reference velocity, or s
+    step: int  #: index in the file's list of times
+    time: float  #: time in length / reference velocity, or in s
 
 
 class Results:
-    """A folder of results. Raises CaseError where it holds none."""
+    """A folder of results. Raises CaseError where the folder holds none."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -51,12 +51,12 @@ class Results:
                 file=folder,
                 needed=CASE,
             )
-        # Results of any version can be shown, even if mesh files are missing, so the case is not checked again.
+        # The case is not checked again: results of any version can be shown, even if mesh files are missing.
         self.case: Case = _case(self.folder / CASE)
         self.frames = frames(self.folder)
 
     def frame(self, time: float | None = None) -> Frame:
-        """The frame nearest to a time, the last by default."""
+        """The frame nearest to a time; by default the last one."""
         if not self.frames:
             raise CaseError(
                 f"{self.folder}: holds no fields ({FIELDS}); run the case with output.fields = true",
@@ -79,8 +79,8 @@ class Results:
 
     def find(self, name: str) -> Path:
         """The path of a file that the case names. It is looked for in the folder of results. In cases of earlier
-        versions the path is relative to the start folder, which output.folder tells if possible; else the working
-        directory serves."""
+        versions the path is relative to the folder in which the run started. That folder follows from output.folder
+        if possible; else it is the working directory."""
         if (self.folder / name).exists():
             return self.folder / name
         here, below = self.folder.absolute().parts, self.case.folder.parts
@@ -89,7 +89,7 @@ class Results:
         return there if here[start:] == below and there.exists() else Path(name)
 
     def names(self, frame: Frame) -> frozenset[str]:
-        """Fields that a frame has."""
+        """Names of the fields that a frame has."""
         try:
             with _open(frame.path) as file:
                 steps = file["VTKHDF/Steps"]
@@ -121,14 +121,15 @@ def _case(path: Path) -> Case:
 
 
 def _open(path: Path) -> Any:
-    # Imported late: a run needs its names only. Without a lock, because a run may still be writing.
+    # Imported late, because a run needs the names only. The file is opened without a lock, because a run may still be
+    # writing.
     import h5py
 
     return h5py.File(path, "r", locking=False)
 
 
 def box_size(case: Case) -> tuple[float, float, float]:
-    """Edges of the box, in the length or m."""
+    """Edges of the box, in units of the length or in m."""
     x, y, z = (n * h for n, h in zip(case.samples, case.spacings, strict=True))
     return (x, y, z)
 

@@ -23,7 +23,7 @@ from slipstream.run.locks import Locks
 class Flow:
     """Identity of a flow, by which a restart recognises its checkpoints."""
 
-    text: str  #: the resolved case
+    text: str  #: text of the resolved case
     meshes: dict[str, str]  #: SHA-256 of the mesh file of each body that has one
 
     @classmethod
@@ -49,15 +49,15 @@ class Marks:
 
 @dataclass(frozen=True)
 class Restart:
-    """A checkpoint to go on from."""
+    """A checkpoint from which a run continues."""
 
     path: str
     step: int
     marks: Marks
-    mass: float  #: mass before the first step of all
-    lost: str = ""  #: information in the checkpoint that this run drops
+    mass: float  #: mass before the first step of the whole run
+    lost: str = ""  #: description of information in the checkpoint that this run drops
     time: float = 0.0  #: time as the solver counts it
-    carried: dict[str, Any] = field(default_factory=dict)  #: `Run.carried`
+    carried: dict[str, Any] = field(default_factory=dict)  #: numbers from `Run.carried`
 
     def fill(self, engine: Engine) -> None:
         """Sets the fields, time and step of a solver. Collective."""
@@ -66,7 +66,7 @@ class Restart:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Checkpoints in a folder, oldest first."""
+    """Paths of the checkpoints in a folder, oldest first."""
     return sorted(path for path in folder.glob("checkpoint-*.h5") if path.stem.rpartition("-")[2].isdigit())
 
 
@@ -88,7 +88,7 @@ def _of_the_flow(text: str) -> dict[str, Any]:
         case, unknown = stored_case(text, "the checkpoint's case")
         data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
     except (CaseError, ValueError):
-        unknown = []  # the text can then only be compared as it is
+        unknown = []  # the text cannot be parsed, so it is compared as it is
     values = dict(_flat(data)) | {key: written[key] for key in unknown if key in written}
     return {key: value for key, value in values.items() if not is_free(key)}
 
@@ -101,8 +101,8 @@ def conversion(before: Flow, now: Flow) -> Conversion | None:
 
 
 def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[Fault]:
-    """Keys in which two flows differ, with both values, except those of `free` and those that neither uses. Meshes are
-    compared by checksum, not by path. If a checksum is missing, the paths are compared."""
+    """Keys whose values differ between two flows, with both values, except those of `free` and those that neither flow
+    uses. Meshes are compared by checksum, not by path. If a checksum is missing, the paths are compared."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
     unread = solver_of(tomllib.loads(now.text)).case_type.unread
     free |= unread(old) & unread(new)
@@ -130,7 +130,7 @@ def _chosen(case: Case, wanted: str) -> str:
         return wanted
     there = files_in(case.checkpoint_folder)
     if not there and case.checkpoint.folder:
-        there = files_in(Path(case.checkpoint.folder))  # earlier versions put them there
+        there = files_in(Path(case.checkpoint.folder))  # earlier versions put checkpoints into this folder
     if not there:
         raise CaseError(
             f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file",
@@ -142,7 +142,7 @@ def _chosen(case: Case, wanted: str) -> str:
 
 
 def text_of(case: Case, wanted: str) -> str:
-    """The resolved case in a checkpoint."""
+    """Text of the resolved case in a checkpoint."""
     with as_case_error("--restart"):
         info = core().checkpoint_info(_chosen(case, wanted))
     return str(info["case"])
@@ -175,7 +175,7 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
 
 
 def _notes(marks: Marks, mass: float, flow: Flow, carried: Mapping[str, Any]) -> str:
-    """Data of a checkpoint in addition to the case and the fields, as JSON."""
+    """Data of a checkpoint other than the case and the fields, as JSON."""
     return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes, "carried": dict(carried)})
 
 
@@ -193,7 +193,7 @@ def _is_of(path: Path, flow: Flow, output: Path | None) -> bool:
         way = conversion(before, flow)
         return not differences(before, flow, way.keys if way else frozenset())
     except (CaseError, ValueError):
-        return False  # no run of a case wrote it
+        return False  # the file was not written by the run of a case
 
 
 def _output_of(flow: Flow) -> Path:
@@ -234,8 +234,8 @@ def names(paths: list[Path]) -> str:
 
 
 def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool) -> str:
-    """Writes a checkpoint of a solver now, into a folder or that of the case, and returns its path. `goes_on`: the run
-    was restored from one there, so later ones may be replaced. Collective."""
+    """Writes a checkpoint of a solver now, into the given folder or that of the case, and returns its path. `goes_on`:
+    the run was restored from a checkpoint in this folder, so later ones may be replaced. Collective."""
     key = "checkpoint.folder" if folder is None else "folder"
     folder, locks = folder or case.checkpoint_folder, Locks(case.case.name)
     try:
@@ -254,7 +254,7 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
 
 
 def find(case: Case, flow: Flow, wanted: str) -> Restart:
-    """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where it cannot be used for this case."""
+    """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where this case cannot use it."""
     text = ""
     problem: str | CaseError = ""
     if core().rank() == 0:
@@ -282,7 +282,7 @@ class Keeper:
         self._flow = flow
         self._console = console
         self._final = final
-        self._locks = locks or Locks(case.case.name)  #: locks of the run, which releases them, or its own
+        self._locks = locks or Locks(case.case.name)  #: locks of the run, which the run releases, or else its own locks
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._engine: Engine | None = None
@@ -291,11 +291,11 @@ class Keeper:
         self._ring: Any = None
         self._mass = 0.0
         self._began_from = ""
-        self._begun = -1  #: step of the newest checkpoint
+        self._begun = -1  #: step at which the newest checkpoint was begun
         self._now: Marks | None = None
-        #: Log of its checkpoints, on rank 0.
+        #: Events of the checkpoints for the log, on rank 0.
         self.events: list[Event] = []
-        #: Start of the time loop after a restart.
+        #: State at the start of the time loop after a restart.
         self.marks: Marks | None = None
 
     def watch(
@@ -306,23 +306,24 @@ class Keeper:
         before: Callable[[], None] | None = None,
         carried: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """Attaches the solver whose state is written. `mass`: before the first step of all. `before` is called before
-        each checkpoint; `carried` (`Run.carried`) gives its additional numbers."""
+        """Attaches the solver whose state is written. `mass`: mass before the first step of the whole run. `before` is
+        called before each checkpoint; `carried` (`Run.carried`) gives its additional numbers."""
         self._engine, self._mass, self._before, self._carried = engine, mass, before, carried
         if resumed:
             self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
-        # Checks the folder now, because at the time limit it would be too late.
+        # The folder is checked now, because at the time limit it would be too late.
         if self.every or self._case.checkpoint.wall_clock_limit:
             self._checkpoints()
 
     @property
     def every(self) -> int | None:
-        """Steps between checkpoints."""
+        """Number of steps between checkpoints; None: none are made periodically."""
         return self._case.checkpoint.every
 
     def after(self, step: int, marks: Marks) -> str:
-        """Called between steps: makes the checkpoint that is due. Returns the reason to stop; empty to go on.
-        Collective."""
+        """Called between steps: makes a checkpoint if one is due. Returns the reason to stop; empty if the run
+        continues. Collective.
+        """
         if self._ring:
             self._ring.poll()
             self._tell()
@@ -348,7 +349,7 @@ class Keeper:
         return core().broadcast(asked_by(why), 0) if why == "SIGUSR1" else why
 
     def _begin(self, step: int) -> None:
-        # An unsound state must not be saved: the guard raises.
+        # A diverged state must not be saved, so the guard is called, which raises an error.
         assert self._engine is not None
         self._engine.inspect()
         if self._before:
@@ -365,19 +366,19 @@ class Keeper:
             self._begin(step)
         except core().Diverged:
             raise
-        except (RuntimeError, CaseError) as error:  # the folder is unusable; all ranks get this error
+        except (RuntimeError, CaseError) as error:  # the folder is unusable; all ranks get the same error
             self._warn(step, str(error))
             return
         self.finish()
 
     def leave(self, step: int) -> str:
-        """Makes a checkpoint after an error that leaves the state sound, and returns how to go on. Collective."""
+        """Makes a checkpoint after an error that leaves the state sound, and returns how to continue. Collective."""
         self._now = Marks(step)
         try:
             self._begin(step)
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
-        except (RuntimeError, CaseError) as error:  # all ranks get this error
+        except (RuntimeError, CaseError) as error:  # all ranks get the same error
             failed = [str(error)]
         if failed:
             return f"its checkpoint was not written: {failed[0]}; {self._newest()}"
@@ -395,7 +396,7 @@ class Keeper:
         self.release()
 
     def release(self) -> None:
-        """Restores the signal handlers and releases the folder lock of its own, also after an error. Not collective."""
+        """Restores the signal handlers and releases its own folder lock, also after an error. Not collective."""
         self._stop = None
         if self._owns_locks:
             self._locks.release()
@@ -407,7 +408,9 @@ class Keeper:
         return (self._ring.last if self._ring else "") or self._began_from
 
     def last_good(self) -> str:
-        """The newest complete checkpoint, for messages. Waits for one being written. Collective."""
+        """The newest complete checkpoint, as text for messages. Waits for a checkpoint that is being written.
+        Collective.
+        """
         self.finish()
         return f"last good checkpoint: {self.last}" if self.last else "there is no checkpoint"
 

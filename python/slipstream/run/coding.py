@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 AUTO, ERROR = "auto", ", max error "
 WARM_UPS, STEPS, TRIALS = 3, 10, 3
-#: Least speedup over raw, above the scatter of repeated measurements.
+#: Least speed-up over raw for a coding to be chosen; it exceeds the scatter of repeated measurements.
 LEAST_GAIN = 1.03
 
 
@@ -58,7 +58,7 @@ def _shown(seconds: dict[str, float]) -> str:
 
 
 def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
-    """Best time of several steps on the slowest rank. Infinite on all ranks if the solver refuses the coding, or a
+    """Shortest time of several steps on the slowest rank. Infinite on all ranks if the solver refuses the coding, or a
     value overflows it. Collective."""
     try:
         return _measured(case, machine)
@@ -67,7 +67,7 @@ def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
             raise
         return math.inf
     finally:
-        gc.collect()  # frees its memory for the next trial
+        gc.collect()  # frees memory for the next trial
 
 
 def _measured(case: Case, machine: "Machine") -> float:
@@ -83,5 +83,5 @@ def _measured(case: Case, machine: "Machine") -> float:
 
 
 def _largest(number: float) -> float:
-    """The largest of all ranks' numbers. Collective."""
+    """The largest of a number on all ranks. Collective."""
     return max(float(text) for text in core().Communicator.world().all_gather(repr(number)))

@@ -28,15 +28,15 @@ from slipstream.run import engine, run
 from slipstream.run.folder import output_problem
 
 TABLE, PICTURE = "comparison.csv", "comparison.png"
-#: Output keys of compared runs: the comparison needs the energy over time only.
+#: Keys of [output] in compared runs, because the comparison needs the energy over time only.
 QUIET = {"fields": False, "pictures": False, "report": False}
 
 
 class Vortex(Protocol):
-    """Interface of a solver that can compute the vortex. The registry names its module."""
+    """Interface of a solver that can compute the Taylor-Green vortex. The registry names its module."""
 
-    title: str  #: title of its curve
-    precisions: Sequence[str]  #: choices of its precision key; empty: no key, always f64
+    title: str  #: title of the solver's curve
+    precisions: Sequence[str]  #: values of the solver's key `precision`; empty: the solver has no such key and uses f64
 
     def points(self, case: Case) -> int:
         """Number of distinct points along each axis."""
@@ -54,18 +54,19 @@ class Vortex(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """Result of one solver."""
+    """Result of one solver in the comparison."""
 
     title: str
-    points: int  #: points along each axis
+    points: int  #: number of points along each axis
     case: Case
     decay: energy.Decay
-    seconds: float  #: wall-clock time of the steps
+    seconds: float  #: wall-clock time of the steps in seconds
 
 
 def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, Case]:
-    """Cases of each solver for each size and requested precision that it has. An override of a solver's own table
-    applies to that solver only. Raises CaseError."""
+    """Cases of each solver, for each size and each requested precision that the solver supports. An override of a
+    solver's own table applies to that solver only. Raises CaseError.
+    """
     if not arguments.time > 0:
         raise CaseError(
             f"compare: --time must be above 0, it is {arguments.time:g}",
@@ -99,7 +100,9 @@ def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, 
 
 
 def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Console) -> None:
-    """Runs, prints and, on rank 0, writes. Collective. Raises CaseError before anything is written."""
+    """Runs the comparison, prints it and, on rank 0, writes it. Collective. Raises CaseError before anything is
+    written.
+    """
     with on_all_ranks():
         chosen = cases(arguments, overrides)
     entries = entries_of(chosen.values(), console, arguments.overwrite)
@@ -140,7 +143,7 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
     """The result of a case, on rank 0. Raises RunError on all ranks if a signal or the clock ended the run.
     Collective."""
     kept = record.read(case.folder) if core().rank() == 0 else None
-    # A run that was ended early has no findings.
+    # A run that a signal or the clock ended has no findings.
     whole = bool(kept and "findings" in kept.figures)
     if not json.loads(core().broadcast(json.dumps(whole), 0)):
         raise RunError(f"compare: stopped during {case.case.name}", ErrorCode.WRONG_STATE, case=case.case.name)
@@ -151,8 +154,8 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
 
 
 def row(entry: Entry, reference: energy.Reference, first: Entry) -> dict[str, Any]:
-    """A row of the table. Errors of the peak are in percent of the published one. Errors of the dissipation are
-    relative in the L2 norm, against the published one and against the first row."""
+    """A row of the table for one solver. Errors of the peak are in percent of the published one. Errors of the
+    dissipation are relative in the L2 norm, against the published one and against the first row."""
     found = energy.compare(entry.decay, reference)
     return {
         "solver": entry.case.solver,

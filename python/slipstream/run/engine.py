@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """A case on a machine, cut and placed, not yet allocated."""
+    """A case on a machine: partitioned and placed, but not yet allocated."""
 
     case: Case
     machine: "Machine"
     plan: Plan
-    options: dict[str, Any]  #: what the compiled solver reads
+    options: dict[str, Any]  #: options for the compiled solver
 
 
 def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
-    """Plans the case on the machine. Raises CaseError where it cannot be cut or does not fit."""
+    """Plans the case on the machine. Raises CaseError where it cannot be partitioned or does not fit."""
     case = blocks.share_blocks(case, len(machine.devices()))
     check_blocks(case, len(machine.devices()))
     options = case.options()
@@ -48,7 +48,7 @@ def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
 
 
 def needed_per_device(plan: Plan, devices: int) -> list[int]:
-    """Bytes of all arrays, by device."""
+    """Bytes of all arrays on each device."""
     needed = [0] * devices
     for array in plan["arrays"]:
         needed[array["device"]] += array["bytes"]
@@ -106,6 +106,6 @@ def memory_problem(setup: Setup) -> str:
 
 
 def _show_memory(amounts: list[int]) -> str:
-    """`8 x 9728 MB`, or the largest where they differ."""
+    """Amounts of memory as text: `8 x 9728 MB`, or the largest where they differ."""
     top = max(amounts)
     return f"{len(amounts)} x {'up to ' if min(amounts) != top else ''}{top / 1e6:.0f} MB"

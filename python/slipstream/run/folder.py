@@ -14,7 +14,7 @@ FILES = (CASE, record.FILE, "report.html", FIELDS, "exchange.json", "exchange.pn
 
 
 def left_by_others(case: Case) -> list[Path]:
-    """Files that an earlier run of this case left: results, fields, checkpoints."""
+    """Files that an earlier run of this case has written: results, fields, checkpoints."""
     solver = solver_of(case)
     names = (*FILES, *solver.files, *solver.pictures)
     there = [case.folder / name for name in names if (case.folder / name).exists()]
@@ -46,7 +46,8 @@ def output_problem(case: Case, replace: bool) -> str:
     try:
         if not ancestor.is_dir():
             raise NotADirectoryError(f"{ancestor} is not a folder")
-        # Trying is the only proof: permission bits do not bind root, and mounts may be read-only.
+        # Writing is tried, because nothing else proves it: permission bits do not bind root, and mounts may be
+        # read-only.
         with tempfile.TemporaryDirectory(prefix=".slipstream-", dir=ancestor):
             pass
     except OSError as error:

@@ -14,20 +14,20 @@ from slipstream.base.terminal import duration
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run."""
+    """Progress of a run, as the live line shows it."""
 
     step: int
     last_step: int
-    time: str  #: with its unit
+    time: str  #: time with its unit
     residual: float | None
-    rate: float  #: millions of cells a second
+    rate: float  #: rate in millions of cells a second
     unit: str  #: unit of the rate
     gb_per_s: float
-    seconds: float  #: since the first step
-    seconds_left: float  #: until the last step
+    seconds: float  #: seconds since the first step
+    seconds_left: float  #: estimated seconds until the last step
 
     def line(self, width: int | None = None) -> str:
-        """Text for so many columns. The least important parts are dropped first; the remaining time stays."""
+        """Text for `width` columns. The least important parts are dropped first; the remaining time stays."""
         residual = "-" if self.residual is None else f"{self.residual:.2e}"
         parts = {
             "step": f"step {self.step}/{self.last_step}",
@@ -48,7 +48,7 @@ class Progress:
 class LiveLine:
     """Shows Progress on a console; `with LiveLine(console) as line: line.show(progress)`."""
 
-    #: Seconds between lines that go to a pipe.
+    #: Seconds between lines that are printed to a pipe.
     PIPE_INTERVAL = 5.0
 
     def __init__(self, console: Console) -> None:

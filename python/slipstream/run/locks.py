@@ -16,27 +16,27 @@ from slipstream.case.case import CHECKPOINTS
 from slipstream.results.record import now
 
 FILE = "run.lock"
-#: PF_EXITING of proc_pid_stat(5): the process is ending and writes no more.
+#: Flag PF_EXITING of proc_pid_stat(5): the process is ending and writes no more.
 _EXITING = 0x4
-#: Seconds within which a new lock is written, if creation and writing are not atomic.
+#: Seconds to wait until a new lock has its content, if creation and writing are not atomic.
 _WRITING = 0.1
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The process and run that hold a lock."""
+    """The process that holds a lock, and its run."""
 
     case: str
     user: str
     host: str
     pid: int
     born: str  #: start time of the process in clock ticks, because process numbers are reused
-    namespace: str  #: PID namespace; containers have their own
+    namespace: str  #: PID namespace, of which each container has its own
     since: str
 
     @classmethod
     def this(cls, case: str) -> "Owner":
-        """This process with a run of a case."""
+        """An Owner for this process with a run of a case."""
         try:
             user = getpass.getuser()
         except (KeyError, OSError):
@@ -44,7 +44,7 @@ class Owner:
         return cls(case, user, socket.gethostname(), os.getpid(), _born(os.getpid()), _namespace(), now())
 
     def is_near(self) -> bool:
-        """Whether this process can see the owner: same host and PID namespace."""
+        """Whether this process can see the owner: both have the same host and PID namespace."""
         return (self.host, self.namespace) == (socket.gethostname(), _namespace())
 
     def is_dead(self) -> bool:
@@ -54,7 +54,7 @@ class Owner:
 def _born(pid: int) -> str:
     """Start time of a process; empty if it does not exist, is ending, or is a zombie."""
     try:
-        fields = processes.status(pid)  # the flags are 6 fields behind the state, the start time 19
+        fields = processes.status(pid)  # the flags are 6 fields after the state, the start time 19
     except OSError:
         return ""
     return "" if fields[0] in "ZX" or int(fields[6]) & _EXITING else fields[19]
@@ -76,8 +76,9 @@ def _owner(path: Path) -> Owner | None:
 
 
 def problem(folder: Path, key: str) -> str:
-    """Why a run may not write into a folder, which `key` of the case names; empty if it may. The lock of an output
-    folder covers the checkpoints in it."""
+    """Says why a run may not write into a folder, which `key` of the case names; empty if it may. The lock of an output
+    folder covers the checkpoints in it.
+    """
     above = [folder.parent] if folder.name == CHECKPOINTS else []
     return next(filter(None, (_problem(place, key) for place in (folder, *above))), "")
 
@@ -105,11 +106,11 @@ def _is_mine(owner: Owner) -> bool:
 def _place(new: Path, path: Path) -> None:
     """Creates a lock atomically. Raises FileExistsError if there is one."""
     try:
-        os.link(new, path)  # creates it atomically, with its content
+        os.link(new, path)  # creates the lock atomically, with its content
     except FileExistsError:
         raise
     except OSError:
-        # Not every file system has hard links.
+        # Some file systems have no hard links, so the file is created and then written.
         with path.open("x", encoding="utf-8") as file:
             file.write(new.read_text(encoding="utf-8"))
 
@@ -118,7 +119,7 @@ def _remove_dead(path: Path) -> None:
     """Removes the lock of a dead process. It never removes the lock of a run that has taken over meanwhile."""
     aside = path.with_name(f".{FILE}.{os.getpid()}.dead")
     try:
-        path.rename(aside)  # succeeds for only one of several starting runs
+        path.rename(aside)  # if several runs start at once, this succeeds for only one of them
     except FileNotFoundError:
         return
     owner = _owner(aside)
@@ -129,7 +130,7 @@ def _remove_dead(path: Path) -> None:
 
 
 class Locks:
-    """Locks of the folders that a run uses. Rank 0 holds them."""
+    """Locks of the folders that a run uses; rank 0 holds them."""
 
     def __init__(self, case: str) -> None:
         self._case = case

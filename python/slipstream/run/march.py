@@ -19,21 +19,21 @@ BEAT = 0.25
 
 
 class GivenUp(RunError):
-    """A run that cannot go on as it is."""
+    """A run cannot continue with its present options."""
 
     code = ErrorCode.DIVERGED
-    by = ""  #: check that found it
+    by = ""  #: name of the check that found the cause
     sound = True  #: whether a run may continue from its state
 
 
 class TooFast(GivenUp):
-    """The flow has become too fast for its time step. From its last checkpoint it goes on with a smaller one."""
+    """The flow has become too fast for its time step. A restart from the last checkpoint can use a smaller one."""
 
     by = "the limit of the time step"
 
 
 class Diverged(GivenUp):
-    """The flow is no longer sound."""
+    """The flow has diverged."""
 
     exit_code = failure.DIVERGED
     by = "the guard"
@@ -41,7 +41,7 @@ class Diverged(GivenUp):
 
 
 class NotSolved(Diverged):
-    """The linear system of a step was not solved. The state before this step is sound."""
+    """The linear system of a step was not solved. The state before this step is still sound."""
 
     code = ErrorCode.NOT_CONVERGED
     by = "the linear solver"
@@ -49,14 +49,14 @@ class NotSolved(Diverged):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a march ended."""
+    """Result of a march."""
 
-    steps: int  #: total steps of the solver
+    steps: int  #: number of steps of the solver in total
     seconds: float
     residual: float | None
     steady: bool
     first_step: int = 0  #: step at which this march began
-    stopped: str = ""  #: reason of an early end; empty without one
+    stopped: str = ""  #: reason of an early end; empty if there was none
 
     @property
     def steps_done(self) -> int:
@@ -68,9 +68,9 @@ class Between:
     """Work between the steps of a march."""
 
     look: Callable[[], None] | None = None  #: called with each residual
-    apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: pairs of a period in steps and a call
-    ends: Callable[[], str] | None = None  #: returns the reason to end; empty to go on
-    meter: Meter = field(default_factory=Meter)  #: times the steps and these calls
+    apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: periods in steps, each with the function to call then
+    ends: Callable[[], str] | None = None  #: function that returns the reason to end; empty if the run continues
+    meter: Meter = field(default_factory=Meter)  #: measures the time of the steps and of these calls
 
 
 class Chunk:
@@ -81,7 +81,7 @@ class Chunk:
         self.steps = 1
 
     def adapt(self, done: int, seconds: float) -> None:
-        """After `done` steps. Collective: rank 0's clock decides for all."""
+        """Adapts the number to the time of `done` steps. Collective: the clock of rank 0 decides for all."""
         wanted = self.steps
         if seconds < BEAT / 2 and done == self.steps:
             wanted *= 2
@@ -95,8 +95,8 @@ def next_multiple(step: int, every: int) -> int:
 
 
 def next_nearest(step: int, period: float) -> int:
-    """The first step after `step` that is nearest to a multiple of the period. It is at most half a step off; errors do
-    not accumulate."""
+    """The first step after `step` that is nearest to a multiple of the period. The difference is at most half a step,
+    and does not accumulate."""
     count = math.floor((step + 0.5) / period)
     while (nearest := math.floor(count * period + 0.5)) <= step:
         count += 1
@@ -137,7 +137,7 @@ def march(
 
 
 def _ended(error: GivenUp, how: str, keeper: Keeper | None) -> GivenUp:
-    """The same error, with the checkpoint from which the run may go on."""
+    """The same error with advice, which names the checkpoint from which a run can continue."""
     fault = Fault.of(error)
     return type(error)(fault.reworded(fault + how), checkpoint=keeper.last if keeper and keeper.last else None)
 
@@ -157,7 +157,7 @@ def _march(
     chunk, unit = Chunk(core().rank()), solver_of(case).unit_of_rate
     marks = keeper.marks if keeper else None
     if marks is None:
-        # The first check only sets the reference of the next one.
+        # The first check only sets the reference for the next one.
         run.look()
         marks = Marks(engine.step)
         if write and period:
@@ -187,7 +187,7 @@ def _march(
                 residual = run.change(checked)
                 checked = engine.step
                 if residual is not None and not math.isfinite(residual):
-                    engine.inspect()  # the guard can tell the place
+                    engine.inspect()  # the guard can report the place
                     good = f"; {keeper.last_good()}" if keeper else ""
                     said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
                     raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
@@ -197,7 +197,7 @@ def _march(
         if write and engine.step == frame:
             with meter.timed(FRAMES):
                 write()
-            checked = engine.step  # writing updates the velocity, the reference of the next change
+            checked = engine.step  # writing updates the velocity, from which the next change is measured
         if keeper:
             stopped = keeper.after(engine.step, Marks(checked, residual, steady))
         if between.ends and not stopped:

@@ -5,22 +5,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Least time in seconds and least number of the timed steps; lower limits for slow steps.
+#: Shortest time in seconds and smallest number of the timed steps; lower limits for slow steps.
 SECONDS, STEPS = 1.0, 20
 SLOW_SECONDS, SLOW_STEPS = 10.0, 3
-#: Part of that time that is left out: caches and initial guesses are still empty.
+#: Fraction of that time that is left out, because caches and initial guesses are still empty.
 WARM_UP = 1 / 3
 #: Parts of a run between its steps.
 LOOKS, FRAMES = "looks", "frames"
 
 
 def rows_of(every: int) -> str:
-    """Name of the part that writes rows of tables with this period."""
+    """Name of the part of a run that writes rows of tables with this period."""
     return f"rows each {every} steps"
 
 
 class Meter:
-    """Times the steps of a march, and what it does between them, by this rank's clock."""
+    """Measures the time of the steps of a march, and of the work between them, by this rank's clock."""
 
     def __init__(self) -> None:
         self.steps, self.seconds = 0, 0.0
@@ -43,7 +43,7 @@ class Meter:
 
     @property
     def enough(self) -> bool:
-        """Whether a prediction may be made."""
+        """Whether enough steps were timed for a prediction."""
         few = self.seconds >= SLOW_SECONDS and self.steps >= SLOW_STEPS
         return few or (self.seconds >= SECONDS and self.steps >= STEPS)
 

@@ -18,7 +18,7 @@ from slipstream.run.troubles import Troubles
 
 
 class PlainRun:
-    """A `slipstream.case.solver.Run` whose changes are those of one step, and that keeps no sum."""
+    """A `slipstream.case.solver.Run` that measures changes from one step to the next, and has no conserved sum."""
 
     engine: Any
 
@@ -56,13 +56,14 @@ class PlainRun:
 
 
 class History:
-    """A file with step, time and other columns; a row for each later step, on rank 0. A restarted run keeps the earlier
-    rows, whatever their columns are."""
+    """A CSV file with step, time and other columns. Rank 0 writes a row for each later step. A restarted run keeps the
+    earlier rows, whatever their columns are.
+    """
 
     def __init__(
         self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str], every: int | None = None
     ) -> None:
-        """`every`: steps between rows; None: a row whenever the run computes its residual."""
+        """`every`: number of steps between rows; None: a row whenever the run computes its residual."""
         self._engine, self._case, self._columns = engine, case, columns
         self._written = engine.step if goes_on else -1
         self._rows: Rows | None = None
@@ -91,7 +92,7 @@ def conclude(
     troubles: Troubles,
     lines: Sequence[str],
 ) -> None:
-    """Puts the findings and the expected values into the figures, on the terminal and into findings.json, on rank 0."""
+    """Adds the findings and the expected values to the figures, prints them, and writes findings.json, on rank 0."""
     figures["findings"], figures["expected"] = found, expected.against(case, found)
     for line in lines:
         console.print(line)

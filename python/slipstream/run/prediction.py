@@ -20,26 +20,26 @@ from slipstream.run.meter import FRAMES, LOOKS, Meter, rows_of
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Share of a device's memory that a trial may take.
+#: Largest share of a device's memory that a trial may use.
 MOST_MEMORY = 0.5
-#: Larger frames are not written for a trial.
+#: Largest frame in bytes that a trial writes.
 MOST_FRAME_BYTES = 1 << 30
-#: Limit of cells for trials of steady problems, because their only step is the whole solution.
+#: Largest number of cells for trials of steady problems, because their only step is the whole solution.
 MOST_CELLS_SOLVED = 1_000_000
-#: Estimated overhead of a field in a checkpoint: its headers lie on pages of their own.
+#: Estimated overhead of a field in a checkpoint in bytes, because its headers lie on separate pages.
 PAGES_OF_A_FIELD = 1 << 16
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Time and disk that a run needs from its first step to its last one."""
+    """Time and disk space that a run needs from its first step to its last one."""
 
-    step: float  #: seconds
+    step: float  #: seconds of a step
     steps: int
-    seconds: float  #: of the steps, and of looks and output between them
-    bytes: int  #: of fields and checkpoints that it adds on the disk
-    at_most: bool  #: it ends before where it becomes steady
-    timed: int  #: steps that it is made from
+    seconds: float  #: seconds of all steps, with the checks and output between them
+    bytes: int  #: bytes of the fields and checkpoints that the run adds to the disk
+    at_most: bool  #: whether the run may end earlier, because it becomes steady
+    timed: int  #: number of steps from which the prediction is made
 
     def words(self) -> str:
         most = "at most " if self.at_most else ""
@@ -64,13 +64,13 @@ def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) ->
 
 
 def bytes_there(case: Case) -> int:
-    """Bytes of the fields and checkpoints of a run. Rank 0 only."""
+    """Bytes of the fields and checkpoints that a run has on disk. Rank 0 only."""
     there = [*field_files(case.folder), *case.folder.glob("fields0.f*"), *files_in(case.checkpoint_folder)]
     return sum(path.stat().st_size for path in there)
 
 
 def took(meter: Meter, seconds: float, on_disk: int) -> dict[str, Any]:
-    """The measured values of the numbers in `Prediction`."""
+    """Measured values of the quantities in `Prediction`."""
     step = meter.seconds / meter.steps if meter.steps else None
     return {"step": step, "steps": meter.steps, "seconds": seconds, "bytes": on_disk}
 

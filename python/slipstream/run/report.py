@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def problem(case: Case) -> list[tuple[str, str]]:
-    """Rows of the banner: the problem, and when the run ends."""
+    """Rows of the banner on the problem and the end of the run."""
     lapsed = ", ".join(case.lapsed_by)
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
@@ -69,12 +69,12 @@ def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _pairs(message: PlannedMessage) -> int:
-    """So many pairs of devices have such a message."""
+    """Number of pairs of devices that have such a message."""
     return message.get("sources", 1) * message.get("targets", 1)
 
 
 def _no_messages(plan: Plan) -> str:
-    """Elements plan their messages when they are made."""
+    """Says why a plan lists no messages: solvers on elements plan these at construction."""
     return "none (one block)" if len(plan["blocks"]) == 1 else "known when the run begins"
 
 
@@ -124,7 +124,7 @@ def memory(plan: Plan, machine: "Machine") -> Group:
 
 
 def messages(entries: Sequence[PlannedMessage], title: str) -> Group:
-    """Neighbours with their routes, and each reason once; numbers of pairs of devices that are alike."""
+    """Tables of neighbours with their routes, and each reason once; a row counts equal pairs of devices."""
     shown = entries[:ROWS]
     pairs = [_pairs(entry) for entry in shown]
     alike = any(number > 1 for number in pairs)

@@ -41,8 +41,9 @@ def run(
     watch: Watch = Watch(),  # noqa: B008
     restart: str | None = None,
 ) -> None:
-    """Runs a case on all ranks, or goes on with it from a checkpoint (a path, or "last"). Raises CaseError, on all
-    ranks, before anything is written."""
+    """Runs a case on all ranks, or continues it from a checkpoint (a path, or "last"). Raises CaseError, on all ranks,
+    before anything is written.
+    """
     rank = core().rank()
     agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
     solver_of(case).check_before_start(case)
@@ -51,7 +52,7 @@ def run(
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
     if case.checkpoint.folder:
-        # Checkpoints of the run whose results are replaced here may be replaced, too.
+        # Checkpoints of the run whose results are replaced now may be replaced, too.
         output = case.folder if (case.folder / record.FILE).exists() else None
         checkpoint.check_folder(case.checkpoint_folder, "checkpoint.folder", flow, output)
     held = locks.Locks(case.case.name)
@@ -66,8 +67,9 @@ def run(
 
 @contextmanager
 def _second_interrupt_ends_at_once() -> Iterator[None]:
-    """Ctrl-C asks for an end, as SIGTERM does. A second one ends the process at once, without Python's delayed
-    handler."""
+    """Makes Ctrl-C ask for an end, as SIGTERM does. A second one ends the process at once, without Python's delayed
+    handler.
+    """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
@@ -88,7 +90,7 @@ def _whole(
     held: locks.Locks,
     coding_chosen: str,
 ) -> None:
-    """A run from its plan to its pictures."""
+    """Makes a run from its plan to its pictures."""
     if resumed:
         case = case.going_on(resumed.step, resumed.time)
     module, solver = core(), solver_of(case)
@@ -180,7 +182,7 @@ def _whole(
     if outcome.steps_done:
         console.print(comparison(kept.took, kept.predicted), soft_wrap=True)
     verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
-    _end_record(kept, verdict, case, troubles, outcome.steps)  # before the pictures, which may fail
+    _end_record(kept, verdict, case, troubles, outcome.steps)  # written before the pictures, which may fail
     written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)
     if outcome.stopped:
         kept.note(outcome.steps, f"stopped by {outcome.stopped}")
@@ -275,7 +277,7 @@ def _steps_on_record(
     between: Between,
     troubles: Troubles,
 ) -> Outcome:
-    """Makes all steps. A run that is given up also writes its report."""
+    """Makes all steps, and keeps the record. A run that ends early also writes its report."""
     try:
         return _steps(work, case, bytes_per_cell, console, keeper, between, troubles)
     except GivenUp as error:
@@ -311,7 +313,7 @@ def _steps(
         if not outcome.stopped:
             write()
     except GivenUp:
-        write()  # the last fields show where the flow became unsound
+        write()  # the last fields show where the flow diverged
         raise
     finally:
         fields.close()
@@ -336,7 +338,7 @@ def _open_fields(work: Run, case: Case, goes_on: bool, troubles: Troubles) -> tu
 
 
 def _remedy_of_end(case: Case, step: int, marks: checkpoint.Marks | None) -> str:
-    """Advice on keys for a restart that would end without a step; empty if it makes one."""
+    """Text on the keys to change for a restart that would end without a step; empty if it makes one."""
     if marks and marks.are_steady(case.run.residual):
         return "a smaller run.residual"
     if marks and step >= case.last_step:
@@ -356,7 +358,7 @@ def _has_frame(case: Case, work: Run) -> bool:
 
 
 def _rate(outcome: Outcome, case: Case) -> float:
-    """Million cells a second."""
+    """Rate in millions of cells a second."""
     return case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
 
 

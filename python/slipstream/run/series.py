@@ -9,13 +9,13 @@ from slipstream.case.case import Case
 
 
 def is_there(time: float, last: float) -> bool:
-    """Whether the last frame of a file is at this time."""
+    """Whether the last frame of a file has this time."""
     return math.isclose(time, last, rel_tol=1e-9)
 
 
 class FieldSeries:
-    """`slipstream.case.solver.Fields` of a compiled solver that has a series(path, up_to). Creates the file or, after a
-    restart, continues it. Between two writes the file is closed and complete."""
+    """Implements `slipstream.case.solver.Fields` for a compiled solver that has a series(path, up_to). Creates the file
+    or, after a restart, continues it. Between two writes the file is closed and complete."""
 
     def __init__(self, engine: Any, case: Case, path: Path, names: Sequence[str], goes_on: bool) -> None:
         self._engine, self._case = engine, case
@@ -25,7 +25,7 @@ class FieldSeries:
         self._written = engine.step if is_there(now, self._series.last_time) else -1
 
     def write(self) -> None:
-        """Adds this step, if it is not there. Collective."""
+        """Adds the fields of this step to the file, unless it has them. Collective."""
         if self._engine.step != self._written:
             self._written = self._engine.step
             self._series.write(self._case.time_of(self._written), self._items)

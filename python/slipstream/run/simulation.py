@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CaseT = TypeVar("CaseT", bound=Case)
 EngineT = TypeVar("EngineT", bound=Engine)
-#: Long enough for any run whose end is not told.
+#: Last step of a run that has no end: large enough for any run.
 NEVER = 2**62
 
 
@@ -37,7 +37,7 @@ class MachineOptions(TypedDict, total=False):
 
 
 def plain(value: Any) -> Any:
-    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
+    """Converts tuples, NumPy's numbers and other mappings to the types that a case file has."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.generic | np.ndarray):
@@ -46,14 +46,16 @@ def plain(value: Any) -> Any:
 
 
 class CaseSimulation(Generic[CaseT, EngineT]):
-    """A case at work. Collective: on several ranks, every rank makes the same calls."""
+    """A solver that runs a case. Collective: on several ranks, every rank makes the same calls."""
 
     _case_type: ClassVar[type[Case]]
-    _counted: ClassVar[str] = "cells"  #: what the grid is made of
+    _counted: ClassVar[str] = "cells"  #: name of the parts that the grid consists of
 
     @classmethod
     def tables_of(cls, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Keywords by the tables whose keys they are. The first of two keys of one name is meant."""
+        """Sorts keyword arguments into the tables that have these keys. If two tables have a key of one name, the first
+        table counts.
+        """
         tables: dict[str, dict[str, Any]] = {cls._case_type.solver: {}, "machine": {}, "exchange": {}}
         keys: dict[str, Any] = {name: cls._case_type.model_fields[name].annotation for name in tables}
         for key, value in options.items():
@@ -62,9 +64,9 @@ class CaseSimulation(Generic[CaseT, EngineT]):
 
     @classmethod
     def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
-        """That of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
-        ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and belong
-        to a file. Its [output] is left to you: nothing is written but what you ask for.
+        """Makes the simulation of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
+        ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and
+        belong to a file. Its [output] is left to you: nothing is written but what you ask for.
 
         Raises CaseError that names every fault of the file and its place, or for a case of another solver.
         """
@@ -94,7 +96,7 @@ class CaseSimulation(Generic[CaseT, EngineT]):
         raise NotImplementedError
 
     def _prepare(self, case: CaseT, start: Callable[[engine.Setup], EngineT]) -> None:
-        #: The same as a case file says it.
+        #: The case as a case file would hold it.
         self.case: CaseT = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._engine: EngineT = start(self._setup)
@@ -106,20 +108,20 @@ class CaseSimulation(Generic[CaseT, EngineT]):
 
     @property
     def machine(self) -> "Machine":
-        """The machine that the grid was cut for."""
+        """The machine for which the grid was partitioned."""
         return self._setup.machine
 
     @property
     def step(self) -> int:
-        """Steps done."""
+        """Number of steps done."""
         return self._engine.step
 
     @property
     def time(self) -> float:
-        """Time, in the units of the case."""
+        """Current time, in the units of the case."""
         return self._engine.time
 
     @property
     def solver(self) -> EngineT:
-        """The compiled solver itself."""
+        """The object of the compiled solver."""
         return self._engine

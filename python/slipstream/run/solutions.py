@@ -7,7 +7,7 @@ from slipstream.case.case import Case
 from slipstream.case.solver import Monitor
 from slipstream.run.plain import History
 
-#: Columns of solutions.csv behind step and time; they describe the linear solution of that step.
+#: Columns of solutions.csv after step and time; they describe the linear solution of that step.
 COLUMNS = ("iterations", "residual", "true_residual")
 OF_AN_ITERATION = "bytes a cell below are those of one iteration, and a step has many"
 
@@ -33,10 +33,10 @@ OF_THE_LAST = ("last_iterations", "residual", "true_residual")
 
 
 class Effort:
-    """The effort of all linear solutions of a run, including those before a restart."""
+    """The effort of all linear solves of a run, including those before a restart."""
 
     def __init__(self, of_engine: Callable[[], Mapping[str, Any]]) -> None:
-        """`of_engine`: returns the effort since the engine's start."""
+        """`of_engine`: function that returns the effort since the engine's start."""
         self._of_engine, self._before = of_engine, dict[str, Any]()
 
     def carry(self, before: Mapping[str, Any]) -> None:

@@ -17,12 +17,13 @@ class Troubles:
         self._console = console
         self._failures: dict[Path, int] = {}
         self._undrawn: set[str] = set()
-        #: Events for the log of the run.
+        #: Events of failures, for the log of the run.
         self.events: list[Event] = []
 
     @contextmanager
     def with_data(self, path: Path, what: str, step: int) -> Iterator[None]:
-        """Context that writes `what` of a data file. Its failures make the results incomplete.
+        """Context for writing `what` of a data file. Failures in it make the results incomplete.  Collective writes
+        must fail on all ranks alike, as those of the compiled module do.
 
         Collective writes must fail on all ranks alike, as those of the compiled module do.
         """
@@ -39,8 +40,8 @@ class Troubles:
 
     @contextmanager
     def with_picture(self, what: str, step: int) -> Iterator[None]:
-        """Context that makes something which can be made again from the results. `what`: the file's name, or a phrase
-        for the warning. Not collective."""
+        """Context for writing a file that can be made again from the results. `what`: the file's name, or a phrase for
+        the warning. Not collective."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - errors of a library must not end the run
@@ -48,12 +49,12 @@ class Troubles:
             self.say(step, f"no {what}: {_text(error)}")
 
     def concern(self, path: Path) -> bool:
-        """Whether a file was not written, or is incomplete."""
+        """Whether the file was not written, or is incomplete."""
         return path in self._failures or path.name in self._undrawn
 
     @property
     def incomplete(self) -> str:
-        """The incomplete files; empty if there are none."""
+        """Names of the incomplete files; empty if there are none."""
         return ", ".join(f"{os.path.relpath(path)} ({count} x)" for path, count in self._failures.items())
 
     def say(self, step: int, said: str) -> None:
@@ -63,6 +64,6 @@ class Troubles:
 
 
 def _text(error: BaseException) -> str:
-    """The system's text of an error, without the path, which the message has already."""
+    """The system's text of an error, without the path, which the message already contains."""
     strerror = getattr(error, "strerror", None)
     return strerror or str(error) or type(error).__name__

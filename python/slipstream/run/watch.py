@@ -14,7 +14,7 @@ from slipstream.run.troubles import Troubles
 
 @dataclass(frozen=True)
 class Watch:
-    """Options of outputs about the run itself."""
+    """Options of outputs that describe the run itself."""
 
     reports: tuple[Path, ...] = ()  #: files for the report of the exchange, .json or pictures
     trace: Path | None = None  #: folder of the ranks' traces

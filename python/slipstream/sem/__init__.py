@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from slipstream.sem.simulation import Options, Scalar, Side, Simulation
     from slipstream.sem.statistics import FlowStatistics, Means, PlaneMeans, SideForce, Statistics
 
-#: Where each name comes from, loaded when it is asked for.
+#: Modules of the names that the package exports; loaded on first use.
 _MODULES = {
     "Flow": "slipstream.sem.flow.simulation",
     "FlowOptions": "slipstream.sem.flow.simulation",
@@ -46,7 +46,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Late, because checking a case needs nothing of what solves it.
+    # Imported late, because checking a case does not need the solver.
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'slipstream.sem' has no attribute '{name}'")

@@ -23,9 +23,9 @@ from slipstream.sem.tables import (
 
 
 class Condition(NamedTuple):
-    """A condition on a side, or on its faces where `where` is above 0."""
+    """A condition on a side, or on those of its faces where `where` is above 0."""
 
-    kind: str  #: "periodic", "value" or "flux"
+    kind: str  #: kind of the condition: "periodic", "value" or "flux"
     given: Expression = 0.0
     where: str | None = None
     transfer: Expression | None = None
@@ -35,7 +35,7 @@ class Unknown(NamedTuple):
     """An unknown and its own keys: u has them in [sem], [boundaries], [initial], [exact], others in [sem.scalars]."""
 
     name: str
-    path: tuple[str, ...]  #: prefix of its keys; empty for u, whose keys lie in several tables
+    path: tuple[str, ...]  #: path of its keys; empty for u, whose keys lie in several tables
     boundaries: SemSidesTable
     source: Expression
     initial: Expression | None
@@ -63,9 +63,9 @@ class SemCase(ElementsCase):
 
     sem: SemTable
     boundaries: SemSidesTable = SemSidesTable()
-    initial: SemStartTable | None = Field(None, description="The state at the start of diffusion.")
-    exact: SemSolutionTable | None = Field(None, description="The solution that is known.")
-    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="By name.")
+    initial: SemStartTable | None = Field(None, description="The initial state of diffusion.")
+    exact: SemSolutionTable | None = Field(None, description="The exact solution.")
+    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="Receivers, by name.")
     run: SemRunTable = SemRunTable()
     output: SemOutputTable = SemOutputTable()
 
@@ -77,7 +77,7 @@ class SemCase(ElementsCase):
 
     @property
     def nek_items(self) -> list[tuple[str, str]]:
-        """u as the temperature, further scalars as S01, S02 and so on."""
+        """Names of the fields in a file of Nek5000: u is the temperature, further scalars are S01, S02 and so on."""
         return [("T", "u"), *((f"S{n:02d}", name) for n, name in enumerate(self.sem.scalars, 1))]
 
     @property
@@ -99,7 +99,7 @@ class SemCase(ElementsCase):
 
     @property
     def unknowns(self) -> list[Unknown]:
-        """All unknowns; u comes first."""
+        """All unknowns of the case; u comes first."""
         shared = {key: getattr(self.sem, key) for key in SolveTable.model_fields}
         start = None if self.initial is None else self.initial.value
         exact = None if self.exact is None else self.exact.value
@@ -120,7 +120,7 @@ class SemCase(ElementsCase):
         return self.function(given, timed=False) if isinstance(given, str) else given
 
     def conditions(self, unknown: Unknown) -> list[list[Condition]]:
-        """Conditions of the sides x- to z+, in the order of precedence."""
+        """Conditions of the sides x- to z+, in order of precedence."""
         given = dict(unknown.boundaries.given())
         found: list[list[Condition]] = []
         for n, side in enumerate(SIDES):
@@ -136,7 +136,7 @@ class SemCase(ElementsCase):
         return found
 
     def start(self, unknown: Unknown) -> Callable[[Array, float], Array] | None:
-        """Initial values of an unknown; with start = "exact" also those of earlier times."""
+        """Functions for the initial values of an unknown; with start = "exact" also for earlier times."""
         if not self.marches:
             return None
         from_file = not unknown.path and self.initial is not None and self.initial.file is not None

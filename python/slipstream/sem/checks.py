@@ -16,9 +16,9 @@ from slipstream.sem.tables import SideTable
 
 Problem = tuple[Path, str]
 
-#: Suffixes of an unknown's name: this step and earlier ones.
+#: Suffixes of an unknown's name in the state, for this step and the two before it.
 _LEVELS = ("", "1", "2")
-#: Keys of [exchange] that this solver lacks, and why.
+#: Keys of [exchange] that this solver does not support, with the reason.
 _NOT_OURS = {
     **dict.fromkeys(EXCHANGE_PARTS["blocks"], "elements are dealt out in order, and nothing is cut"),
     **dict.fromkeys(EXCHANGE_PARTS["rim"], "belongs to solvers with halos"),
@@ -93,7 +93,7 @@ def _conditions(path: Path, entry: SideTable) -> Iterator[Problem]:
 
 
 def _solution(case: SemCase, unknown: Unknown) -> Iterator[Problem]:
-    """Keys of an unknown that contradict the equation or one another."""
+    """Faults of an unknown's keys that contradict the equation or one another."""
     table = case.sem.scalars[unknown.name] if unknown.path else case.sem
     fields, given, own = SolveTable.model_fields, table.model_fields_set, unknown.own
 
@@ -217,13 +217,13 @@ def exchange(case: ElementsCase) -> Iterator[Problem]:
 
 
 def some_places(case: ElementsCase) -> np.ndarray:
-    """A few places of the box, before the map is applied."""
+    """Coordinates of a few points of the box, before the map is applied."""
     axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
 def _expressions(case: SemCase) -> Iterator[Problem]:
-    """Faults of expressions that cannot be evaluated at a few places of the box."""
+    """Faults of expressions that have no value at some of a few points of the box."""
     places = some_places(case)
     time = 0.0 if case.marches else None
     for n, given in enumerate(case.sem.map or ()):
@@ -241,7 +241,7 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
 def _own_expressions(
     case: SemCase, unknown: Unknown, places: np.ndarray, there: np.ndarray, time: float | None
 ) -> Iterator[Problem]:
-    """Faults of one unknown's expressions. `there`: the mapped places of the box."""
+    """Faults of one unknown's expressions. `there`: mapped coordinates of the points."""
     sides = unknown.key("boundaries", *(["boundaries"] if unknown.path else []))
     for side, entry in unknown.boundaries.given():
         axis, end = "xyz".index(side[0]), side[1] == "+"
@@ -261,7 +261,7 @@ def _own_expressions(
 def _side_expressions(
     case: SemCase, path: Path, entry: SideTable, places: np.ndarray, time: float | None
 ) -> Iterator[Problem]:
-    if entry.where is None:  # with `where`, a value may be undefined elsewhere
+    if entry.where is None:  # where `where` restricts a condition, its value may be undefined elsewhere
         for kind in ("value", "flux", "transfer"):
             given = getattr(entry, kind)
             if given is not None:

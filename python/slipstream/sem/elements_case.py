@@ -24,7 +24,7 @@ def steady(given: Expression) -> bool:
     try:
         tree = ast.parse(given.strip().replace("^", "**"), mode="eval")
     except SyntaxError:
-        return True  # other checks report its faults
+        return True  # other checks report the expression's faults
     return not any(isinstance(node, ast.Name) and node.id == "t" for node in ast.walk(tree))
 
 
@@ -35,7 +35,7 @@ class ElementsCase(Case):
 
     @property
     def marches(self) -> bool:
-        """Whether the case is time-dependent."""
+        """Whether the case is time-dependent; otherwise one step solves it."""
         return True
 
     @property
@@ -91,25 +91,29 @@ class ElementsCase(Case):
         return super().resolved(backend).changed(sem={"factors": self.factors})
 
     def names(self, places: Array, time: float | None = None) -> Mapping[str, Any]:
-        """Names that expressions may use at places [point][x y z]."""
+        """Names that expressions may use, with their values at coordinates [point][x y z]."""
         x, y, z = places.T
         lengths = {f"L{axis}": edge for axis, edge in zip("xyz", self.sem.lengths, strict=True)}
         known = {"x": x, "y": y, "z": z, **lengths}
         return known if time is None else known | {"t": time}
 
     def values(self, given: Expression, places: Array, time: float | None = None) -> Array:
-        """Values of a number or an expression at places [point][x y z]. Raises ValueError where it has none."""
+        """Values of a number or an expression at coordinates [point][x y z]. Raises ValueError where the expression has
+        none.
+        """
         value = evaluate(given, self.names(places, time)) if isinstance(given, str) else given
         return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
 
     def mapped(self, places: Array) -> Array:
-        """Applies the case's map to places of the box [point][x y z]. Raises ValueError where the map has no value."""
+        """Applies the case's map to coordinates [point][x y z] of the box. Raises ValueError where the map has no
+        value.
+        """
         if self.sem.map is None:
             return places
         return np.stack([self.values(given, places) for given in self.sem.map], axis=1)
 
     def function(self, given: Expression, timed: bool = True) -> Callable[[Array, float], Array]:
-        """An expression as a function of places and time, for the compiled solver."""
+        """An expression as a function of coordinates and time, for the compiled solver."""
         return lambda places, time: self.values(given, places, time if timed and self.marches else None)
 
     def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:

@@ -8,7 +8,7 @@ from slipstream.sem.elements_case import ElementsCase
 
 
 def box(case: ElementsCase) -> str:
-    """Edges of the box, how it is bent, and the kind of factors."""
+    """Text on the edges of the box, its deformation, and the kind of factors."""
     table = case.sem
     bent = f", deformed by {table.deformation:g}" if table.deformation else ""
     bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
@@ -16,7 +16,7 @@ def box(case: ElementsCase) -> str:
 
 
 def sides(conditions: Iterable[Sequence[Any]]) -> str:
-    """Kinds of conditions with their sides; `conditions`: the parts of each side, in the order of SIDES."""
+    """Text on the kinds of conditions with their sides. `conditions`: the parts of each side, in the order of SIDES."""
     kinds: dict[str, list[str]] = {}
     for side, parts in zip(SIDES, conditions, strict=True):
         kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
@@ -24,6 +24,6 @@ def sides(conditions: Iterable[Sequence[Any]]) -> str:
 
 
 def time_step(table: Any) -> str:
-    """`table`: [sem] of a case that goes over time."""
+    """Text on the time step. `table`: [sem] of a time-dependent case."""
     in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
     return f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"

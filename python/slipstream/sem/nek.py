@@ -8,15 +8,15 @@ from slipstream.base.core import core, part
 from slipstream.base.files import write_text
 from slipstream.case.solver import Fields
 
-#: Bytes of a word.
+#: Bytes of a number in files of Nek5000.
 WORDS = {"f32": 4, "f64": 8}
 NAME = "fields0.f"
-#: Rows of a chunk of a dataset on elements (src/io/vtkhdf/vtkhdf_hexahedra.cpp).
+#: Number of rows in a chunk of a dataset on elements (src/io/vtkhdf/vtkhdf_hexahedra.cpp).
 ROWS_OF_A_CHUNK = 1 << 17
 
 
 def bytes_on_elements(engine: Any, names: Sequence[str], scalar: str, words: str, frames: int) -> int:
-    """Bytes of so many frames of f64 fields, in the file of fields and in those of Nek5000. The file of fields holds
+    """Bytes of `frames` frames of f64 fields, in the file of fields and in those of Nek5000. The file of fields holds
     the mesh once, and everything in whole chunks. `scalar`: a field of one number a point."""
     known: Mapping[str, int] = core().state_bytes(engine)
     points = known[scalar] // 8
@@ -24,7 +24,7 @@ def bytes_on_elements(engine: Any, names: Sequence[str], scalar: str, words: str
     def in_chunks(rows: int, width: int) -> int:
         return -(-rows // ROWS_OF_A_CHUNK) * ROWS_OF_A_CHUNK * width
 
-    # Places, connections, offsets and types, then the fields.
+    # The mesh has coordinates, connectivity, offsets and types; then come the fields.
     mesh = sum(in_chunks(points, width) for width in (24, 8)) + sum(in_chunks(1, width) for width in (8, 1))
     values = sum(known[name] // points for name in names)
     fields = sum(in_chunks(points * frames, known[name] // points) for name in names)
@@ -41,8 +41,8 @@ def _step_of(path: Path) -> int | None:
 
 
 class NekFrames:
-    """`slipstream.case.solver.Fields`: writes a series, and each frame as fields0.fNNNNN. fields.nek5000 lists them for
-    ParaView. `items`: names in the file and in the state. Collective."""
+    """Implements `slipstream.case.solver.Fields`: writes a series, and each frame as fields0.fNNNNN. fields.nek5000
+    lists them for ParaView. `items`: names in the file and in the state. Collective."""
 
     def __init__(self, engine: Any, words: str, series: Fields, folder: Path, items: Sequence[tuple[str, str]]) -> None:
         self._engine, self._words, self._series, self._folder = engine, WORDS[words], series, folder
@@ -60,7 +60,7 @@ class NekFrames:
         self._written = kept[-1] if kept else None
 
     def write(self) -> None:
-        """Adds this step, if it is not there. Collective."""
+        """Adds the fields of this step to the files, unless they have them. Collective."""
         self._series.write()
         if self._engine.step == self._written:
             return

@@ -20,13 +20,13 @@ Array = np.ndarray
 
 
 def along(one: SemReceiverTable) -> Array:
-    """The points of a line, [point][x y z]."""
+    """Coordinates of the points of a line, [point][x y z]."""
     assert one.to is not None
     return np.linspace(one.at, one.to, one.points)
 
 
 def probe(engine: "Sem | Flow", points: Array, key: str) -> "Probe":
-    """A probe at points. Raises CaseError with the key if a point is in no element. Collective."""
+    """Makes a probe at points. Raises CaseError with the key if a point is in no element. Collective."""
     with as_case_error(key):
         return engine.probe([(float(x), float(y), float(z)) for x, y, z in points])
 
@@ -53,7 +53,7 @@ def monitors(engine: "Sem", case: SemCase, goes_on: bool) -> Sequence[Monitor]:
 
 
 def write_profiles(engine: "Sem", case: SemCase, troubles: Troubles) -> None:
-    """Writes profiles.csv: line, point, distance along the line, place, u and further scalars. Collective."""
+    """Writes profiles.csv: line, point, distance along the line, coordinates, u and further scalars. Collective."""
     table: list[list[str]] = []
     fields = ["u", *case.sem.scalars]
     for name, one in case.receivers.items():

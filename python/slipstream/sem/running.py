@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def measured(fit: Mapping[str, float]) -> str:
-    """Result of the test of a method and its preconditioner, as text."""
+    """Text on the test of a method and its preconditioner."""
     coarse = f", {fit['coarse_us']:.4g} of them on the corners' problem" if fit["coarse_us"] else ""
     return (
         f"asymmetry {fit['preconditioner_asymmetry']:.1e}, operator {fit['operator_us']:.4g} us, preconditioner "
@@ -36,7 +36,7 @@ def measured(fit: Mapping[str, float]) -> str:
 
 
 class SemRun(PlainRun):
-    """A running Poisson, Helmholtz or diffusion problem. Collective."""
+    """A run of a Poisson, Helmholtz or diffusion problem. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -44,7 +44,7 @@ class SemRun(PlainRun):
         self._case = case
         with as_case_error():
             self.engine: Sem = part("sem").Sem(setup.machine, setup.options, trace)
-        #: Efforts by unknown.
+        #: Efforts of the solver by unknown.
         self._efforts = {
             one.name: solutions.Effort(partial(self.engine.effort, n)) for n, one in enumerate(case.unknowns)
         }
@@ -109,7 +109,7 @@ class SemRun(PlainRun):
             with as_case_error(".".join(one.key("exact", "exact" if one.path else "value"))):
                 statistics = self.engine.statistics(exact, n)
             effort = self._efforts[one.name]()
-            # Keys of u have no prefix.
+            # Columns of u have no prefix.
             name, of = (f"{one.name}.", f" of {one.name}") if one.path else ("", "")
             found |= {f"{one.name}.{key}": float(statistics[key]) for key in ("mean", "least", "largest")}
             found |= {"volume": float(statistics["volume"]), **solutions.findings(effort, name)}

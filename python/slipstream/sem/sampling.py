@@ -9,15 +9,15 @@ import numpy as np
 Array = np.ndarray
 #: Largest number of samples along the longest edge of the box.
 MOST = 160
-#: Entries of a chunk of pairwise distances, to bound memory.
+#: Number of entries in a chunk of pairwise distances, which bounds memory.
 CHUNK = 1 << 22
-#: Initial guesses along each edge of the box for the inverse of a map, and tries per place.
+#: Number of initial guesses along each edge of the box for the inverse of a map, and of tries per point.
 SEEDS, TRIES = 13, 4
 
 
 def bounds(case: Any) -> tuple[Array, Array]:
     """Low and high corner [x y z] of the samples of pictures. It is the box itself, or for a mapped box the bounding
-    box of many places on its sides."""
+    box of many points on its sides."""
     edges = np.array(case.sem.lengths)
     if case.sem.map is None:
         return np.zeros(3), edges
@@ -29,7 +29,7 @@ def bounds(case: Any) -> tuple[Array, Array]:
 
 
 def _lattice(count: int) -> Array:
-    """A lattice of places in [0, 1]^3, [point][x y z]."""
+    """A lattice of points in [0, 1]^3, [point][x y z]."""
     axis = np.linspace(0, 1, count)
     return np.stack([part.ravel() for part in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
 
@@ -48,7 +48,7 @@ def counts(lengths: Sequence[float], elements: Sequence[int], order: int) -> tup
 
 
 def _wanted(elements: Sequence[int], order: int) -> int:
-    """Number of samples along the longest edge."""
+    """Number of samples along the longest edge that shows each point."""
     return min(MOST, max(24, 2 * order * max(elements)))
 
 
@@ -69,14 +69,15 @@ def _before_the_sine_map(case: Any, shares: Array) -> Array:
 
 
 def _before_the_formula(case: Any, places: Array) -> Array:
-    """Inverts the case's map at places of the mapped box; NaN if it fails. Newton's method starts from the nearest
-    known places, one after the other."""
+    """Inverts the case's map at points of the mapped box; NaN if this fails. Newton's method starts from the nearest
+    known points, one after the other.
+    """
     if case.sem.map is None:
         return places
     edges, known = np.array(case.sem.lengths), _lattice(SEEDS) * case.sem.lengths
     there = case.mapped(known)
     boxes = there.reshape(SEEDS, SEEDS, SEEDS, 3)
-    #: Places farther than this from all known places are in no element.
+    #: Points farther than this from all known points are in no element.
     reach = max(np.linalg.norm(np.diff(boxes, axis=d), axis=-1).max() for d in range(3)) * math.sqrt(3)
     found = np.full(places.shape, np.nan)
     nearest = _nearest(there, places)
@@ -90,11 +91,12 @@ def _before_the_formula(case: Any, places: Array) -> Array:
 
 
 def _nearest(known: Array, places: Array) -> Array:
-    """Indices of the TRIES nearest known places, [point][nearest first]."""
+    """Indices of the TRIES nearest known points, [point][nearest first]."""
     found, chunk = np.empty((len(places), TRIES), dtype=np.int64), max(1, CHUNK // len(known))
     for low in range(0, len(places), chunk):
         part = slice(low, low + chunk)
-        far = (known**2).sum(axis=1) - 2 * places[part] @ known.T  # squared, without |place|^2
+        # squared distance without |point|^2, which is enough for a comparison
+        far = (known**2).sum(axis=1) - 2 * places[part] @ known.T
         some = np.argpartition(far, TRIES, axis=1)[:, :TRIES]
         order = np.take_along_axis(far, some, axis=1).argsort(axis=1)
         found[part] = np.take_along_axis(some, order, axis=1)
@@ -102,17 +104,17 @@ def _nearest(known: Array, places: Array) -> Array:
 
 
 def _newton(mapped: Callable[[Array], Array], y: Array, x: Array, edges: Array) -> tuple[Array, Array]:
-    """Newton's method for mapped(y) = x from a guess y, and the remaining error."""
+    """Solves mapped(y) = x by Newton's method from a guess y. Returns y and the remaining error."""
     step, y, going = 1e-6 * edges, y.copy(), np.arange(len(y))
     for _ in range(20):
         if not len(going):
             break
         now = y[going]
-        within = np.clip(now, step, edges - step)  # a map may be undefined outside
+        within = np.clip(now, step, edges - step)  # a map may be undefined outside of the box
         a, b, c = ((mapped(within + d) - mapped(within - d)) / (2 * d.sum()) for d in np.diag(step))
         off, bc = x[going] - mapped(now), np.cross(b, c)
         determinant = (a * bc).sum(axis=1)
-        # Cramer's rule.
+        # The linear system is solved by Cramer's rule.
         change = np.stack([(off * n).sum(axis=1) for n in (bc, np.cross(c, a), np.cross(a, b))], axis=1)
         change /= np.where(determinant == 0, 1, determinant)[:, None]
         y[going] = np.clip(now + np.clip(change, -0.25 * edges, 0.25 * edges), 0, edges)
@@ -131,8 +133,9 @@ def _edges(count: int, stretch: float) -> Array:
 
 
 def find(case: Any, places: Array) -> tuple[Array, Array]:
-    """The elements of places [point][x y z], and the coordinates inside, [point][r s t] in [0, 1]; NaN if a place is in
-    no element."""
+    """Elements that contain points [point][x y z], and the coordinates within them, [point][r s t] in [0, 1]; NaN if a
+    point is in no element.
+    """
     y = _before_the_sine_map(case, _before_the_formula(case, places) / np.array(case.sem.lengths))
     element, local, step = np.zeros(len(y), dtype=np.int64), np.empty_like(y), 1
     for d, (count, stretch) in enumerate(zip(case.grid.cells, case.sem.stretch, strict=True)):
@@ -145,7 +148,7 @@ def find(case: Any, places: Array) -> tuple[Array, Array]:
 
 
 def _polynomials(order: int, at: Array) -> Array:
-    """Lagrange polynomials of equidistant nodes in [0, 1]: [point][node]."""
+    """Values of the Lagrange polynomials of equidistant nodes in [0, 1], [point][node]."""
     nodes = np.linspace(0, 1, order + 1)
     others = [np.delete(nodes, m) for m in range(order + 1)]
     parts = [np.prod((at[:, None] - o) / (nodes[m] - o), axis=1) for m, o in enumerate(others)]
@@ -153,7 +156,7 @@ def _polynomials(order: int, at: Array) -> Array:
 
 
 def values_at(case: Any, u: Array, places: Array) -> Array:
-    """Interpolates u [element][t][s][r] from equidistant nodes to places [point][x y z]."""
+    """Interpolates u [element][t][s][r] from equidistant nodes to points [point][x y z]."""
     found = np.empty(len(places))
     samples = max(1, CHUNK // (case.sem.order + 1) ** 3)
     for low in range(0, len(places), samples):
@@ -166,7 +169,7 @@ def values_at(case: Any, u: Array, places: Array) -> Array:
 
 
 def read(file: Any, name: str, step: int, case: Any, box: tuple[slice, slice, slice]) -> Array:
-    """A field of a file of elements at samples box[x, y, z], as [z][y][x], with components behind where it has some."""
+    """A field of a file of elements at samples box[x, y, z], as [z][y][x], with components last if it has several."""
     n, elements = case.sem.order + 1, math.prod(case.grid.cells)
     begin = int(file[f"VTKHDF/Steps/PointDataOffsets/{name}"][step])
     u = np.asarray(file[f"VTKHDF/PointData/{name}"][begin : begin + elements * n**3])

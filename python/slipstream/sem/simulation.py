@@ -30,7 +30,9 @@ ElementsEngineT = TypeVar("ElementsEngineT", bound="Sem | Flow")
 
 
 class Side(TypedDict, total=False):
-    """[boundaries] of a side: a value, or a flux and what it loses by `transfer`; `otherwise` where `where` is not."""
+    """Keys of [boundaries] for one side: a value, or a flux with a loss by `transfer`; `otherwise` applies where
+    `where` does not.
+    """
 
     value: float | str
     flux: float | str
@@ -40,7 +42,7 @@ class Side(TypedDict, total=False):
 
 
 class Scalar(TypedDict, total=False):
-    """[sem.scalars.NAME]: an unknown beside u; what is left out of diffusivity, reaction and solution is as for u."""
+    """Keys of [sem.scalars.NAME], an unknown beside u. Missing keys have the values of u's."""
 
     diffusivity: float | str
     reaction: float | str
@@ -89,7 +91,7 @@ class Options(MachineOptions, total=False):
 
 
 class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
-    """A problem on spectral elements, whatever its unknowns are: Simulation and Flow share it."""
+    """A problem on spectral elements: the base of Simulation and Flow."""
 
     _run_type: ClassVar[Callable[[engine.Setup], Any]]
     _counted: ClassVar[str] = "elements"
@@ -100,7 +102,7 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
         self._probes: dict[bytes, Probe] = {}
 
     def run(self, steps: int = 1) -> None:
-        """Advances by so many steps; one step solves Poisson's and Helmholtz's equation.
+        """Advances by `steps` steps; one step solves Poisson's and Helmholtz's equation.
 
         Raises RuntimeError with the code not_converged where conjugate gradients do not reach the tolerance (unless
         not_converged="go on"), and diverged where values are no numbers.
@@ -114,7 +116,7 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
 
     @property
     def places(self) -> Array:
-        """Places of this rank's points, [element][t][s][r][x y z]."""
+        """Coordinates of this rank's points, [element][t][s][r][x y z]."""
         found: Array = np.asarray(self._engine.places())
         return found
 
@@ -141,8 +143,8 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
         return self._probes[key]
 
     def write(self, path: str | Path, fields: Mapping[str, Array] | None = None) -> None:
-        """Adds all unknowns of this step to a file that ParaView opens (VTKHDF, curved elements). The first call makes
-        the file, in place of one that is there; later steps follow in it.
+        """Adds all unknowns of this step to a file that ParaView opens (VTKHDF, curved elements). The first call
+        creates the file, and replaces an existing one; later steps are appended.
 
         `fields`: more arrays by name, f32 or f64, of this rank's elements: [element][t][s][r], or with three components
         behind. Every step has the same. Raises CaseError where an array has another shape (mismatch), or where the
@@ -162,7 +164,7 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
         *,
         places: bool = True,
     ) -> None:
-        """Writes a field file of Nek5000, in place of one that is there: the places, u as the temperature T, and
+        """Writes a field file of Nek5000, and replaces an existing one: the coordinates, u as the temperature T, and
         further scalars as S01 and on.
 
         `fields`: in place of u, arrays by the names U (three components behind), P, T, S01, S02 and so on, f32 or f64,
@@ -234,7 +236,7 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
         return names.index(name)
 
     def gathered(self, name: str = "u") -> Array | None:
-        """All values of an unknown, [element][t][s][r], on rank 0; None elsewhere."""
+        """Values of an unknown at all points, [element][t][s][r], on rank 0; None elsewhere."""
         self._number(name)
         n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
         found = self._engine.gather(name, (0, 0, 0), (n**3, elements, 1))
@@ -242,7 +244,7 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
 
     def at(self, points: Sequence[Sequence[float]] | Array, name: str = "u") -> Array:
         """An unknown at points [point][x y z], by point and on every rank: values of the elements' polynomials. The
-        points are the same on all ranks; where they lie is found at the first call with them.
+        points must be the same on all ranks. They are located at the first call with them.
 
         Raises ArgumentError for another shape, and CaseError (not_found) that names the point in no element.
         """

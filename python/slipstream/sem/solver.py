@@ -32,7 +32,7 @@ def _solves(one: Unknown) -> str:
 
 
 class SemSolver(Solver[SemCase]):
-    """Equations on spectral elements."""
+    """The solver of scalar equations on spectral elements."""
 
     compiled = ("sem", "Sem")
     case_type = SemCase
@@ -40,7 +40,7 @@ class SemSolver(Solver[SemCase]):
     files = ("findings.json", "solutions.csv", "receivers.csv", "profiles.csv")
 
     def check_at_length(self, case: SemCase) -> None:
-        """No element that is bent may be turned inside out."""
+        """Checks that no bent element is inverted."""
         if case.sem.deformation or case.sem.map:
             with as_case_error():
                 part("sem").check_sem_elements(case.options())

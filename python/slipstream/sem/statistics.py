@@ -13,45 +13,45 @@ Array = np.ndarray
 class Statistics(Record):
     """Statistics of an unknown u over the domain. The last two are None where the case has no exact solution e."""
 
-    volume: float  #: length^3
+    volume: float  #: volume of the domain in length^3
     mean: float
     least: float
     largest: float
-    distance: float | None = None  #: the root of int (u - e)^2 over int e^2
-    largest_off: float | None = None  #: the largest |u - e| at a point
+    distance: float | None = None  #: relative L2 error: root of int (u - e)^2 over int e^2
+    largest_off: float | None = None  #: largest |u - e| at a point
 
 
 @dataclass(frozen=True)
 class FlowStatistics(Record):
     """Statistics of a flow. Energies are means over the domain. The last three are None without [exact] in the case."""
 
-    volume: float  #: length^3
-    energy: float  #: u.u / 2, length^2 / time^2
-    enstrophy: float  #: 1 / time^2
-    dissipation: float  #: 2 nu S : S, length^2 / time^3
-    decay: float  #: - d energy / dt, length^2 / time^3
-    divergence: float  #: the root of int (div u)^2 over int |grad u|^2
-    courant: float  #: of the last step, or part of one
-    distance: float | None = None  #: of the velocity, as in Statistics
+    volume: float  #: volume of the domain in length^3
+    energy: float  #: kinetic energy u.u / 2, in length^2 / time^2
+    enstrophy: float  #: enstrophy, in 1 / time^2
+    dissipation: float  #: dissipation rate 2 nu S : S, in length^2 / time^3
+    decay: float  #: decay - d energy / dt, in length^2 / time^3
+    divergence: float  #: relative divergence: root of int (div u)^2 over int |grad u|^2
+    courant: float  #: Courant number of the last step, or of the last part of one
+    distance: float | None = None  #: relative error of the velocity, as in Statistics
     largest_off: float | None = None
-    pressure_off: float | None = None  #: distance of the pressure
+    pressure_off: float | None = None  #: relative error of the pressure
 
 
 @dataclass(frozen=True, eq=False)
 class Means(Record):
     """Running means at this rank's points. Each step has the weight of its length."""
 
-    velocity: Array  #: [element][t][s][r][u v w]
-    pressure: Array  #: [element][t][s][r], over density
-    squares: Array  #: [element][t][s][r][uu vv ww]
-    products: Array  #: [element][t][s][r][uv uw vw]
+    velocity: Array  #: mean velocity, [element][t][s][r][u v w]
+    pressure: Array  #: mean pressure over density, [element][t][s][r]
+    squares: Array  #: means of squares, [element][t][s][r][uu vv ww]
+    products: Array  #: means of products, [element][t][s][r][uv uw vw]
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneMeans(Record):
-    """Means over planes across an axis, [plane] from low to high; of pressure over density."""
+    """Means over planes across an axis, [plane] from low to high; the pressure is over density."""
 
-    place: Array  #: along the axis
+    place: Array  #: position of the planes along the axis
     u: Array
     v: Array
     w: Array
@@ -68,5 +68,5 @@ class PlaneMeans(Record):
 class SideForce(Record):
     """Force of the fluid on a side over density, [x y z], in length^4 / time^2. n points outward."""
 
-    pressure: Array  #: int p n dS
-    viscous: Array  #: - int nu (grad u + grad u^T) n dS
+    pressure: Array  #: pressure force: int p n dS
+    viscous: Array  #: viscous force: - int nu (grad u + grad u^T) n dS

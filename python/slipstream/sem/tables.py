@@ -24,23 +24,25 @@ class SemTable(own_table.SemTable):
 
 
 class SideTable(Table):
-    """[boundaries.SIDE]: a side of the box that is not periodic; a value or a flux."""
+    """[boundaries.SIDE]: a value or a flux on a side of the box that is not periodic."""
 
     in_units: ClassVar[Mapping[str, str]] = {"u": "value", "u x length / time": "flux", "length / time": "transfer"}
 
-    value: Finite | str | None = Field(None, description=f"Dirichlet: u. {_AND_TIME}.")
+    value: Finite | str | None = Field(None, description=f"Dirichlet condition: u on the side. {_AND_TIME}.")
     flux: Finite | str | None = Field(
-        None, description=f"Neumann: diffusivity du/dn, n outward, what flows in. {_AND_TIME}."
+        None, description=f"Neumann condition: inward flux, diffusivity du/dn with the outward normal n. {_AND_TIME}."
     )
     transfer: NotNegative | str | None = Field(
-        None, description=f"With flux, Robin: diffusivity du/dn + transfer u = flux; 0 or more everywhere. {_NAMES}."
+        None,
+        description="Robin condition with flux: diffusivity du/dn + transfer u = flux; 0 or more everywhere. "
+        f"{_NAMES}.",
     )
     where: str | None = Field(
         None,
-        description="An expression in x, y, z, Lx, Ly, Lz: the condition holds on the elements' faces at whose centres "
+        description="An expression in x, y, z, Lx, Ly, Lz: the condition holds on element faces at whose centres "
         "it is above 0.",
     )
-    otherwise: "SideTable | None" = Field(None, description="With where: what holds on the other faces.")
+    otherwise: "SideTable | None" = Field(None, description="With where: the condition on the other faces.")
 
 
 class SemSidesTable(SidesTable[SideTable]):
@@ -48,68 +50,74 @@ class SemSidesTable(SidesTable[SideTable]):
 
 
 class ScalarTable(SolveTable):
-    """[sem.scalars.NAME]: an unknown beside u. It takes keys of diffusivity, reaction and solution that are left
-    out from [sem]."""
+    """[sem.scalars.NAME]: a further unknown beside u. Keys that it leaves out, such as diffusivity and tolerance, have
+    the values of [sem]."""
 
     in_units: ClassVar[Mapping[str, str]] = {"the scalar / time": "source", "the scalar": "initial exact"}
 
-    source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
-    boundaries: SemSidesTable = Field(SemSidesTable(), description="Its sides, as [boundaries] has those of u.")
-    initial: Finite | str | None = Field(None, description=f"At the start of diffusion. {_NAMES}.")
-    exact: Finite | str | None = Field(None, description=f"The solution that is known. {_AND_TIME}.")
+    source: Finite | str = Field(0.0, description=f"Source of the scalar's equation. {_AND_TIME}.")
+    boundaries: SemSidesTable = Field(
+        SemSidesTable(), description="Conditions on the sides, as [boundaries] has them for u."
+    )
+    initial: Finite | str | None = Field(None, description=f"diffusion: initial value of the scalar. {_NAMES}.")
+    exact: Finite | str | None = Field(None, description=f"Exact solution, for comparison. {_AND_TIME}.")
 
 
 class SemStartTable(Table):
-    """[initial]: the state at the start of diffusion; left out: [exact] at time 0 where that is given, else zero. One
-    of value and file."""
+    """[initial]: the initial state of diffusion; left out: [exact] at time 0, or zero. Give value
+    or file.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
 
-    value: Finite | str | None = Field(None, description=f"u. {_NAMES}.")
+    value: Finite | str | None = Field(None, description=f"Initial u. {_NAMES}.")
     file: str | None = Field(
         None,
-        description="A field file of Nek5000 (x0.f00000) of the same elements in the same order, of any order of "
-        "polynomials; looked for beside the case file, then in the working directory. The run begins at time 0.",
+        description="Field file of Nek5000 (x0.f00000) with the same elements in the same order, of any "
+        "polynomial order. It is looked for beside the case file, then in the working directory. The "
+        "run begins at time 0.",
     )
-    field: str = Field("T", description="file: what is u of its fields: P, T, S01, S02 and so on.")
+    field: str = Field("T", description="file: the field of the file that becomes u: P, T, S01, S02 and so on.")
 
 
 class SemReceiverTable(Table):
-    """[receivers.NAME]: u and further scalars, at a point in receivers.csv with each look at the change, or along a
-    line in profiles.csv at the end."""
+    """[receivers.NAME]: a point or a line at which u and further scalars are written. A point is written to
+    receivers.csv with each check of the residual, a line to profiles.csv at the end.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"length": "at to", "points": "points"}
 
-    at: Vector = Field(description="The point, or where the line begins.")
-    to: Vector | None = Field(None, description="Where the line ends.")
-    points: Annotated[int, Field(ge=2)] = Field(50, description="Of the line, both ends among them.")
+    at: Vector = Field(description="Position of the receiver, or the first point of the line.")
+    to: Vector | None = Field(None, description="Last point of the line.")
+    points: Annotated[int, Field(ge=2)] = Field(50, description="Number of points on the line, including both ends.")
 
 
 class SemSolutionTable(Table):
-    """[exact]: the solution that is known; with sides that are Neumann's or periodic alone, Poisson's but for a
-    constant."""
+    """[exact]: the exact solution, for comparison. Poisson's equation with Neumann or periodic sides only determines it
+    up to a constant.
+    """
 
     in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
 
-    value: Finite | str = Field(description=f"u. {_AND_TIME}.")
+    value: Finite | str = Field(description=f"Exact u. {_AND_TIME}.")
 
 
 class SemRunTable(RunTable):
-    """[run]: when to stop, whichever comes first. Poisson's and Helmholtz's equation are one step."""
+    """[run]: limits of a run, which ends at the first one reached. Poisson's and Helmholtz's equation take one step."""
 
-    residual: Positive | None = Field(None, description="Steady: the largest |du/dt| below this.")
+    residual: Positive | None = Field(None, description="The run ends when the largest |du/dt| is below this value.")
 
 
 class SemOutputTable(OutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     fields: bool = Field(
-        True, description="u and further scalars as fields.vtkhdf, curved elements of high order for ParaView."
+        True, description="Write u and further scalars to fields.vtkhdf, as curved high-order elements for ParaView."
     )
     nek: Literal["no", "f32", "f64"] = Field(
         "no",
-        description="Beside fields.vtkhdf, places, u (T) and further scalars (S01 and on) as field files of Nek5000, "
-        "fields0.f00000 and on, a file a frame.",
+        description="Also write field files of Nek5000 with coordinates, u (T) and further scalars (S01 and so "
+        "on). Each frame has a file: fields0.f00000 and so on.",
     )
 
 

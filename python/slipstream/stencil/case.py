@@ -33,8 +33,8 @@ def _names(cells: Sequence[Array], of: Sequence[int], spacing: float) -> dict[st
     return {"x": x[None, None, :], "y": y[None, :, None], "z": z[:, None, None], **sides}
 
 
-# Cached, because the live line evaluates the time, and so these, at every update. The case itself cannot cache them:
-# its copies with other keys would inherit the values.
+# Cached, because the live line evaluates the time, and with it these values, at every update. The case itself cannot
+# cache them: its copies with other keys would inherit the values.
 @lru_cache(maxsize=16)
 def _largest(expression: str, cells: tuple[int, int, int], spacing: float) -> float:
     """Largest value of an expression over the whole grid, plane by plane."""
@@ -57,10 +57,10 @@ class StencilCase(Case):
 
     stencil: StencilTable
     boundaries: StencilSidesTable = StencilSidesTable()
-    initial: StartTable | None = Field(None, description="The state at the start; left out: zero.")
-    sources: dict[BodyName, SourceTable] = Field({}, description="By name.")
-    receivers: dict[BodyName, ReceiverTable] = Field({}, description="By name.")
-    exact: SolutionTable | None = Field(None, description="The solution that is known for the end.")
+    initial: StartTable | None = Field(None, description="The initial state; left out: zero.")
+    sources: dict[BodyName, SourceTable] = Field({}, description="Point sources, by name.")
+    receivers: dict[BodyName, ReceiverTable] = Field({}, description="Receivers, by name.")
+    exact: SolutionTable | None = Field(None, description="The exact solution at the end of the run.")
     run: StencilRunTable = StencilRunTable()
     output: StencilOutputTable = StencilOutputTable()
 
@@ -78,12 +78,12 @@ class StencilCase(Case):
 
     @property
     def radius(self) -> int:
-        """Cells that a step reaches along an axis."""
+        """Number of cells that a step reaches along an axis."""
         return 1 if self.stencil.equation == "heat" else self.stencil.order // 2
 
     @property
     def stable_time_step(self) -> float:
-        """The largest stable time step: no wave on the grid grows."""
+        """The largest stable time step, for which no wave on the grid grows."""
         return _stable_time_step(tuple(self._equation().items()))
 
     @property
@@ -106,7 +106,7 @@ class StencilCase(Case):
         return tuple(named.get(side, self.stencil.sides) for side in SIDES)
 
     def bounds(self, axis: int) -> bool:
-        """Whether the axis has sides with conditions."""
+        """Whether an axis has sides with conditions."""
         return not self.grid.periodic[axis] and self.grid.cells[axis] > 1
 
     def _equation(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class StencilCase(Case):
         return _names(cells, self.grid.cells, self.spacing) | more
 
     def values(self, given: float | str, cells: Sequence[Array], **more: float) -> Array:
-        """Values of a number or an expression, [z][y][x]. Raises ValueError where it has none."""
+        """Values of a number or an expression, [z][y][x]. Raises ValueError where the expression has none."""
         value = evaluate(given, self.names(cells, **more)) if isinstance(given, str) else given
         return np.ascontiguousarray(np.broadcast_to(value, [len(n) for n in reversed(cells)]), dtype=np.float64)
 

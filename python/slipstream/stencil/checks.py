@@ -12,7 +12,7 @@ from slipstream.stencil.case import StencilCase
 
 Problem = tuple[Path, str]
 
-#: Keys of [exchange] that implicit runs lack: they are cut into slabs, and values travel uncoded.
+#: Keys of [exchange] that implicit runs do not support: they are cut into slabs, and values travel uncoded.
 _NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "coding", "measure_errors")
 
 
@@ -194,7 +194,7 @@ def _points(case: StencilCase) -> Iterator[Problem]:
 
 
 def _expressions(case: StencilCase) -> Iterator[Problem]:
-    """Faults of expressions that cannot be evaluated at a few cells along each axis."""
+    """Faults of expressions that have no value at some of a few cells along each axis."""
     cells = [np.unique(np.linspace(0, n - 1, min(n, 9)).round()) for n in case.grid.cells]
     tried: list[tuple[Path, float | str, dict[str, float]]] = [(("stencil", "speed"), case.stencil.speed, {})]
     if case.initial:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from slipstream._stencil import Stencil
 
 Array = np.ndarray
-#: Cells that are evaluated at once.
+#: Number of cells that are evaluated at once.
 SLAB = 1 << 20
 
 
 class StencilRun(PlainRun):
-    """A running heat or wave equation. Collective."""
+    """A run of the heat or wave equation. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -44,7 +44,7 @@ class StencilRun(PlainRun):
         with as_case_error():
             self.engine: Stencil = part("stencil").Stencil(setup.machine, options, trace)
         self._effort = solutions.Effort(self.engine.effort)
-        self._receivers: Mapping[str, Sequence[int]] = {}  # cells of receivers before a restart
+        self._receivers: Mapping[str, Sequence[int]] = {}  # cells of receivers in the run before a restart
         if case.initial:
             self._fill(case)
         if case.guard.every:
@@ -122,7 +122,7 @@ class StencilRun(PlainRun):
         conclude(case, figures, found, console, troubles, said)
 
     def _findings(self) -> dict[str, float]:
-        """Largest value, sum, and the distance from the exact solution, on rank 0. Collective."""
+        """Largest value, sum, and distance from the exact solution, on rank 0. Collective."""
         case, engine = self._case, self.engine
         nx, ny, nz = case.grid.cells
         planes = max(1, SLAB // (nx * ny))

@@ -74,7 +74,7 @@ class ArrayAllReduce {
 
   CallerStreams streams_;
   std::size_t bytes_ = 0;
-  std::optional<SameCalls> same_calls_;  // of several ranks
+  std::optional<SameCalls> same_calls_;  // compares the calls of several ranks; empty on a single one
   std::optional<AllReduce> reduce_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The streams on which a Python program has an engine's object work.
+// The streams of a Python program on which an object of the engine shall work.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,8 +34,7 @@ class CallerStreams {
     return streams_;
   }
 
-  /// Host arrays belong to no stream that their user knows of: they are ready when the last call returns. True where
-  /// some were waited for.
+  /// Waits for streams of host arrays, whose callers name no stream. Returns whether there were any.
   bool finish() {
     bool waited = false;
     for (Stream& stream : streams_)

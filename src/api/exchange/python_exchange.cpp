@@ -21,7 +21,7 @@
 namespace slipstream::python {
 namespace {
 
-/// The arrays of a field as Python describes them.
+/// The options and arrays of a field as Python describes them.
 struct Given {
   FieldOptions field;
   std::vector<OwnArray> arrays;
@@ -48,7 +48,7 @@ Given given_from(Reader& reader) {
   return g;
 }
 
-/// A field with the pattern that moves it.
+/// A field, its target and the pattern that moves its values.
 struct Wanted {
   Given source;
   std::optional<Given> target;  ///< target of a transpose

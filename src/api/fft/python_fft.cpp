@@ -18,7 +18,7 @@ extern "C" const char* slipstream_fft_build();
 namespace slipstream::python {
 namespace {
 
-using Addresses = std::vector<std::vector<std::uintptr_t>>;  // of the arrays of each component
+using Addresses = std::vector<std::vector<std::uintptr_t>>;  // [component][array]: addresses
 
 template <class Pointer>
 std::vector<std::vector<Pointer>> pointers(const Addresses& addresses) {
@@ -139,7 +139,8 @@ void bind_fft(nb::module_& m) {
             const Problem problem = failure_of([&] { chosen = fft_factor(factor); });
             const Released release;
             if (!problem) return self.convolve(from, through, to, chosen, natives);
-            failure_of([&] { self.convolve({}, {}, {}, {}, natives); });  // other ranks learn of it
+            // an error here makes the call fail on the other ranks, too
+            failure_of([&] { self.convolve({}, {}, {}, {}, natives); });
             throw Error(*problem);
           },
           nb::arg("source"), nb::arg("through"), nb::arg("target"), nb::arg("factor"), nb::arg("streams"))

@@ -69,14 +69,14 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("tile", o.tile);
-  reader.read("tile_planes", o.chunk);  // "chunk" is the exchange's
+  reader.read("tile_planes", o.chunk);  // the option "chunk" belongs to the exchange
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
   read_cut_and_exchange(reader, o);
   reader.read("rim", o.rim);
   reader.read("rim_processors", o.rim_processors);
   reader.read("tune_rim", o.tune_rim);
-  std::vector<std::array<std::int64_t, 7>> boxes;  // low x, y, z, high, device
+  std::vector<std::array<std::int64_t, 7>> boxes;  // a box: low x, y, z, then high x, y, z, then its device
   reader.read("boxes", boxes);
   reader.finish();
   o.lattice = one_of(lattice, lbm::lattices, "lattice");
@@ -194,14 +194,14 @@ nb::dict zigzag(Lbm& self) {
   return d;
 }
 
-/// Velocity, density, pressure and flags of a run in one VTKHDF file, with what hides solid cells from VTK.
+/// Velocity, density, pressure and flags of a run in one VTKHDF file, with the array that hides solid cells from VTK.
 class Series {
  public:
   Series(Lbm& lbm, const std::string& path, const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
          bool overwrite, std::optional<double> up_to)
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite, up_to)) {}
 
-  using Unit = std::pair<double, std::string>;  ///< factor and name
+  using Unit = std::pair<double, std::string>;  ///< factor to the unit, name of the unit
 
   /// Solid cells are the same at all times: they are written with the first.
   void write(double time, const Unit& velocity, const Unit& density, const Unit& pressure) {

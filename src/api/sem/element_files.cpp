@@ -19,7 +19,7 @@ std::size_t cube_of(int order) {
   return n * n * n;
 }
 
-/// Places of one element's points.
+/// Coordinates of the points of one element.
 auto places_of(const sem::ElementBox& box, const sem::Rule& rule) {
   return [all = sem::BoxPlaces(box, rule.points), cube = cube_of(rule.order)](std::int64_t element) {
     std::vector<sem::Point> here(cube);
@@ -55,7 +55,7 @@ std::vector<double> along_all_axes(const std::vector<double>& matrix, std::size_
   return now;
 }
 
-/// At the points of `shared`: those of the file, or its elements' corners.
+/// Compares coordinates at the points of `shared`: those of the file, or the corners of its elements.
 void compare_places(const NekFile& file, const sem::Rule& shared, std::int64_t element,
                     const std::vector<sem::Point>& here) {
   const std::vector<double> x = file.read("X", element);
@@ -193,7 +193,7 @@ std::function<std::vector<double>(std::int64_t, std::int64_t)> start_from(const 
             {{"file", path}, {"problem", "elements"}, {"given", file.elements()}, {"needed", box.count()}});
     const sem::Rule rule = sem::gauss_lobatto(order), theirs = sem::lobatto_of_any_order(file.order());
     const std::vector<double> matrix = sem::interpolation(theirs, rule.points);
-    // Polynomials of another order through a bent element meet it at shared points alone: its corners.
+    // Within a bent element, polynomials of different orders agree at shared points only. These are the corners.
     const bool same = file.order() == order;
     const sem::Rule shared = same ? rule : sem::gauss_lobatto(1);
     const sem::BoxPlaces corners(box, shared.points);

@@ -1,5 +1,5 @@
 #pragma once
-// Files of fields on elements, from Python.
+// Reads and writes files of fields on elements, from Python.
 #include <array>
 #include <functional>
 #include <list>
@@ -16,16 +16,16 @@
 
 namespace slipstream::python {
 
-/// Names a field of the state, or is an array of this rank's elements, [element][t][s][r] or with components behind,
-/// f32 or f64.
+/// A field to write: the name of a field of the state, or an array of this rank's elements, [element][t][s][r] or with
+/// components last, f32 or f64.
 using Given = std::pair<std::string, nb::object>;
 
-/// Fields of a solver's state, and those made of arrays.
+/// Fields to write: those of a solver's state, and those made of arrays.
 class GivenFields {
  public:
   explicit GivenFields(sem::ElementSolver& solver) : solver_(solver) {}
-  /// Throws Error mismatch, with the facts "field", "given" and "needed", where an array is of another shape or type.
-  /// Needs the interpreter. The field lives as long as this.
+  /// Makes a field of an array. Throws Error mismatch, with the facts "field", "given" and "needed", where the array
+  /// has another shape or type. Needs the interpreter. The field lives as long as this object.
   const Field& of(const Given& given);
 
  private:
@@ -33,17 +33,17 @@ class GivenFields {
   std::list<Field> made_;
 };
 
-/// Elements of this rank: the first, and the one behind the last.
+/// Range of this rank's elements: the first one, and one past the last.
 std::array<std::int64_t, 2> elements_of_rank(sem::ElementSolver& solver);
 
-/// Places of this rank's points, [element][t][s][r][x y z].
+/// Coordinates of this rank's points, [element][t][s][r][x y z].
 nb::object places_of_rank(sem::ElementSolver& solver);
 
 /// Fields over time as Lagrange hexahedra. Writes are collective.
 class ElementSeries {
  public:
   ElementSeries(sem::ElementSolver& solver, const std::string& path, std::optional<double> up_to);
-  /// Fields of the state with their units, and arrays.
+  /// Writes fields of the state, given by name and unit, and arrays.
   void write(double time, const std::vector<std::pair<std::string, std::string>>& items,
              const std::vector<Given>& arrays);
   double last_time() const { return series_.last_time(); }
@@ -54,7 +54,8 @@ class ElementSeries {
   HexahedraSeries series_;
 };
 
-/// A field file of Nek5000 of this moment; names are U, P, T, S01 and so on, and with places X. Collective.
+/// Writes a field file of Nek5000 for the current time. Names are U, P, T, S01 and so on; X also writes the
+/// coordinates. Collective.
 void write_nek(sem::ElementSolver& solver, const std::string& path, int word_bytes, bool places,
                const std::vector<Given>& items);
 

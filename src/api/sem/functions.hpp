@@ -1,16 +1,16 @@
 #pragma once
-// Functions of places that Python gives.
+// Functions of coordinates that a Python program passes.
 #include <slipstream/sem_solver.hpp>
 
 #include "api/python_common.hpp"
 
 namespace slipstream::python {
 
-/// Calls a Python function with places, an array [point][x y z], and the time; it gives an array [point].
+/// Calls a Python function with coordinates, an array [point][x y z], and the time. It returns an array [point].
 sem::Function function_of(const nb::object& function);
-/// Calls a Python function with places, an array [point][x y z]; it gives such an array.
+/// Calls a Python function with coordinates, an array [point][x y z]. It returns an array of the same shape.
 sem::Map map_of(const nb::object& function);
-/// (function, steady), or None.
+/// Reads the pair (function, steady); None means that no function is given.
 sem::Given given(const nb::object& pair);
 
 }  // namespace slipstream::python

@@ -1,12 +1,12 @@
 #pragma once
-// Bindings that all solvers on spectral elements have.
+// Bindings that all solvers on spectral elements share.
 #include "api/sem/element_files.hpp"
 #include "api/sem/functions.hpp"
 #include "api/solver/python_solver.hpp"
 
 namespace slipstream::python {
 
-/// Reads the elements, and how their messages travel.
+/// Reads the options of the elements and of their exchange.
 template <class Options>
 void read_elements(Reader& reader, Options& o) {
   nb::object map = nb::none();

@@ -28,7 +28,7 @@ std::array<sem::Function, 3> three_functions(const std::vector<nb::object>& part
   return all;
 }
 
-/// The conditions of a side, [(condition, velocity, where)], as they take precedence.
+/// Reads the conditions of a side, [(condition, velocity, where)], in order of precedence.
 sem::FlowSide flow_side_of(const std::vector<nb::tuple>& parts) {
   sem::FlowSide first;
   for (std::size_t n = 0; n < parts.size(); ++n) {

@@ -3,7 +3,7 @@
 
 namespace slipstream::python {
 
-/// Flow, and what is known of its options before one is made.
+/// Binds the flow solver, and functions that examine its options without a solver.
 void bind_flow(nb::module_& m);
 
 }  // namespace slipstream::python

@@ -73,7 +73,7 @@ nb::object strided(T* origin, const Field& field, std::int64_t block, nb::handle
       nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
 }
 
-/// A block's interior without a copy.
+/// The interior of a block as an array, without a copy.
 nb::object block_array(const Field& field, std::int64_t block, nb::handle owner) {
   const auto make = [&]<class T>() -> nb::object {
     return strided(field.view<T>(block).origin, field, block, owner, field.device(block));
@@ -81,7 +81,7 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
   return with_type(field.options().type, make);
 }
 
-/// The same as a copy on the host.
+/// The interior of a block as an array, copied to host memory.
 nb::object block_copy(const Field& field, std::int64_t block) {
   const BlockShape& shape = field.shape(block);
   const auto make = [&]<class T>() -> nb::object {

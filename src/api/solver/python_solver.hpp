@@ -1,5 +1,5 @@
 #pragma once
-// What the bindings of all solvers have in common.
+// Parts that the bindings of all solvers share.
 #include <memory>
 #include <utility>
 
@@ -44,11 +44,11 @@ void read_cut_and_exchange(Reader& reader, Options& o) {
   o.exchange.routes = routes_from(routes);
 }
 
-/// A Python function that a solver calls; it may be released without the GIL.
+/// A Python function that a solver calls. It may be destroyed without the GIL.
 class Asked {
  public:
   explicit Asked(const nb::object& function);
-  /// Calls it with the GIL. A ValueError becomes an Error with its text, which other ranks get.
+  /// Calls the function with the GIL. A ValueError becomes an Error with its text, which other ranks get.
   template <class... Arguments>
   nb::object operator()(Arguments&&... arguments) const {
     try {
@@ -65,7 +65,8 @@ class Asked {
 
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
                    Layout layout, int bytes_per_cell);
-/// The largest grid that fits, in the shape that the options give by `size`. `needed` makes ArrayBytes of options.
+/// The largest grid that fits, in the shape that the options give by `size`. `needed` computes the ArrayBytes of
+/// options.
 template <class Options, class Needed>
 nb::tuple largest_of(const Machine& machine, Options o, Extent Options::*size, const Needed& needed) {
   const DecimalPoint point;
@@ -78,16 +79,16 @@ nb::tuple largest_of(const Machine& machine, Options o, Extent Options::*size, c
 nb::object gathered(Solver& solver, const std::string& field, const Box& box);
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
 nb::list block_arrays(const Field& field, nb::handle owner);
-/// Copies of the same arrays on the host, in the order of blocks.
+/// This rank's blocks as copies on the host, in the order of blocks.
 nb::list block_copies(const Field& field);
 nb::dict effort_dict(const krylov::Effort& effort);
-/// Times of one application in microseconds, and asymmetries.
+/// Measured times of one application of a preconditioner in microseconds, and asymmetries, as a dictionary.
 nb::dict fit_dict(const krylov::Fit& fit);
 
-/// Fields of a solver over time in one VTKHDF file, as they stand.
+/// Writes fields of a solver over time to one VTKHDF file, in the solver's units.
 class FieldSeries {
  public:
-  using Item = std::pair<std::string, std::string>;  ///< name, unit
+  using Item = std::pair<std::string, std::string>;  ///< name and unit of a field
   FieldSeries(Solver& solver, const std::string& path, const std::array<double, 3>& spacing,
               std::optional<double> up_to);
   void write(double time, const std::vector<Item>& items);
@@ -99,7 +100,7 @@ class FieldSeries {
   VtkhdfSeries series_;
 };
 
-/// The class of a solver in Python, with its constructor. `read` makes its options of a dictionary.
+/// Binds the class of a solver, with its constructor. `read` converts a dictionary to the solver's options.
 template <class Engine, class Base, class Read>
 nb::class_<Engine, Base> solver_class(nb::module_& m, const char* name, const char* words, const Read& read) {
   nb::class_<Engine, Base> bound(m, name, words);

@@ -37,7 +37,7 @@ struct Driver {
 };
 const Driver& driver();
 
-/// GPUs visible to the runtime; 0 without a driver or a GPU.
+/// Number of GPUs visible to the runtime; 0 without a driver or a GPU.
 int visible_devices();
 
 /// Makes a device current for the calling thread, and restores the previous context, possibly none. Restoring by

@@ -81,8 +81,9 @@ struct Region {
 };
 
 std::mutex mutex;
-std::vector<Region> regions;                                          // regions exported by this process
-std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;  // by device and proof; mappings that are in use
+std::vector<Region> regions;  // regions exported by this process
+// by device and proof; mappings of other processes' memory that are in use
+std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;
 std::map<MemoryProof, std::weak_ptr<void>> imported_host;
 
 /// The driver's identifier of the allocation, unique in a process; 0 if the memory is gone.
@@ -102,7 +103,7 @@ void copy_proof(Device device, void* to, const void* from) {
   check(status, device, "copying the proof of shared memory");
 }
 
-/// This process's region that a handle refers to; end() if another process exported it.
+/// The region of this process that a handle refers to; end() if another process exported the memory.
 std::vector<Region>::const_iterator own_region(const MemoryProof& proof) {
   return std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.proof == proof; });
 }
@@ -144,7 +145,7 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
   return owned;
 }
 
-/// Memory of the caller gets its proof at the first export. The mutex must be held.
+/// Memory that the caller allocated gets its proof at the first export. The mutex must be held.
 Region region_of(CUdeviceptr base) {
   const std::uint64_t serial = serial_of(base);
   const auto known = std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.base == base; });

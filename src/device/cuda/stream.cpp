@@ -96,7 +96,7 @@ class CapturedUses {
  public:
   using Uses = std::vector<std::shared_ptr<const detail::Used>>;
   static CapturedUses& all() {
-    static auto& one = *new CapturedUses;  // never destroyed: static streams may outlive it
+    static auto& one = *new CapturedUses;  // never destroyed: static streams may outlive this list
     return one;
   }
   void add(unsigned long long capture, const std::shared_ptr<const detail::Used>& used) {
@@ -209,7 +209,7 @@ bool CudaStream::capturing() const {
   return status != cudaStreamCaptureStatusNone;
 }
 
-/// Number of the capture that the stream takes part in; 0 if none.
+/// Identifies the capture that the stream takes part in; 0 if none.
 unsigned long long CudaStream::capture_number() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long number = 0;

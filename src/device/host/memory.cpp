@@ -25,8 +25,8 @@ struct Allocation {
 };
 
 std::mutex mutex;
-std::map<const char*, Allocation> allocations;        // by first byte
-std::map<MemoryProof, std::weak_ptr<void>> imported;  // by the allocation's proof
+std::map<const char*, Allocation> allocations;        // allocations by the address of their first byte
+std::map<MemoryProof, std::weak_ptr<void>> imported;  // imported memory by the proof of its allocation
 std::atomic<std::int64_t> of_devices{0};
 
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;

@@ -9,7 +9,7 @@ void omit_wait(int n);
 /// Waits of streams for events since the last omit_wait().
 int waits_counted();
 
-/// Counts a wait; true if it must be omitted.
+/// Counts a wait; returns true if the wait must be omitted.
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
 bool left_out();
 #else

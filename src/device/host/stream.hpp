@@ -16,7 +16,7 @@ namespace slipstream::host {
 
 using Task = std::function<void()>;
 
-/// One recording of an event.
+/// One time at which an event was recorded.
 class Point {
  public:
   void reach();
@@ -42,7 +42,7 @@ class HostEvent final : public detail::EventImpl {
 
   std::shared_ptr<Point> point() const;
   void set_point(std::shared_ptr<Point> point);
-  /// Until the next set_point() the event must not be queried.
+  /// Marks the event as captured; it must not be queried until the next set_point().
   void set_captured();
   // The capture in which the event was recorded last, and the index of the recording.
   std::weak_ptr<Capture> capture;
@@ -105,7 +105,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   struct Op {
     Kind kind;
     int lane;
-    int recording;  // index, of record and wait
+    int recording;  // index of the recording that is made or waited for
     Task task;
   };
   void begin(HostStream& origin) { join(origin); }

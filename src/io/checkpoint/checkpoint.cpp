@@ -50,7 +50,7 @@ std::optional<std::int64_t> step_in(const std::string& name) {
 
 void force_folder(const std::string& folder) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;  // ignored: the files in the folder are written
+  if (file < 0) return;  // errors are ignored: the files in the folder are complete already
   ::fsync(file);
   ::close(file);
 }
@@ -357,7 +357,7 @@ struct Checkpoints::Impl {
   bool by_mpi = false;  // MPI writes the pieces of the current checkpoint, and the thread must still complete the file
   std::optional<std::string> proof;  // why MPI accepts no device memory
   std::string own;                   // part of the names of incomplete files
-  std::int64_t step = 0;             // of the checkpoint in progress
+  std::int64_t step = 0;             // step of the checkpoint in progress
   bool underway = false, told = false;
   Report mine;
   std::vector<Report> reports;

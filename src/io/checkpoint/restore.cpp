@@ -16,7 +16,7 @@ std::string show_field(DType type, int components) {
   return to_string(type) + " with " + std::to_string(components) + (components == 1 ? " component" : " components");
 }
 
-/// Reorders [component][cell] to [cell][component].
+/// Reorders values from [component][cell] to [cell][component].
 std::vector<std::byte> side_by_side(const std::vector<std::byte>& from, std::size_t size, int components) {
   if (components == 1) return from;
   std::vector<std::byte> to(from.size());
@@ -61,7 +61,7 @@ void check_field(const std::string& path, const CheckpointArray& array, const Fi
            {"needed", show_field(type, components)}});
 }
 
-/// `translation`: how to compute the field from the array of another field; null: the array is its own.
+/// `translation`: computes the field from the array of another field; null: the field has an array of its own.
 void restore_field(const CheckpointReader& reader, const std::string& name, Field& field, bool fixed,
                    const Translation* translation) {
   const CheckpointArray array = reader.array(name);
@@ -101,14 +101,14 @@ bool holds(const CheckpointInfo& info, const std::string& name) {
   return std::find(info.fields.begin(), info.fields.end(), name) != info.fields.end();
 }
 
-/// How to compute a field that the checkpoint lacks from one that it has; null if there is no way.
+/// Finds a way to compute a field that the checkpoint lacks from one that it has; null if there is none.
 const Translation* translation_of(const CheckpointInfo& info, const State& state, const std::string& name) {
   const auto found = state.translations.find(name);
   const bool suits = found != state.translations.end() && !holds(info, name) && holds(info, found->second.from);
   return suits ? &found->second : nullptr;
 }
 
-/// The field of this State that a field of the checkpoint restores; empty if there is none.
+/// Names the field of this State that a field of the checkpoint restores; empty if there is none.
 std::string target_of(const CheckpointInfo& info, const State& state, const std::string& name) {
   if (state.fields.contains(name) || state.made_when_asked.contains(name)) return name;
   for (const auto& [own, translation] : state.translations)

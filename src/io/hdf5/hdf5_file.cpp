@@ -13,7 +13,7 @@ namespace slipstream {
 
 namespace {
 
-/// HDF5 has no predefined half precision: 10 bits of significand, 5 of exponent, then the sign.
+/// HDF5 has no predefined half precision, so the type is made: 10 bits of significand, 5 of exponent, then the sign.
 hid_t half_type() {
   static const hid_t type = [] {
     const hid_t half = H5Tcopy(H5T_IEEE_F32LE);

@@ -17,13 +17,13 @@ using Hdf5Sizes = std::vector<hsize_t>;
 
 hid_t hdf5_type(DType type);
 
-/// Access properties for a single process.
+/// File access properties for a single process.
 Hdf5Handle access_alone();
 /// Opens a file for writing by this rank only.
 Hdf5Handle open_alone(const std::string& path);
 /// Opens a file for reading; any number of ranks may do so independently.
 Hdf5Handle open_to_read(const std::string& path);
-/// Flushes and closes; both may throw.
+/// Flushes and closes a file; both steps may throw.
 void finish(Hdf5Handle& file, const std::string& path);
 
 /// A hyperslab of a dataset: offset and count per axis.

@@ -13,7 +13,7 @@ bool hdf5_is_parallel();
 /// Opens an existing file for writing on all ranks, through MPI-IO. Opening and closing are collective.
 Hdf5Handle open_on_all_ranks(const std::string& path, MPI_Comm comm);
 
-/// Transfer properties for collective writes.
+/// Transfer properties of HDF5 for collective writes.
 Hdf5Handle collective_transfer();
 
 }  // namespace slipstream

@@ -26,7 +26,7 @@ int components_of(const std::string& field) { return field == "X" || field == "U
 
 std::string scalar(std::size_t number) { return (number < 10 ? "S0" : "S") + std::to_string(number); }
 
-/// One field of a file to be written.
+/// A field of a file to be written.
 struct Part {
   std::string name;
   const Field* field;  ///< null for the coordinates
@@ -71,7 +71,7 @@ void check(const std::string& path, int word_bytes, const NekFields& fields, con
   }
 }
 
-/// Byte offsets in a file.
+/// Byte offsets of the fields in a file.
 struct NekLayout {
   std::int64_t elements, cube;
   int word;
@@ -97,7 +97,8 @@ std::string header(double time, std::int64_t step, int word, const NekFields& fi
   std::string code;
   for (const Part& part : parts)
     if (part.name[0] != 'S') code += part.name;
-  if (!fields.scalars.empty()) code += parts.back().name;  // the code ends with the number of scalars
+  // the field code of the header ends with the number of scalars
+  if (!fields.scalars.empty()) code += parts.back().name;
   char text[header_bytes + 1];
   const int n = fields.order + 1;
   const int length =
@@ -109,7 +110,7 @@ std::string header(double time, std::int64_t step, int word, const NekFields& fi
   return all;
 }
 
-/// Elements [first, last) of a field as [element][component][node].
+/// Reads elements [first, last) of a field as [element][component][node].
 std::vector<double> values_of(const NekFields& fields, const Part& part, std::int64_t first, std::int64_t last) {
   const std::int64_t cube = cube_of(fields.order), components = components_of(part.name);
   const auto count = static_cast<std::size_t>((last - first) * cube * components);
@@ -162,7 +163,7 @@ void write_elements(RawFile& file, const NekLayout& layout, std::size_t number, 
   file.write(layout.bounds[number] + first * components * 8, bounds.data(), bounds.size() * sizeof(float));
 }
 
-/// Ranges of this rank's elements.
+/// Splits the elements of this rank into ranges.
 std::vector<std::array<std::int64_t, 2>> mine(const Communicator& comm, const NekFields& fields,
                                               const std::vector<Part>& parts) {
   for (const Part& part : parts) {

@@ -115,7 +115,7 @@ void check_same_call(const Communicator& comm, double time, const std::vector<Vt
   });
 }
 
-/// Arrays as the next step refers to them: given fields in a new row, others in their last row.
+/// The arrays of the next step: given fields refer to a new row, others to their last row.
 std::vector<VtkhdfArray> next_arrays(const std::vector<VtkhdfArray>& before, bool first,
                                      const std::vector<VtkhdfSeries::Item>& items) {
   std::vector<VtkhdfArray> arrays = before;
@@ -208,7 +208,7 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
   });
   read_state(comm.broadcast(comm.rank() == 0 ? state_text(s.steps, s.last_time, s.arrays) : "", 0), s.steps,
              s.last_time, s.arrays);
-  // Checked now: a later collective open that fails on some ranks only may deadlock.
+  // Checked before the file is opened: a later collective open that fails on some ranks only may deadlock.
   on_all_ranks(comm, [&] {
     require(
         s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0, ErrorCode::io,

@@ -26,7 +26,7 @@ hsize_t bytes_of(const Sizes& sizes, DType type) {
   return bytes;
 }
 
-/// A chunk is one row, halved along the slowest axes until small. Halves round up, to waste little.
+/// Chunk size: one row, halved along the slowest axes until the chunk is small. Halves round up, to waste little.
 Sizes chunk_sizes(Sizes sizes, DType type) {
   while (bytes_of(sizes, type) > target_chunk_bytes) {
     const auto axis = std::find_if(sizes.begin() + 1, sizes.begin() + 4, [](hsize_t n) { return n > 1; });
@@ -177,7 +177,7 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
 }
 
 void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays) {
-  std::int64_t bytes = std::int64_t{1} << 16;  // for groups, headers and times
+  std::int64_t bytes = std::int64_t{1} << 16;  // allowance for groups, headers and times
   for (const VtkhdfArray& array : arrays)
     bytes += 8 * steps_per_chunk + 4096 + (array.fresh ? disk_bytes_of_row(extent, array) : 0);
   claim_disk(path, -1, bytes, "the next step of '" + path + "'");

@@ -19,7 +19,7 @@ struct VtkhdfArray {
   DType type = DType::f32;
   int components = 1;
   std::string unit{};
-  std::int64_t row = 0;  ///< row that the step refers to
+  std::int64_t row = 0;  ///< row of the dataset that the step refers to
   bool fresh = true;     ///< whether the step also writes the row
 };
 

@@ -82,7 +82,7 @@ void to_even_nodes(const std::vector<double>& e, std::size_t n, std::size_t stri
   for (std::size_t p = 0; p < cube; ++p) values[p * stride] = static_cast<T>(now[p]);
 }
 
-/// The same for `elements` elements, [element][node][component].
+/// Interpolates `elements` elements, [element][node][component], to equidistant nodes.
 template <class T>
 void elements_to_even_nodes(const std::vector<double>& e, std::size_t n, std::int64_t elements, int components,
                             void* values) {
@@ -104,7 +104,7 @@ std::vector<std::int64_t> vtk_hexahedron_nodes(int order) {
   constexpr int round[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
   for (const int k : {0, 1})
     for (const auto& c : round) add(c[0] * n, c[1] * n, k * n);
-  // Order of edges in VTK: around the lower and the upper face, then those along z. Edges along x ascend.
+  // Order of edges in VTK: around the lower face, around the upper face, then along z. Edges along x ascend.
   for (const int k : {0, 1})
     for (int edge = 0; edge < 4; ++edge)
       for (std::int64_t m = 1; m < n; ++m) {
@@ -133,7 +133,7 @@ struct HexahedraSeries::State {
   Communicator comm;
   std::string path;
   Mesh mesh;
-  std::vector<std::string> shapes;  ///< of the fields of the first step
+  std::vector<std::string> shapes;  ///< description of the fields of the first step
   std::int64_t steps = 0;
   double last_time = -std::numeric_limits<double>::infinity();
   bool closed = false;
@@ -266,7 +266,7 @@ struct HexahedraSeries::State {
     return shapes;
   }
 
-  /// Source of a field's values, behind those of earlier steps.
+  /// Describes where the values of a field go: behind those of earlier steps.
   ValueSource source(const Item& item) const {
     const DType type = item.field->options().type;
     const int components = item.field->options().components;

@@ -1,5 +1,5 @@
 #pragma once
-// Pointwise launches for any number of points, although cells of a launch are int.
+// Pointwise launches for any number of points, although the cell indices of a launch are int.
 #include <cstdint>
 
 #include <slipstream/launch.hpp>
@@ -17,7 +17,7 @@ struct EachPoint {
   }
 };
 
-/// Calls point(p) for p below `points`, in no order.
+/// Calls point(p) for each p below `points`, in any order.
 template <class Point>
 void by_points(Stream& stream, std::int64_t points, const Point& point) {
   constexpr std::int64_t row = EachPoint<Point>::row;

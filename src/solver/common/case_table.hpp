@@ -13,7 +13,7 @@
 
 namespace slipstream {
 
-/// A kind of values that a key may have. `size`: of memory, as "8 GiB".
+/// The values that a key may have. Kind `size`: an amount of memory, such as "8 GiB".
 struct KeyValues {
   enum class Kind : std::uint8_t { flag, integer, number, name, size };
   Kind kind = Kind::number;
@@ -36,7 +36,7 @@ inline KeyValues up_to(double most, KeyValues one) {
   one.most = most;
   return one;
 }
-/// So many values at once. 0: any number.
+/// A list of `count` values. 0: any number of them.
 inline KeyValues several(int count, KeyValues one) {
   one.shape.insert(one.shape.begin(), count);
   return one;
@@ -65,7 +65,7 @@ KeyValues names_of(const Table& table) {
 }
 }  // namespace key_values
 
-/// The name of a value in a table of (name, value).
+/// Finds the name of a value in a table of (name, value).
 template <class Table, class Value>
 std::string name_in(const Table& table, Value wanted) {
   for (const auto& [name, value] : table)
@@ -73,7 +73,8 @@ std::string name_in(const Table& table, Value wanted) {
   return {};
 }
 
-/// The value with a name. Throws Error invalid_argument where there is none: `words`, the name, and the choices.
+/// Finds the value of a name in a table. For an unknown name it throws Error invalid_argument with `words`, the name
+/// and the choices.
 template <class Table>
 auto value_in(const Table& table, const std::string& wanted, const std::string& words, const char* option) {
   std::string choices;
@@ -85,7 +86,7 @@ auto value_in(const Table& table, const std::string& wanted, const std::string& 
               {{"option", option}, {"given", wanted}});
 }
 
-/// A value that a key has where it is left out; monostate: it depends on other keys.
+/// The default of a key that is left out; monostate: it depends on other keys.
 using KeyDefault = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                 std::vector<double>>;
 
@@ -95,9 +96,9 @@ inline KeyDefault list_of(const std::array<double, 3>& values) {
 
 struct Key {
   std::string name;
-  std::vector<KeyValues> values;        ///< any of these
-  std::optional<KeyDefault> otherwise;  ///< none: the key is needed
-  std::string unit;                     ///< "-": a number without one; empty: no number
+  std::vector<KeyValues> values;        ///< kinds of values, any of which the key may have
+  std::optional<KeyDefault> otherwise;  ///< default; none: the key is required
+  std::string unit;                     ///< unit of the number; "-": dimensionless; empty: the value is not a number
   std::string meaning;
 };
 

@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// The first faulty row of a device, or -1.
+/// The first row with a fault on a device, or -1.
 struct DeviceFinding {
   std::int64_t row = -1;
   RowFinding found;

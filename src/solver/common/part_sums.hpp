@@ -14,12 +14,12 @@ namespace slipstream {
 class PartSums {
  public:
   struct Part {
-    std::size_t device = 0;  ///< in the order of the streams
+    std::size_t device = 0;  ///< index of the device in the order of the streams
     std::size_t count = 0;
   };
 
-  /// Calls `run(i, together, place)` for each part. The launches of `together` on the part's device write so many
-  /// doubles to `place`. Then it waits once per device. Values are valid until the next call.
+  /// Calls `run(i, together, place)` for each part. Launches that `run` adds to `together` write the part's `count`
+  /// doubles to `place`. Then waits once per device. The results are valid until the next call.
   template <class Run>
   std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());

@@ -9,8 +9,8 @@ namespace slipstream {
 
 constexpr int fault_threads = 64;
 
-/// A team takes a row of memory, and finds the first fault from its start. `cells.fault(i, j, k, &value)` tells whether
-/// a cell is at fault, and stores its value.
+/// A team searches a row of memory for the first fault from its start. `cells.fault(i, j, k, &value)` tells whether a
+/// cell is at fault, and stores its value.
 template <class Cells>
 struct RowFaults {
   Cells cells;
@@ -39,7 +39,7 @@ struct RowFaults {
   }
 };
 
-/// findings[n] = the first fault in row n.
+/// Queues findings[n] = the first fault in row n.
 template <class Cells>
 void find_row_faults(Together& together, const CellRows& rows, const Cells& cells, RowFinding* findings) {
   together.add_teams(rows.count(), fault_threads, fault_threads * sizeof(RowFinding),

@@ -37,7 +37,7 @@ bool any_of_a_period(const Simulation& simulation, const std::function<bool(cons
   return std::any_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, look); });
 }
 
-/// Throws errors of collective work of the devices, also within loops.
+/// Throws errors of collective work of the devices, within loops too.
 void check_collectives(const Tasks& tasks) {
   for (const Task& task : tasks) {
     if (task.collective) task.collective->check();
@@ -52,10 +52,10 @@ void check_exchanges(const Tasks& tasks, std::set<Exchange*>& left) {
   }
 }
 
-/// Throws errors of exchanges. The order is that of the tasks, because the check is collective.
+/// Throws errors of exchanges, in the order of the tasks, because the check is collective.
 void check_exchanges(const Simulation& simulation, std::set<Exchange*> used) {
   for (const Tasks* tasks : all_tasks(simulation)) check_exchanges(*tasks, used);
-  for (Exchange* exchange : used) exchange->check();  // those of steps that do not repeat
+  for (Exchange* exchange : used) exchange->check();  // exchanges of steps that do not repeat
 }
 
 bool worth_overlapping(const Simulation& simulation) {
@@ -124,7 +124,7 @@ void TimeLoop::queue_kernel(const Task& task, Part part, std::vector<Stream>& st
   }
 }
 
-/// Runs the exchange, and the boundary region after it, on streams of their own.
+/// Runs an exchange, and the boundary region after it, on separate streams.
 void TimeLoop::overlap_interior(const Task& exchange, const Task& kernel, Marks* marks) {
   exchange.exchange->begin(streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
@@ -204,7 +204,7 @@ bool TimeLoop::recordable() const {
   return !trace_ && !any_of_a_period(simulation_, needs_host);
 }
 
-/// Steps of a period without loops are one graph a device; a loop is one of its own between others.
+/// Steps of a period without loops become one graph a device. A loop is a separate graph between others.
 TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   Replay made{simulation_.recording(), steps, {}};
   const auto has_loop = [](const Task& task) { return task.loop != nullptr; };
@@ -302,7 +302,7 @@ void TimeLoop::inspect() {
 
 void TimeLoop::stop_if_diverged() {
   const auto finding = guard_->look();
-  // A value that overflowed its coding arrives as infinity. That is the cause, so report it first.
+  // A value that overflowed its coding arrives as infinity. The overflow is the cause, so it is reported first.
   check_exchanges(simulation_, used_);
   if (!finding) return;
   for (Stream& stream : streams_) stream.synchronize();
@@ -310,7 +310,8 @@ void TimeLoop::stop_if_diverged() {
 }
 
 void TimeLoop::run(std::int64_t steps) {
-  std::deque<std::pair<std::int64_t, Event>> ahead;  // pairs with the number of steps queued before
+  // events by number of steps queued before; they limit how far the host runs ahead
+  std::deque<std::pair<std::int64_t, Event>> ahead;
   std::vector<Marks> samples;
   simulation_.begin_steps();
   const bool may_replay = recordable();

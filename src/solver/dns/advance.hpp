@@ -11,7 +11,7 @@ struct Advance {
 
   SLIP_FN static T power(T e, int exponent) { return exponent == 0 ? T(1) : exponent == 1 ? e : e * e; }
 
-  /// `n`: right-hand side; `e`: factor of a half step; `push`: forcing of the mode.
+  /// Advances component c of a mode. `n`: right-hand side; `e`: factor of a half step; `push`: forcing of the mode.
   SLIP_FN void operator()(std::int64_t at, int c, Complex<T> n, T e, T push) const {
     const Complex<T> u = factors.last ? Complex<T>{0, 0} : load(arrays.u, at, c);
     if (push != T(0) && factors.pushes) {
@@ -36,7 +36,7 @@ struct Advance {
     if (arrays.now.at) store(arrays.now, at, c, next);
   }
 
-  /// A truncated mode: transforms need zeros there.
+  /// Stores zeros for a truncated mode, because transforms read them.
   SLIP_FN void nothing(std::int64_t at, int c) const {
     store(factors.last ? arrays.u : arrays.next, at, c, Complex<T>{0, 0});
   }

@@ -12,12 +12,13 @@ namespace slipstream::dns {
 
 constexpr int own_buffers = 4;  ///< number of own arrays, in addition to the buffers of batches
 
-/// Fields that go from planes y to planes z: u, v, w and the derivatives of u and v along z; each scalar and its own.
+/// Number of fields that travel from planes y to planes z: u, v, w, the derivatives of u and v along z, and each scalar
+/// with its derivative along z.
 int fields_there(const Options& options);
-/// Fields that a plane z computes from them: u and the vorticity; three slopes of each scalar.
+/// Number of fields that a plane z computes: u and the vorticity, and three slopes of each scalar.
 int fields_of_cells(const Options& options);
 
-/// Number of parts of a size; the last one may be smaller.
+/// Number of parts of size `each`; the last one may be smaller.
 inline std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
 
 struct Range {
@@ -28,18 +29,18 @@ struct Sizes {
   explicit Sizes(const Options& options);
   std::int64_t nx, ny, nz, mx, wide, highest_y;
   std::int64_t high() const { return 2 * highest_y + 1; }
-  /// Complex values of a plane y of modes, and of a plane z between the sweeps and in the work's arrays.
+  /// Number of complex values in a plane y of modes, in a plane z between the sweeps, and in a plane z in work arrays.
   std::int64_t of_y() const { return wide * nz; }
   std::int64_t between() const { return wide * high(); }
   std::int64_t of_z() const { return mx * ny; }
-  /// The index along y of a place among the kept ones, and how many are kept below an index.
+  /// Converts between an index along y and its position among the kept modes.
   std::int64_t index_y(std::int64_t place) const { return place <= highest_y ? place : place + ny - high(); }
   std::int64_t kept_below(std::int64_t y) const {
     return std::min(y, highest_y + 1) + std::max<std::int64_t>(0, y - (ny - highest_y));
   }
 };
 
-/// Each device of the machine has planes y, by index and by place among the kept ones, and planes z.
+/// Planes of each device of the machine: planes y, by index and by position among the kept modes, and planes z.
 struct Shares {
   Shares(const Machine& machine, const Options& options);
   std::vector<Range> y, places, z;
@@ -55,24 +56,24 @@ std::int64_t doubles_of_plane(const Options& options);
 /// pieces of x along y again.
 struct FlowCuts {
   FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
-  std::int64_t wide = 1;                  ///< modes along x of a piece
-  bool splits = false;                    ///< planes z take three sweeps
-  std::int64_t deep = 1;                  ///< planes z of a batch
-  std::int64_t rows = 1;                  ///< lines along x of a batch of the sweep along x
-  std::int64_t count_y = 1, count_z = 1;  ///< batches of a sweep
-  /// Planes y by device and batch of whole planes; empty at the end if other devices have more.
+  std::int64_t wide = 1;                  ///< number of modes along x in a piece
+  bool splits = false;                    ///< whether planes z take three sweeps
+  std::int64_t deep = 1;                  ///< number of planes z in a batch
+  std::int64_t rows = 1;                  ///< number of lines along x in a batch of the sweep along x
+  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a sweep over y, and over z
+  /// Planes y by device and batch of whole planes; the last batches are empty where other devices have more.
   std::vector<std::vector<Range>> slabs;
   fft::BatchCut of_y, of_z;
 };
 
-/// Bytes of a buffer that a budget allows, bytes of a device that it takes, and the least budget.
+/// Bytes of a buffer that a budget allows, bytes of a device that are used, and the least budget.
 std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& options, std::int64_t budget);
 std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget);
 std::int64_t least_budget(const Machine& machine, const Options& options);
 BatchPlan planned_batches(const Machine& machine, const Options& options, std::int64_t budget);
 /// Messages of all ranks in a stage, on several devices.
 std::vector<fft::AlikeMessages> messages_of_stage(const Machine& machine, const Options& options, std::int64_t budget);
-/// Bytes of each device in pinned memory between the sweeps.
+/// Bytes of pinned memory that each device needs between the sweeps.
 std::vector<std::int64_t> bytes_between_sweeps(const Machine& machine, const Options& options, std::int64_t budget);
 
 }  // namespace slipstream::dns

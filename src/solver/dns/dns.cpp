@@ -20,7 +20,7 @@ FieldOptions of(FieldOptions options, int components = 3) {
   return options;
 }
 
-/// Options with the measured process grid.
+/// The options, with the process grid that was measured.
 Options decided(Options options, const Fft& fft) {
   options.process_grid = fft.process_grid();
   options.tune_process_grid = false;
@@ -36,7 +36,7 @@ FftOptions transform_of(const Machine& machine, const Options& o) {
   return options;
 }
 
-/// Options of a field; with `later` its arrays are allocated later.
+/// Options of a field whose arrays are allocated later if `later` is set.
 FieldOptions made_later(FieldOptions options, bool later) {
   options.later = later;
   return options;
@@ -51,7 +51,7 @@ std::vector<Buffer<std::byte>> memory_of(int components, const Communicator& com
   return found;
 }
 
-/// The velocity in cells.
+/// Makes the field of the velocity in cells, over memory that the transform shares.
 Field adopted(const Communicator& comm, const Machine& machine, const Fft& fft,
               const std::vector<Buffer<std::byte>>& memory, std::int64_t apart) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
@@ -170,7 +170,7 @@ void Dns::Impl::list_tasks() {
   if (out_of_core) return list_sweeps();
   Held now = Held::modes;
   for (std::size_t n = 0; n < stages_of(options.scheme, 0).size(); ++n) {
-    // Work and losses form one more equation of the system, such as d W / dt = power, integrated by the same scheme. So
+    // Work and losses are integrated by the same scheme as the flow, as one more equation, such as d W / dt = power. So
     // the weight of a stage is that of its right-hand side.
     const Task budget = host_task("budget", [this, now, n] { account(now, factors_of(n).sum_n, n == 0); });
     if (options.budget && n > 0) tasks.push_back(budget);
@@ -231,7 +231,7 @@ Task Dns::Impl::aliases_task(Held products, int components, std::size_t stage) {
   });
 }
 
-/// Its right-hand side is formed in the memory of three slopes, and its modes of the next stage lie behind the
+/// The right-hand side of a scalar is formed in the memory of three slopes. Its modes of the next stage lie behind the
 /// velocity.
 void Dns::Impl::list_scalar(int scalar, Held now, std::size_t stage) {
   tasks.push_back(kernel_task("slopes", [this, scalar, now, stage](Stream& stream, std::size_t device, Part) {
@@ -364,7 +364,7 @@ void Dns::Impl::close_budget() {
   carried.largest_error = combine(Op::max, carried.largest_error, error);
 }
 
-/// The host multiplies them where they lie, for they are few.
+/// The host multiplies these modes in host memory, because they are few.
 void Dns::Impl::scale_lowest_shells() {
   const int shells = options.forcing.shells;
   with_type([&]<class T>(T) {
@@ -373,7 +373,7 @@ void Dns::Impl::scale_lowest_shells() {
       const Three<T> u = three<T>(Held::modes, b);
       for (int k = 0; k < grid.extent[2]; ++k) {
         const int ky = grid.ky(k);
-        // No edge is longer than that which shells are counted by.
+        // The width of a shell is 2 pi over the longest edge, so wave numbers above `shells` lie in no shell.
         if (std::abs(ky) > std::min(shells, grid.highest[1])) continue;
         for (int kx = 0; kx <= std::min(shells, grid.highest[0]); ++kx)
           for (int kz = -std::min(shells, grid.highest[2]); kz <= std::min(shells, grid.highest[2]); ++kz) {
@@ -470,7 +470,7 @@ Dns::Dns(const Communicator& comm, const Machine& machine, Options options)
   impl_->loop.emplace(*this, Overlap::off, impl_->options.exchange.trace);
 }
 
-// Of the modes that are kept |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds
+// Kept modes have |k_a| < n_a / 3, so advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds
 // those up to 2.83 i / dt, Heun's scheme none.
 void Dns::check_time_step() {
   Impl& d = *impl_;
@@ -497,7 +497,8 @@ void Dns::guard(GuardOptions options) {
   if (impl_->out_of_core) impl_->u.make_arrays();
   for (std::size_t a = 0; a < 3; ++a) {
     options.spacing[a] = impl_->options.lengths[a] / static_cast<double>(impl_->options.cells[a]);
-    options.origin[a] = -options.spacing[a] / 2;  // values are those of the points i dx
+    // values belong to the points i dx, and the guard names centres of cells
+    options.origin[a] = -options.spacing[a] / 2;
   }
   Solver::guard(std::move(options));
 }

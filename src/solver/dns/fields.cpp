@@ -62,7 +62,7 @@ double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which) {
 int Dns::Impl::shells() const {
   const ModeGrid grid = wave_numbers(options);
   if (!grid.round) return shell_of(grid, grid.highest[0], grid.highest[1], grid.highest[2]) + 1;
-  int most = 0;  // on the surface of the ellipsoid
+  int most = 0;  // largest |k| on the surface of the ellipsoid
   for (int kx = 0; kx <= grid.highest[0]; ++kx)
     for (int ky = 0; ky <= grid.highest[1]; ++ky) {
       int kz = grid.highest[2];
@@ -106,7 +106,7 @@ std::vector<double> Dns::Impl::spectrum(int first, int components) {
                    queue_shell_sums(stream, grid, of, of, components, static_cast<int>(count), to);
                  }),
              count);
-  found[0] = 0;  // the mean velocity has no energy here
+  found[0] = 0;  // the mean velocity does not belong to the spectrum
   return found;
 }
 
@@ -164,7 +164,7 @@ void Dns::Impl::begin_from_modes() {
   synchronize();
 }
 
-/// Clears planes and lines that no sweep reads, on the host, where they lie.
+/// Sets planes and lines that no sweep reads to zero, in host memory.
 void Dns::Impl::clear_truncated() {
   with_type([&]<class T>(T) {
     for (const ModeBlock& b : spectral) {
@@ -185,7 +185,7 @@ void Dns::Impl::clear_truncated() {
 // large boxes begin as fast as small ones.
 void Dns::taylor_green() {
   Impl& d = *impl_;
-  // Keeps the flow divergence-free in boxes with other edges than 2 pi.
+  // The amplitude of v follows from that of u, because the flow must be divergence-free in boxes of any edges.
   const double v_by_u = d.options.lengths[1] / d.options.lengths[0];
   d.with_type([&]<class T>(T) {
     for (const ModeBlock& b : d.spectral) {

@@ -18,23 +18,23 @@ namespace slipstream::dns {
 
 /// Energy budget of the current step.
 struct Budget {
-  double before = 0;  ///< energy of the fluctuation at its beginning
+  double before = 0;  ///< energy of the fluctuation at the beginning of the step
   double lost = 0, work = 0;
 };
 
 /// Sums over the modes of a field.
 struct ModeSums {
-  double energy = 0;                ///< of the fluctuation about the mean
+  double energy = 0;                ///< energy of the fluctuation about the mean velocity
   double squares = 0;               ///< sum of k^2 times energy
   double low = 0;                   ///< energy of the lowest shells, without the mean
-  std::array<double, 3> mean = {};  ///< velocity
+  std::array<double, 3> mean = {};  ///< mean velocity
 };
 
-/// Numbers from a component to the next in memory that modes and cells share.
+/// Distance in numbers from a component to the next, in memory that modes and cells share.
 std::int64_t numbers_apart(const Machine& machine, const Options& options);
-/// Whether a later stage needs the modes of its right-hand side.
+/// Whether a later stage needs the modes at which the right-hand side was computed.
 bool keeps_next(const Options& options);
-/// Bytes of the device for a transform out of core, which only the start needs.
+/// Bytes of device memory for an out-of-core transform, which only the start needs.
 std::int64_t budget_of_transform(const Machine& machine, const Options& options);
 /// Bytes of Options::device_memory that are left for batches.
 std::int64_t budget_of_batches(const Machine& machine, const Options& options);
@@ -48,11 +48,11 @@ inline int components_of(const Options& o) { return 3 + scalars_of(o); }
 inline double diffusivity(const Options& o, int scalar) {
   return o.viscosity / o.scalars[static_cast<std::size_t>(scalar)].schmidt;
 }
-/// Components that hold w, then u x w; and three more for the slopes of a scalar.
+/// Number of components of the product: three for w, then u x w; three more for the slopes of a scalar.
 inline int products_of(const Options& o) { return o.scalars.empty() ? 3 : 6; }
-/// Device memory that the values of a stochastic forcing take, at most.
+/// Upper bound of the device memory for the values of a stochastic forcing.
 std::int64_t bytes_of_accelerations(const Options& options);
-/// Options::largest_courant, with its default.
+/// Options::largest_courant, or its default where it is not set.
 double largest_courant(const Options& options);
 /// Uniform random number in [0, 1), the same on all ranks.
 double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which);
@@ -61,7 +61,7 @@ FftOptions transform_options(const Options& options);
 
 struct ModeBlock {
   std::int64_t id = 0;
-  std::size_t device = 0;  ///< of this rank's
+  std::size_t device = 0;  ///< index of the device among those of this rank
   ModeGrid grid{};
 };
 struct CellBlock {
@@ -74,43 +74,44 @@ struct Dns::Impl : SolverParts {
   Options options;
   Fft fft;
   Field modes, sum;
-  std::optional<Field> next;  // where the next stage needs it behind its transforms
-  // Three components of modes or cells share memory, `apart` numbers from one to the next, by device. One has the
-  // velocity of a stage; the other its vorticity, then u x w.
+  std::optional<Field> next;  // next state, where the next stage needs it after its transforms
+  // Two buffers by device hold three components each, of modes or of cells, `apart` numbers from one to the next. One
+  // has the velocity of a stage; the other its vorticity, then u x w.
   std::int64_t apart = 0;
   std::vector<Buffer<std::byte>> velocity_memory, product_memory;
-  Field u;  // at the end of a step: of its last stage; out of core, of the end where it was asked for
+  Field u;  // velocity in cells: at the end of a step that of its last stage; out of core, computed on request
   std::unique_ptr<OutOfCore> out_of_core;
   std::int64_t seen_by_sweeps = 0;
-  bool opened = false;  // between its sweeps lies what the next step begins with
+  bool opened = false;  // whether the fields between the sweeps are those with which the next step begins
   std::int64_t looks_every = 0;
-  std::vector<std::vector<double>> speeds;  // of lines by device, with a velocity of arrays in host memory
+  std::vector<std::vector<double>> speeds;  // largest speeds of lines, by device, where the velocity is in host memory
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
   StageNumbers numbers{};
-  std::vector<std::array<int, 3>> accelerated;  // stored modes of a stochastic forcing, at first those that are drawn
+  // stored modes of a stochastic forcing; the first `drawn` of them are drawn
+  std::vector<std::array<int, 3>> accelerated;
   std::size_t drawn = 0;
-  std::vector<Buffer<int>> accelerated_there;       // by device
-  std::vector<Buffer<double>> accelerations_there;  // by device
+  std::vector<Buffer<int>> accelerated_there;       // modes with accelerations, by device
+  std::vector<Buffer<double>> accelerations_there;  // values of the accelerations, by device
   Budget budget;
   Carried carried;
-  std::int64_t held_since = 0;  // restart
-  double scale = 1;             // of the forced modes, in the last step
+  std::int64_t held_since = 0;  // number of restarts when the energy was fixed
+  double scale = 1;             // scale of the forced modes in the last step
   bool velocity_is_new = false;
   std::int64_t seen_restarts = 0;
 
   Impl(const Communicator& comm, const Machine& machine, Options options);
   std::span<Stream> own_streams() override { return streams; }
-  /// Names all that holds three components and, but for `next`, the product and the slopes, scalars behind them. The
-  /// velocity and what follows change between modes and cells; scalars do not.
+  /// Names the arrays that hold three components. All but `next`, the product and the slopes hold scalars behind them.
+  /// From `velocity` on, arrays change between modes and cells; scalars do not.
   enum class Held : std::uint8_t { modes, sum, next, velocity, product, slopes };
   void synchronize();
   void list_tasks();
   void list_sweeps();
   void clear_truncated();
   void clear_scalars();
-  /// Sets the velocity in cells from `count` components of [z][y][x][of], from `first` on.
+  /// Sets the velocity in cells from arrays [z][y][x][of]: `count` components, from `first` on.
   void to_cells(const std::vector<const double*>& blocks, std::size_t of, std::size_t first, std::size_t count);
   void scale_lowest_shells();
   HostModes host_modes();
@@ -118,66 +119,67 @@ struct Dns::Impl : SolverParts {
   HostArrays host_arrays(const Field& field) const;
   template <class T, class Block>
   Three<T> three(Held held, const Block& block) const;
-  /// Pointers by component, then by block.
+  /// Pointers to the data of a field by component, then by block.
   template <class Pointer, class Block>
   std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks, std::size_t count,
                                                std::size_t first) const;
-  /// `first`: components of `from` and `to` with which it begins.
+  /// Transforms `count` components. `first`: the first of them in `from` and in `to`.
   void transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count = 3,
                  std::array<std::size_t, 2> first = {0, 0});
   Task transform_task(const std::string& name, bool forward, Held from, Held to, std::size_t count = 3);
-  /// Work of the host between tasks: it waits for the devices, and prevents recording of steps.
+  /// A task on the host: it waits for the devices, and prevents recording of steps.
   Task host_task(const std::string& name, std::function<void()> work);
-  /// Adds what a stage with the modes `now` and the weight `share` (a time) has dissipated and gained.
+  /// Adds the energy that a stage dissipates and gains, at the modes `now`, with the weight `share` (a time).
   void account(Held now, double share, bool first);
   void close_budget();
   template <class Queue>
   void each_mode_block(std::size_t device, Queue queue);
   Field& velocity();
-  /// The Courant number of Options::time_step.
+  /// Courant number of a step of Options::time_step.
   double courant();
-  double courant_of_cells();                                                ///< with what Held::velocity has in cells
-  double courant_of(const std::vector<std::vector<double>>& speeds) const;  ///< of lines of this rank's devices
-  double step_at(double courant_of_longest) const;                          ///< length of a step
-  std::array<double, 3> steps_by_cells() const;                             ///< dt / dx_a, of Options::time_step
-  /// Angles of the shift of a stage's grid, by wave numbers; `sign` -1 undoes it.
+  double courant_of_cells();  ///< Courant number of the velocity in cells
+  /// Courant number from the speeds of lines of this rank's devices
+  double courant_of(const std::vector<std::vector<double>>& speeds) const;
+  double step_at(double courant_of_longest) const;  ///< length of the next step
+  std::array<double, 3> steps_by_cells() const;     ///< dt / dx_a with dt = Options::time_step
+  /// Phase angles of the shift of a stage's grid, per wave number; `sign` -1 undoes the shift.
   std::array<double, 3> shift(std::int64_t step, std::size_t stage, int sign) const;
   bool shifts() const { return options.dealiasing == Dealiasing::phase_shift; }
-  /// Sets products to zero where no mode is held, and undoes the shift of a stage's grid.
+  /// Sets products to zero for truncated modes, and undoes the shift of a stage's grid.
   Task aliases_task(Held products, int components, std::size_t stage);
   void list_scalar(int scalar, Held now, std::size_t stage);
   StageFactors factors_of(std::size_t stage) const;
-  /// The modes of a stochastic forcing, its values, and those of the step after it.
+  /// Stochastic forcing: lists its modes, draws their values, and sends those to the devices.
   void list_accelerated();
   void draw(std::uint64_t number, double keep, double add);
   void send_accelerations();
   Accelerations accelerations(std::size_t device) const;
-  /// Work of the accelerations on a field of modes, a time and mass.
+  /// Work of the accelerations on a field of modes, per time and mass.
   double work(Held of);
   ModeSums sums(Held of);
-  /// Energy of the forced shells. Throws Error where there is none.
+  /// Energy of the forced shells. Throws Error where they have none.
   double low_energy();
-  /// Tasks before and behind the stages of a step, by the kind of forcing.
+  /// Lists the tasks before and behind the stages of a step, which depend on the kind of forcing.
   void list_forcing_before();
   void list_forcing_behind();
-  /// Half the sum of Re(conj(u) v) in each shell, of `count` components from these on; shell 0 has none.
+  /// Spectrum: half the sum of Re(conj(u) v) in each shell, over `count` components from `first` on; shell 0 is 0.
   std::vector<double> spectrum(int first = 0, int count = 3);
   ScalarStatistics of_scalar(int scalar);
-  /// Adds Re(conj(u).(u x w)) of each shell, where products are formed on a shifted grid.
+  /// Adds Re(conj(u).(u x w)) to the sum of each shell, where products are formed on a shifted grid.
   void add_transfer(const std::array<double, 3>& angles, std::vector<double>& sums);
   /// Skewness and flatness of the longitudinal derivatives.
   std::array<double, 2> shape_of_gradients();
   /// Number of shells that contain kept modes.
   int shells() const;
-  /// Sums over all blocks in their order, from each rank's values by block: the same bits on any number of ranks.
+  /// Sums each rank's values over all blocks in their order: the result has the same bits on any number of ranks.
   std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
   void begin_from_modes();
-  /// Doubles that `queue(stream, device, grid, components, to)` leaves for the planes k of each block of `spectral`,
-  /// `of_plane(grid)` each.
+  /// Copies doubles that `queue(stream, device, grid, components, to)` computes for the planes k of each block of
+  /// `spectral`, `of_plane(grid)` of them per plane.
   template <class OfPlane, class Queue>
   std::vector<std::vector<double>> from_modes(Held held, const OfPlane& of_plane, const Queue& queue);
-  /// The sums over all blocks, in their order, of numbers that `found` has by block: number n % count belongs to sum
-  /// n % count.
+  /// Sums over all blocks, in their order, the numbers that `found` has by block: number n % count belongs to sum n %
+  /// count.
   template <class Blocks>
   std::vector<double> summed(const Blocks& blocks, const std::vector<std::vector<double>>& found, std::size_t count);
 
@@ -193,7 +195,7 @@ struct Dns::Impl : SolverParts {
   static T* data(const Field& field, std::int64_t block) {
     return reinterpret_cast<T*>(field.data(block));
   }
-  /// Doubles that `queue` leaves on the device.
+  /// Copies `count` doubles to the host that `queue` computes on the device.
   template <class Queue>
   static std::vector<double> from_device(Stream& stream, std::size_t count, const Queue& queue) {
     const Buffer<double> there(stream.device(), count), here(stream.device(), count, Memory::pinned);

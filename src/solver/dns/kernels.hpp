@@ -9,7 +9,7 @@
 
 namespace slipstream::dns {
 
-/// Three components of modes or cells, `step` numbers apart.
+/// Pointer to three components of modes or cells, `step` numbers apart.
 template <class T>
 struct Three {
   T* at = nullptr;
@@ -33,42 +33,44 @@ struct StageFactors {
   bool pushes = true;
 };
 
-/// The first stage reads `now` from u; the last one only writes u.
+/// Arrays of a stage. The first stage reads `now` from u; the last one only writes u.
 template <class T>
 struct StageArrays {
   Three<T> u, sum;
-  Three<T> next;  ///< zero for truncated modes; u in the last stage
-  Three<T> now;   ///< state of the right-hand side; replaced by next. None without forcing, except in the first stage
-  Three<T> rhs;   ///< transform of u x w, not normalised
+  Three<T> next;  ///< next state, zero for truncated modes; u in the last stage
+  /// state at which the right-hand side was computed; overwritten by next. Empty without forcing, except in the first
+  /// stage
+  Three<T> now;
+  Three<T> rhs;  ///< transform of u x w, not normalised
 };
 
-/// Accelerations of stored modes, in memory of the device.
+/// The accelerations of stored modes, in device memory.
 struct Accelerations {
-  const int* modes = nullptr;      ///< k_x, k_y, k_z of each
-  const double* values = nullptr;  ///< three complex numbers each
+  const int* modes = nullptr;      ///< wave numbers k_x, k_y, k_z of each mode
+  const double* values = nullptr;  ///< acceleration of each mode, three complex numbers
   int count = 0;
 };
 
 struct StageNumbers {
   double viscosity, time_step;
-  double forcing = 0;  ///< factor of the velocity on the forced modes
-  int forced = 0;      ///< shells
+  double forcing = 0;  ///< factor of the velocity in the forcing
+  int forced = 0;      ///< number of forced shells
 };
 
 template <class T>
 void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
                  const StageNumbers& numbers);
-/// curl = i k x u; truncated modes count as zero.
+/// Computes curl = i k x u; truncated modes count as zero.
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& curl);
-/// Derivatives of the first two components along their own axes: gradient_a = i k_a u_a.
+/// Derivatives of the first two components along their own axes: gradient_a = i k_a u_a, for a = 0, 1.
 template <class T>
 void queue_gradient(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& gradient);
-/// w = u x (w + 2 rotation) in every cell.
+/// Computes w = u x (w + 2 rotation) in every cell.
 template <class T>
 void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& w,
                  const std::array<double, 3>& rotation);
-/// Multiplies by a factor, projects to divergence-free modes, and clears truncated ones.
+/// Multiplies modes by a factor, projects them to divergence-free ones, and clears truncated modes.
 template <class T>
 void queue_project(Stream& stream, const ModeGrid& grid, const Three<T>& u, double factor);
 /// Multiplies the modes of the lowest shells, but for the mean, by a factor.
@@ -76,18 +78,18 @@ template <class T>
 void queue_scale(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double factor);
 
 /// Sums over each line along z: energy, sum of k^2 times energy, and energy of the lowest shells, all without the mean.
-/// Then comes the mean velocity, zero on all lines but its own. Lines are indexed by ModeGrid::line().
+/// Then the mean velocity, which is zero on all lines but the line of the mean. Lines are indexed by ModeGrid::line().
 constexpr int line_sums = 6;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
-/// sums[k * shells + s] is half the sum of Re(conj(u) v) in plane k and shell s, over so many components.
+/// sums[k * shells + s] is half the sum of Re(conj(u) v) in plane k and shell s, over `components` components.
 /// Shell s has s - 1/2 <= |k| < s + 1/2, in units of the shells' width. With u = v that is the energy. The sums of a
 /// piece of planes continue those of the pieces before.
 template <class T>
 void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& v, int components,
                       int shells, double* sums);
-/// Sums of g^2, g^3 and g^4 over each line along x, in turn for g_0, g_1 and -(g_0 + g_1), the third derivative of a
-/// divergence-free flow. line = k * cells[1] + j.
+/// Computes sums of g^2, g^3 and g^4 over each line along x, for g = g_0, g_1 and -(g_0 + g_1) in turn. The last is the
+/// third derivative of a divergence-free flow. line = k * cells[1] + j.
 constexpr int line_moments = 9;
 template <class T>
 void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gradient, double* moments);

@@ -14,10 +14,10 @@ struct ModeGrid {
   int first[3];                ///< index of the block's first mode along x, y, z
   int extent[3];               ///< extent of the block, i j k
   int highest[3];              ///< |k_a| limit of kept modes
-  double wave[3] = {1, 1, 1};  ///< 2 pi over the box's edges
-  double shell = 1;            ///< the smallest of them: the width of a shell
-  int before = 0;              ///< in a piece of planes: modes along x of the pieces before
-  int of_all = 0;              ///< modes along x of all pieces; 0: not a piece
+  double wave[3] = {1, 1, 1};  ///< 2 pi over the box's edges along x, y, z
+  double shell = 1;            ///< width of a shell: the smallest component of `wave`
+  int before = 0;              ///< for a piece of planes: number of modes along x in the pieces before
+  int of_all = 0;              ///< number of modes along x in all pieces; 0: the block is no piece
   bool round = false;          ///< only modes in the ellipsoid sum of (k_a / n_a)^2 < 2/9 are kept
 
   SLIP_FN static int wrapped(int index, int n) { return 2 * index > n ? index - n : index; }
@@ -49,7 +49,7 @@ struct ModeGrid {
     const double x = kx * wave[0], y = ky * wave[1], z = kz * wave[2];
     return x * x + y * y + z * z;
   }
-  /// |k|^2 over the square of a shell's width.
+  /// |k|^2 in units of the square of a shell's width.
   SLIP_FN double shell_square(int kx, int ky, int kz) const {
     const double x = kx * (wave[0] / shell), y = ky * (wave[1] / shell), z = kz * (wave[2] / shell);
     return x * x + y * y + z * z;

@@ -10,7 +10,7 @@
 namespace slipstream::dns {
 inline namespace modes_kernels {
 
-/// `stretched`: edges differ from 2 pi. Otherwise wave numbers need no multiplication.
+/// Wave numbers of modes. `stretched`: edges differ from 2 pi. Otherwise wave numbers need no multiplication.
 template <class T, bool stretched>
 struct Waves {
   T wave[3];
@@ -49,7 +49,7 @@ struct Stage {
     }
     const T over = square > 0 ? T(1) / square : T(0);
     const T push = square > 0 && square < forced ? forcing : T(0);
-    const T mean = square > 0 ? normal : T(0);  // the mean velocity stays
+    const T mean = square > 0 ? normal : T(0);  // the mean velocity has no right-hand side, so it stays
     for (int c = 0; c < 3; ++c) {
       n[c].real = (n[c].real - wave[c] * along.real * over) * mean;
       n[c].imaginary = (n[c].imaginary - wave[c] * along.imaginary * over) * mean;
@@ -66,7 +66,7 @@ struct Curl {
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
-    if (!grid.kept(kx, ky, kz)) {  // transforms leave undefined values there
+    if (!grid.kept(kx, ky, kz)) {  // transforms leave undefined values in truncated modes
       for (int c = 0; c < 3; ++c) store(curl, at, c, Complex<T>{0, 0});
       return;
     }
@@ -143,7 +143,7 @@ template <class T>
 struct Scale {
   ModeGrid grid;
   Three<T> u;
-  double scaled;  // square of the shell below which modes are
+  double scaled;  // square of the shell below which modes are scaled
   T factor;
   SLIP_FN void operator()(int i, int j, int k) const {
     const double square = grid.shell_square(grid.kx(j), grid.ky(k), grid.kz(i));
@@ -188,7 +188,7 @@ struct LineSums {
   }
 };
 
-/// Neighbours in `shell` read neighbours along z.
+/// Sums over shells: adjacent threads take adjacent shells, and so read adjacent modes along z.
 template <class T>
 struct ShellSums {
   ModeGrid grid;
@@ -205,7 +205,7 @@ struct ShellSums {
     }
     return sum;
   }
-  /// The least k_z >= 0 with a square of at least `least`, by the width of shells.
+  /// The least k_z >= 0 whose square is at least `least`, in units of the shell's width.
   SLIP_FN static int from(double least, double ratio) {
     int k = least > 0 ? static_cast<int>(std::sqrt(least) / ratio) : 0;
     while (k > 0 && square(k - 1, ratio) >= least) --k;
@@ -277,7 +277,7 @@ struct LineSpeeds {
   }
 };
 
-/// Modes with |k| <= shells + 1/2.
+/// Square of the radius of the modes with |k| <= shells + 1/2.
 double below(int shells) { return (shells + 0.5) * (shells + 0.5); }
 
 template <class F>

@@ -110,7 +110,7 @@ class Flow final : public OutOfCore {
              const Angles& turn) override {
     const bool keeps = !arrays.next.empty(), in_middle = !factors.first && !factors.last;
     const bool reads_next = keeps && !factors.first && factors.pushes, writes_next = keeps && !factors.last;
-    // The places of fields.
+    // Index of the first component of each field in a batch.
     const std::int64_t all = back(), u = all, sum = factors.last ? all : 2 * all,
                        next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -225,7 +225,7 @@ class Flow final : public OutOfCore {
   }
 
   std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) override {
-    // If batches travel, the memory behind the two fields travels unused.
+    // If batches travel, the unused memory behind the two fields travels, too.
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -277,36 +277,37 @@ class Flow final : public OutOfCore {
   /// z `columns` has [own z][field][x][y].
   struct Own {
     Device device;
-    std::size_t number = 0;  ///< index in the machine
+    std::size_t number = 0;  ///< index of the device in the machine
     Range y, places, z;
     Buffer<std::byte> lines, planes, columns;
     Buffer<double> doubles;
     Buffer<std::byte> memory;
     std::unique_ptr<BatchWork> work;
   };
-  /// A batch has some modes along x of planes y, with all z.
+  /// A batch of planes y: some modes along x, with all z.
   struct Piece {
     Range x, y;
   };
-  /// A batch has some lines along x of the device's own planes z.
+  /// A batch of lines along x of the device's own planes z.
   struct Lines {
     Range y, z;
   };
-  /// A sweep of planes z reads fields of modes, makes components of cells of them, and leaves fields of modes.
+  /// Numbers of fields in a sweep of planes z: modes that it reads, components of cells that it makes, and modes that
+  /// it leaves.
   struct Fields {
     int read, cells, left;
   };
-  /// load(component, cells) queues a component's way from modes; store(field, cells) one back.
+  /// load(component, cells) queues the transform of a component to cells; store(field, cells) queues one back to modes.
   using Load = std::function<void(int, T*)>;
   using Store = std::function<void(int, const T*)>;
 
   bool alone() const { return shares_.devices() == 1; }
   std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
-  /// Number of fields that planes z read, and that they leave: as many as components.
+  /// Number of fields that planes z read, and number of fields that they leave, which equals that of components.
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
   int of_cells() const { return fields_of_cells(options_); }
-  /// Passes through all work once without queueing it, to find sizes.
+  /// Runs through all work once without queueing anything, to find sizes.
   void plan() {
     Streams streams;
     for (const Own& own : own_) streams.emplace_back(own.device);
@@ -326,9 +327,9 @@ class Flow final : public OutOfCore {
   }
   std::int64_t numbers(const Piece& b) const { return 2 * b.y.number * b.x.number * s_.nz; }
   Extent cells_of(const Lines& lines) const { return {s_.nx, lines.y.number, lines.z.number}; }
-  /// The first of them among the device's lines.
+  /// Index of the first of these lines among all lines of the device.
   std::int64_t first_of(const Lines& lines) const { return lines.z.first * s_.ny + lines.y.first; }
-  /// Offset of the values behind the doubles of lines.
+  /// Offset of the values that follow the doubles of lines.
   std::int64_t behind_doubles(const Lines& lines) const {
     return even(lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double) / sizeof(T)));
   }
@@ -342,7 +343,7 @@ class Flow final : public OutOfCore {
     return {piece_of_x(n), cuts_->slabs[own.number][static_cast<std::size_t>(n / pieces())]};
   }
   bool is_last_piece(std::int64_t n) const { return n % pieces() + 1 == pieces(); }
-  /// A batch's modes along x, and its planes z by the device's own number.
+  /// Modes along x of a batch, and the first of its planes z among those of the device.
   Range x_of_z(std::int64_t n) const { return cuts_->splits ? piece_of_x(n) : Range{0, s_.wide}; }
   std::int64_t first_z(std::int64_t n) const { return (cuts_->splits ? n / pieces() : n) * cuts_->deep; }
   Range own_z(const Own& own, std::int64_t first) const {
@@ -368,7 +369,7 @@ class Flow final : public OutOfCore {
             {waves_.wave[0], waves_.wave[1]}};
   }
 
-  /// Components of modes, from field `at` of a buffer on.
+  /// Rows of `count` components of modes in host memory, which lie in a buffer from field `at` on.
   std::vector<HostRows> modes_of(const Own& own, const HostArrays& modes, const Piece& b, int count,
                                  std::int64_t at) const {
     std::vector<HostRows> rows;
@@ -381,7 +382,7 @@ class Flow final : public OutOfCore {
                       (at + c) * b.y.number * of_piece});
     return rows;
   }
-  /// Layout of the fields between sweeps: the array has so many places y and planes z. A buffer has
+  /// Layout of the fields between sweeps: the array has `places` kept y and `planes` planes z. A buffer has
   /// [field][place][z][x], from value `at` of a field on.
   struct Array {
     std::byte* at;
@@ -451,14 +452,14 @@ class Flow final : public OutOfCore {
       before += number;
     }
   }
-  /// Some modes along x of the columns of a plane z.
+  /// Rows of a plane z of columns: some modes along x.
   HostRows columns_of(const Own& own, const Range& x, std::int64_t z, int count) const {
     const std::int64_t column = s_.ny * value, field = s_.wide * column;
     return {own.columns.data() + z * of_cells() * field + x.first * column,
             {static_cast<std::size_t>(field)},
             {x.number * column, count, 1}};
   }
-  /// Some y of them.
+  /// Rows of the columns of planes z: some y.
   HostRows rows_of(const Own& own, const Lines& lines, int count) const {
     const std::int64_t column = s_.ny * value, field = s_.wide * column;
     return {own.columns.data() + lines.z.first * of_cells() * field + lines.y.first * value,
@@ -471,7 +472,7 @@ class Flow final : public OutOfCore {
             {of_line * lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double)), 1, 1},
             at};
   }
-  /// Sums over planes y go on from piece to piece.
+  /// Sums over planes y continue from piece to piece, so only the last piece writes them.
   void leaves_sums(const Own& own, std::int64_t n, std::int64_t of_plane, HostBatch& batch) const {
     const Range y = piece(own, n).y;
     if (is_last_piece(n) && y.number > 0)
@@ -495,7 +496,8 @@ class Flow final : public OutOfCore {
     return found;
   }
 
-  /// A sweep of pieces: rows(own, batch, rows to fill), work(stream, own, piece, from, to).
+  /// Runs a sweep over pieces of planes y: rows(own, batch, rows to fill) describes transfers, work(stream, own, piece,
+  /// from, to) queues kernels.
   template <class Rows, class Work>
   void over_y(Streams& streams, bool moves, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_y, moves && of_y_ ? &*of_y_ : nullptr, rows,
@@ -503,7 +505,8 @@ class Flow final : public OutOfCore {
           if (const Piece b = piece(own, n); b.y.number > 0) work(s, own, b, from, to);
         });
   }
-  /// rows(own, batch, rows to fill), work(stream, own, grid, from, to).
+  /// Runs a sweep over planes z: rows(own, batch, rows to fill) describes transfers, work(stream, own, grid, from, to)
+  /// queues kernels.
   template <class Rows, class Work>
   void over_z(Streams& streams, BatchMove* move, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_z, move, rows, [&](Stream& s, const Own& own, std::int64_t n, T* from, T* to) {
@@ -512,7 +515,7 @@ class Flow final : public OutOfCore {
     });
   }
   /// Transforms fields of modes to cells, in one sweep or three. The arguments are rows(own, lines, byte behind the
-  /// left fields, rows to add) and work(stream, own, lines, load, store, place behind those fields).
+  /// left fields, rows to add) and work(stream, own, lines, load, store, place behind the left fields).
   template <class Rows, class Work>
   void over_cells(Streams& streams, const Fields& fields, const Rows& rows, const Work& work) {
     BatchMove* const move = fields.left > 0 && of_z_ ? &*of_z_ : nullptr;
@@ -618,7 +621,7 @@ class Flow final : public OutOfCore {
       for (std::int64_t n = 0; n < count; ++n) work(streams[d], own_[d], n, memory_of(own_[d]), memory_of(own_[d]) + 1);
   }
 
-  /// Stores the fields that planes z need.
+  /// Computes and stores the fields that planes z need.
   void leave(Stream& s, const Own& own, const Piece& b, const Three<T>& modes, T* fields, T* to, const Angles& turn) {
     queue(own, [&] {
       const ModeGrid grid = grid_of(b);
@@ -647,7 +650,7 @@ class Flow final : public OutOfCore {
     own.work->lines(s, Kind::backward, s_.nz, b.x.number, fields * b.y.number, values, values);
     own.work->swap_rows(s, {s_.nz, b.x.number, fields * b.y.number}, values, to);
   }
-  /// Place behind six components in cells.
+  /// Address behind six components in cells.
   T* behind_cells(const Own& own, const Lines& lines) const {
     return memory_of(own) + 6 * even(volume(cells_of(lines)));
   }

@@ -28,7 +28,7 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
       each_mode_block(d, [&]<class T>(const ModeBlock& b, T) {
         queue_gradient(streams[d], b.grid, three<T>(Held::modes, b), three<T>(Held::product, b));
       });
-  // The third derivative follows from the others, which saves a transform.
+  // The third derivative follows from the other two, because the flow is divergence-free. This saves a transform.
   if (!out_of_core) {
     transform(false, Held::product, Held::product, streams, 2);
     synchronize();

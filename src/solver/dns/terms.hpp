@@ -12,21 +12,21 @@ constexpr int scalar_sums = 5;
 
 template <class T>
 struct Terms {
-  /// to = from * factor * exp(i angles.k), k in integers, and 0 where the grid holds no mode. May work in place.
+  /// Computes to = from * factor * exp(i angles.k), k in integers, and 0 for truncated modes. May work in place.
   static void turn(Stream& stream, const ModeGrid& grid, const Three<T>& from, const Three<T>& to, int components,
                    const std::array<double, 3>& angles, double factor);
-  /// to_a = i k_a times a component of `of`.
+  /// Computes to_a = i k_a times component of `of`.
   static void slopes(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, const Three<T>& to);
-  /// A component and its derivative along z, of the modes of some planes y, one after the other.
+  /// Computes a component and its derivative along z from the modes of some planes y, one field after the other.
   static void along_z(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, T* two);
-  /// along_0 = -u.(along + gradient) in every cell.
+  /// Computes along_0 = -u.(along + gradient) in every cell.
   static void advection(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& along,
                         const std::array<double, 3>& gradient);
-  /// queue_stage() of a component that is not the velocity, with its own right-hand side, not normalised.
+  /// Advances a component other than the velocity as queue_stage() does, with its own right-hand side, not normalised.
   static void stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, int component, const T* rhs,
                     const StageFactors& factors, double diffusivity, double time_step);
   static void line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int component, double* sums);
-  /// Adds accelerations to a right-hand side that is not normalised.
+  /// Adds the accelerations to a right-hand side that is not normalised.
   static void accelerate(Stream& stream, const ModeGrid& grid, const Three<T>& rhs, const Accelerations& of);
   /// Work of the accelerations on u in each plane k, per time and mass; without their divergent part.
   static void work(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Accelerations& of, double* sums);

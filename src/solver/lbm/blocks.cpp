@@ -1,4 +1,4 @@
-// Storage of this rank's blocks: which cells are kept, and how bodies become links.
+// Storage of this rank's blocks: which cells are kept, and how links are made from bodies.
 #include <algorithm>
 
 #include "device/streaming_stores.hpp"
@@ -99,7 +99,7 @@ std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
 }
 
 LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
-  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // beyond the range of a Bounce
+  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // the block exceeds the range of a Bounce
     lists.half_way.insert(lists.half_way.end(), lists.resting.begin(), lists.resting.end());
     lists.resting.clear();
   }
@@ -141,7 +141,7 @@ void Lbm::Impl::set(Surfaces bodies) {
   require(state.step == 0, ErrorCode::wrong_state, "bodies and solid cells are set before the first step");
   surfaces = checked(std::move(bodies));
   interpolated = interpolates(surfaces);
-  // Unless all cells are stored, the stored cells depend on the bodies.
+  // Unless all cells are stored, the set of stored cells depends on the bodies.
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();
   make_blocks();
@@ -175,7 +175,7 @@ bool Lbm::Impl::go_together(std::size_t device, std::size_t lists) const {
 }
 
 bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const {
-  // The slabs of a few blocks run on streams of their own, with kernels that are faster along rows.
+  // Boundary slabs of a few blocks run on separate streams, with kernels that are faster along rows.
   if (part == Part::boundary && pieces.size() <= 2 * ForkJoin::most_on_gpu) return false;
   return go_together(device, pieces.size()) && mean_cells(pieces) < 1 << 16 &&
          std::none_of(pieces.begin(), pieces.end(),
@@ -198,7 +198,7 @@ std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>&
 
 std::vector<Box> Lbm::Impl::boundary_launches(const BlockWork& work) const {
   if (options.rim_processors == 0) return work.split.boundary;
-  // Few on the host, where pieces serve comparisons only: no other work could run concurrently.
+  // Pieces are small on the host, where they serve comparisons only: no other work could run concurrently.
   const std::int64_t cells_a_processor = devices[work.device].backend == Backend::host ? 64 : 1024;
   return boundary_pieces(work.split.boundary, options.rim_processors * cells_a_processor,
                          row_axis(populations->options().layout));

@@ -1,4 +1,4 @@
-// Contents of the population arrays: the initial state, and conversion to the form for output.
+// Contents of the population arrays: the initial state, and conversion to the arrangement that output needs.
 #include <algorithm>
 
 #include "solver/lbm/impl.hpp"

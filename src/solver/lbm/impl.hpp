@@ -22,7 +22,7 @@
 
 namespace slipstream::lbm {
 
-/// Links on a device.
+/// The links of a block, in device memory.
 struct LinkBuffers {
   LinkBuffers() = default;
   LinkBuffers(Stream& stream, const LinkLists& lists)
@@ -52,36 +52,37 @@ struct LinkBuffers {
   Buffer<CopiedLink> copied;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
-  Buffer<HeldCell> held;  ///< cells with convective links
+  Buffer<HeldCell> held;  ///< cells with convective links, whose density is held
   Buffer<InterpolatedCell> interpolated;
 };
 
-/// A block's links, on its device, and how it is split around the exchange.
+/// A block's links and lists, on its device, and how the block is split around the exchange.
 struct BlockWork {
   std::int64_t id = 0;
-  std::size_t device = 0;  // among this rank's
-  Box cells;               // local
+  std::size_t device = 0;  // index of the device among those of this rank
+  Box cells;               // interior cells in local coordinates
   InteriorAndBoundary split;
   LinkBuffers local, exchanged;
-  Buffer<double> shares;                  // of interpolated cells
-  BoundaryCells boundary;                 // by moments
-  std::map<int, Buffer<LoadLink>> loads;  // by bearer
+  Buffer<double> shares;                  // shares of interpolated cells
+  BoundaryCells boundary;                 // boundary cells of the moment representation
+  std::map<int, Buffer<LoadLink>> loads;  // links with loads, by the surface that bears them
   Kept kept = Kept::all;
-  Numbering numbering;  // its words are those below
+  Numbering numbering;  // numbering of stored cells, which points to `words`
   Buffer<CellWord> words;
-  Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the boundary region, in groups
+  // lists of a packed block: cells of the interior, then of the boundary region, in groups
+  Buffer<std::uint32_t> fluid;
   std::size_t interior_words = 0;
-  std::uint8_t walls = 0;  // of BlockArrays
+  std::uint8_t walls = 0;  // sides with resting walls that the step handles, as in BlockArrays
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
-  std::vector<std::int64_t> through;  // links through each body
+  std::vector<std::int64_t> through;  // number of links through each body
 };
 
 /// State of a convective outlet, stored on separate blocks.
 struct Outlet {
   Outlet(const Grid& flow, const Options& options, const GridOptions& blocks)
       : grid(flow.extent(), flow.machine(), flow.rank(), blocks), field(grid, outlet_field(options)) {}
-  /// Null if no side is convective.
+  /// Makes an outlet; null if no side is convective.
   static std::unique_ptr<Outlet> make(const Grid& flow, const Options& options) {
     GridOptions blocks;
     blocks.dimensions = flow.dimensions();
@@ -96,7 +97,7 @@ struct Outlet {
   Field field;
 };
 
-/// Contribution of one block to a sum.
+/// The contribution of one block to a sum.
 struct Partial {
   std::int64_t block = 0, quantity = 0;
   std::array<double, 6> values{};
@@ -123,14 +124,14 @@ struct Lbm::Impl : SolverParts {
 
   bool by_moments() const { return options.representation == Representation::moments; }
   bool in_place() const { return options.streaming == Streaming::in_place; }
-  /// Form that the next step reads, unless the populations are in the form for output.
+  /// Form of the array that the next step reads, unless the populations are `apart`.
   Form form() const {
     if (!in_place()) return Form::apart;
     return state.step % 2 == 0 ? Form::shared : Form::turned;
   }
-  /// The exchange before the next step.
+  /// The exchange that runs before the next step.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
-  /// What the step to come does.
+  /// Tasks of a step.
   const Tasks& tasks_at(std::int64_t step) const { return phases[static_cast<std::size_t>(step) % exchanges.size()]; }
   void list_tasks();
 
@@ -144,7 +145,7 @@ struct Lbm::Impl : SolverParts {
   void start();
   /// Sets a given flow slab by slab, to save memory.
   void start_from(const BlockWork& work, const FlowOfBox& flow);
-  /// Least width of the boundary region, whatever the options say. In place, an outlet or a cut that waits for the
+  /// Least width of the boundary region. In place, an outlet or a cut that waits for the
   /// exchange reads outgoing populations of its cell. The cell behind must not have replaced them yet.
   std::int64_t least_rim() const { return in_place() && (interpolated || !options.boundaries.empty()) ? 2 : 1; }
 
@@ -163,7 +164,7 @@ struct Lbm::Impl : SolverParts {
     return *std::find_if(blocks.begin(), blocks.end(), [&](const BlockWork& work) { return work.id == block; });
   }
 
-  /// Arrays of a block for kernels, with the present place of populations.
+  /// Arrays of a block for kernels, with the array in which populations lie now.
   BlockArrays arrays(const BlockWork& work) const {
     if (!apart) return own_arrays(work);
     if (whole) return whole_arrays(work);
@@ -187,7 +188,7 @@ struct Lbm::Impl : SolverParts {
     return a;
   }
 
-  /// The same without populations.
+  /// Arrays of a block for kernels, all but the populations.
   BlockArrays other_arrays(const BlockWork& work) const {
     BlockArrays a;
     a.low = grid.block(work.id).box.lo;
@@ -201,7 +202,7 @@ struct Lbm::Impl : SolverParts {
       if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
     a.walls = work.walls;
     a.has_solids = work.has_solids;
-    // On GPUs extra writes cost more than tests.
+    // On GPUs, writing solid cells costs more than testing for them.
     const bool gpu = devices[work.device].backend != Backend::host;
     a.skip_solids = work.kept == Kept::fluid;
     a.leave_solids =
@@ -214,7 +215,7 @@ struct Lbm::Impl : SolverParts {
     return a;
   }
 
-  /// Outlet arrays of a block of the flow; null if it does not lie along the side.
+  /// Outlet arrays of a block; null if the block does not lie along the outlet.
   OutletArrays outlet_arrays(const Box& block) const {
     const Box beside = near_outlet(grid, options, block);
     if (beside.empty()) return {};
@@ -225,11 +226,11 @@ struct Lbm::Impl : SolverParts {
   /// Cells of a block that a launch takes.
   struct Piece {
     const BlockWork* work;
-    Box box;  ///< of a packed block: all of it
+    Box box;  ///< cells in local coordinates; unused for a packed block, which a launch takes whole
   };
 
-  /// Readers of populations from links. A step over a list of cells handles resting walls itself; one over boxes may
-  /// handle those at the block's sides.
+  /// The reader of the populations that links bring: the step, or others. A step over a list of cells handles resting
+  /// walls itself; a step over boxes may handle those at the block's sides.
   enum class Reader : std::uint8_t { step, others };
   void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader, Part part = Part::all) {
     std::vector<Piece> linked;
@@ -240,7 +241,7 @@ struct Lbm::Impl : SolverParts {
       LinkSpans spans = buffers.spans();
       if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
       spans.shares = linked[n].work->shares.data();
-      // Other readers must not change the state.
+      // Only a step may change the state.
       spans.keep_mass = reader == Reader::step && !is_open(options);
       BlockArrays block = arrays(*linked[n].work);
       block.together = together;
@@ -279,7 +280,7 @@ struct Lbm::Impl : SolverParts {
     step_boundary(stream, device, part);
   }
 
-  /// Moment representation: must follow the kernels that treat these cells as fluid.
+  /// Steps boundary cells of the moment representation; must follow the kernels that treat these cells as fluid.
   void step_boundary(Stream& stream, std::size_t device, Part part) {
     const auto cells = [&](const BlockWork& work) {
       return work.boundary.stepped(part != Part::boundary, part != Part::interior);
@@ -296,7 +297,7 @@ struct Lbm::Impl : SolverParts {
     spread(stream, device, part, listed.size(), streams_for(device, listed), go_together(device, listed.size()), step);
   }
 
-  /// Runs independent pieces on several streams, or by few launches.
+  /// Runs independent pieces, on several streams or in few launches.
   template <class Run>
   void spread(Stream& stream, std::size_t device, Part part, std::size_t count, std::size_t most, bool by_few,
               Run run) {
@@ -308,13 +309,13 @@ struct Lbm::Impl : SolverParts {
     for (std::size_t n = 0; n < count; ++n) run(n, stream, &together);
     together.launch();
   }
-  /// Whether joining launches pays for so many lists of links, or for these cells: if launches dominate.
+  /// Whether to join launches, of lists of links or of cells: this pays if launches dominate the time.
   bool go_together(std::size_t device, std::size_t lists) const;
   bool go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const;
 
   std::vector<Piece> pieces_of(std::size_t device, Part part) const;
   static std::int64_t mean_cells(const std::vector<Piece>& pieces);
-  /// Number of concurrent launches over these cells.
+  /// Number of streams on which pieces are launched concurrently.
   std::size_t streams_for(std::size_t device, const std::vector<Piece>& pieces) const;
   ForkJoin& forks_of(std::size_t device, Part part) {
     return (part == Part::boundary ? boundary_forks : forks)[device];
@@ -323,14 +324,12 @@ struct Lbm::Impl : SolverParts {
   /// Slabs of the boundary region, cut into pieces that occupy no more than the processors allowed for it.
   std::vector<Box> boundary_launches(const BlockWork& work) const;
 
-  // How steps are split -------------------------------------------------------------------------------------------
-
   void take(const Split& chosen);
   /// Largest number of bytes that a device sends to others in one exchange.
   double most_bytes_sent() const;
-  /// Everything that the time of a step depends on.
+  /// Key of a measured split: text with everything that the time of a step depends on.
   std::string split_key() const;
-  /// Measures how to split the step, on steps of a fluid that is put to rest again.
+  /// Measures how to split the step, on steps of a fluid that is put to rest again afterwards.
   void tune_rim(Lbm& owner);
   void tune_teams(Lbm& owner);
   /// Restores the state before the first step.
@@ -346,8 +345,8 @@ struct Lbm::Impl : SolverParts {
     state.fields["density"] = &*density;
   }
 
-  /// Runs a kernel that writes so many doubles per row of each block, and copies them to the host by block:
-  /// `run(together, cells, arrays, place)`.
+  /// Runs a kernel that writes `count` doubles per row of each block: `run(together, cells, arrays, place)`. Copies
+  /// them to the host, by block.
   template <class Run>
   std::vector<std::span<const double>> per_row(Run run, std::size_t each = 1) {
     std::vector<PartSums::Part> parts;
@@ -361,7 +360,7 @@ struct Lbm::Impl : SolverParts {
     });
   }
 
-  /// Makes all populations available that the next step reads.
+  /// Exchanges and applies links, so that all populations are available that the next step reads.
   void bring() {
     begin_steps();
     std::vector<Stream>& streams = loop->streams();
@@ -372,7 +371,7 @@ struct Lbm::Impl : SolverParts {
 
   Options options;
   Surfaces surfaces;
-  bool interpolated = false;  // links of bodies, which may have been forgotten
+  bool interpolated = false;  // whether links of bodies are interpolated; the bodies may have been released
   Grid grid;
   Model model;
   const Kernels& kernel;
@@ -382,22 +381,22 @@ struct Lbm::Impl : SolverParts {
   Field flags;
   std::optional<Field> populations;
   bool past_caches = false;
-  // With packed blocks: unpacked populations for output, without arrays during steps.
+  // Unpacked populations for output from packed blocks. Their arrays do not exist during steps.
   std::optional<Field> whole;
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
-  std::vector<Stream> waited;                   // of each device: for what the host waits for at once
-  std::vector<ForkJoin> forks, boundary_forks;  // of each device; those of boundary regions go first
+  std::vector<Stream> waited;                   // streams by device, for work that the host waits for at once
+  std::vector<ForkJoin> forks, boundary_forks;  // streams by device; those of boundary regions have priority
   PartSums sums;
   Tuning tuning;
   Split split;
   Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Tasks> phases;  // with each exchange
-  std::uint64_t serial = 0;   // of what recorded steps hold
-  bool apart = false;         // the populations lie as others see them
-  // That velocity and density belong to: the step, and how often the state had been restored.
+  std::vector<Tasks> phases;  // tasks of a step with each of the exchanges
+  std::uint64_t serial = 0;   // changes when anything changes that recorded steps hold
+  bool apart = false;         // whether each population lies in the cell that it left, as output needs it
+  // When velocity and density were computed: the step, and how often the state had been restored.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
 };
 

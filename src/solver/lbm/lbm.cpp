@@ -70,7 +70,7 @@ std::int64_t Lbm::bytes_of_cells() const {
   std::int64_t bytes = 0;
   for (const auto& work : impl_->blocks)
     bytes += static_cast<std::int64_t>(work.words.bytes() + work.fluid.bytes()) + work.boundary.bytes();
-  // Several of a rank's devices may be one and the same.
+  // Several devices of a rank may be one and the same.
   const std::set<Device> devices(impl_->devices.begin(), impl_->devices.end());
   for (const Device device : devices) bytes += impl_->populations->bytes_on(device) + impl_->flags.bytes_on(device);
   return bytes;
@@ -94,9 +94,9 @@ void Lbm::finish_step() {
 }
 
 Recording Lbm::recording() const {
-  // The first step knows of no earlier one at a convective side.
+  // The first step is not recorded, because a convective side then has no earlier populations.
   if (impl_->outlet && impl_->state.step == 0) return {};
-  // Arrays that are swapped turn with the steps, but a restart may have let one of them stand still.
+  // Arrays that are swapped take turns with the steps, but a restart may have let one of them stand still.
   const int step = static_cast<int>(impl_->state.step % 2), turn = impl_->populations->physical(0) ^ step,
             side = impl_->outlet ? impl_->outlet->field.physical(0) ^ step : 0;
   const auto relation = static_cast<std::uint64_t>(2 * (impl_->in_place() ? 0 : turn) + side);
@@ -109,7 +109,7 @@ std::vector<Watched> Lbm::watched() {
              Together together(stream);
              for (const InspectedBlock& inspected : blocks) {
                BlockArrays arrays = impl_->arrays(impl_->work(inspected.block));
-               // Rows are those of the field that is named, wherever its values lie now.
+               // Rows are those of the named field, whose values may now lie in another array.
                arrays.populations.shape.row_axis = impl_->populations->shape(inspected.block).row_axis;
                impl_->kernel.inspect_density(together, arrays, lowest, highest, inspected.rows);
              }

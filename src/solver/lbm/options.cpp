@@ -39,7 +39,7 @@ namespace {
 /// of the rate (arithmetic in f32).
 double least_distance(DType precision) { return arithmetic(precision) == DType::f32 ? 1e-5 : 1e-12; }
 
-/// Refuses a relaxation time whose rate is not accurate in the number format; `distance` is that from 1/2.
+/// Refuses a relaxation time whose rate is not accurate in the number format; `distance`: relaxation time less 1/2.
 void check_distance(const Options& o, double distance, double most, const char* option, const std::string& what,
                     const std::string& remedy) {
   const double least = least_distance(o.precision);
@@ -244,7 +244,7 @@ void check(const Options& o) {
 }
 
 Model model_of(const Options& o) {
-  const double plus = 3 * o.viscosity;  // tau+ - 1/2
+  const double plus = 3 * o.viscosity;  // 3 nu = tau+ - 1/2
   const bool two_rates =
       o.collision == Collision::trt || o.collision == Collision::mrt || o.collision == Collision::cumulant;
   const double minus = two_rates ? o.magic / plus : plus;
@@ -366,7 +366,7 @@ std::vector<int> crossing(const Direction& d) {
   return found;
 }
 
-/// All ten, but no population crosses a corner.
+/// All ten moments cross a side or an edge; none crosses a corner, because no population does.
 std::vector<int> moments_crossing(const Direction& d) {
   std::vector<int> all(d[0] != 0 && d[1] != 0 && d[2] != 0 ? 0 : moment_count);
   std::iota(all.begin(), all.end(), 0);
@@ -402,7 +402,7 @@ std::int64_t spare_bytes(const Extent& extent, DType precision) {
 }
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  // Patterns of the two forms have the same sizes.
+  // The patterns of both forms have the same sizes, so the first one suffices.
   const auto patterns = population_patterns(grid, options);
   return plan_messages(grid,
                        {{patterns.front().get(), population_field(grid, options, true), {}, false, options.coding}},

@@ -1,4 +1,4 @@
-// Reproducible sums and extremes over cells and links: the same bits on any number of ranks.
+// Reproducible sums and extremes over cells and links, with the same bits on any number of ranks.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -39,7 +39,7 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
     loads.push_back({name, {}, {}});
   }
   impl_->bring();
-  // One part for each loaded surface of a block, with forces and moments by team.
+  // Each loaded surface of a block is one part, with forces and moments by team.
   std::vector<std::pair<const BlockWork*, const Buffer<LoadLink>*>> borne;
   std::vector<PartSums::Part> parts;
   std::vector<Partial> mine;
@@ -89,7 +89,7 @@ double Lbm::update_macroscopic() {
   });
   for (const auto& block : changes)
     for (const double row : block) change = row > change || row != row ? row : change;
-  // A NaN on one rank must become NaN on all.
+  // A NaN on one rank must give NaN on all ranks.
   const bool sound = impl_->comm.all(change == change);
   const double all = impl_->comm.max(sound ? change : 0);
   if (!sound) return std::numeric_limits<double>::quiet_NaN();

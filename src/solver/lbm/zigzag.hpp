@@ -10,21 +10,22 @@ class Together;
 
 namespace slipstream::lbm {
 
-/// Layers of the density beyond a block: the reach of a fourth difference. Cells that count are one more away from
+/// Number of ghost layers of the density: the reach of a fourth difference. Cells that count are one more away from
 /// solid ones.
 constexpr std::int64_t zigzag_reach = 2;
-/// Doubles that sum_zigzags() leaves for a row: the sums of squares and the numbers of terms along x, y and z.
+/// Number of doubles that sum_zigzags() writes for a row: the sums of squares and the numbers of terms along x, y and
+/// z.
 constexpr std::size_t zigzag_sums = 6;
 
 /// Sets the density of fluid cells to 0, and that of solid cells and all ghosts to NaN.
 void mark_solids(Together& together, const Box& cells, const BlockArrays& block);
-/// Sets the velocity to NaN near cells with a density of NaN.
+/// Sets the velocity to NaN near cells whose density is NaN.
 void mark_margins(Together& together, const Box& cells, const BlockArrays& block);
 /// Copies a component of the velocity to the density.
 void take_component(Together& together, const Box& cells, const BlockArrays& block, int component);
-/// sums[zigzag_sums row ...]: of the density; its ghosts must be up to date.
+/// Computes sums[zigzag_sums row ...] of the density, whose ghosts must be up to date.
 void sum_zigzags(Together& together, const Box& cells, const BlockArrays& block, double* sums);
-/// sums[row] = the sum of speeds over fluid cells.
+/// Computes sums[row] = the sum of speeds over fluid cells.
 void sum_speeds(Together& together, const Box& cells, const BlockArrays& block, double* sums);
 
 }  // namespace slipstream::lbm

@@ -18,7 +18,7 @@ struct Finer {
   double value[m * n], slope[m * n], w[m];
 };
 
-/// The place of thread t in an m x m plane of its team's element.
+/// Coordinates of thread t in an m x m plane of its team's element.
 template <int m>
 struct FineSeat {
   int i, j;
@@ -31,7 +31,7 @@ struct FineSeat {
 template <int n, bool bent>
 struct CarryKernel {
   static constexpr int m = fine_of<n>, threads = m * m, places = bent ? 3 : 0;
-  /// Planes hold c, and values and t-derivatives of places; lines hold these, and r-derivatives.
+  /// Planes hold c, and values and t-derivatives of coordinates. Lines hold these, and r-derivatives.
   static constexpr int planes = 3 + 2 * places, lines = 3 + 3 * places;
   static constexpr std::size_t shared_bytes = sizeof(double) * (2 * m * n + planes * n * n + lines * m * n);
 
@@ -40,10 +40,10 @@ struct CarryKernel {
   int cost;
 
   struct Slopes {
-    double of[3][3];  ///< [along r s t][x y z]
+    double of[3][3];  ///< derivatives of the coordinates, [along r s t][x y z]
   };
 
-  /// Rows of a matrix times values that lie `step` apart.
+  /// Scalar product of a row of a matrix with values that lie `step` apart.
   static SLIP_FN double times(const double* row, const double* values, int step) {
     double sum = 0;
     for (int l = 0; l < n; ++l) sum = fma(row[l], values[l * step], sum);
@@ -125,7 +125,7 @@ struct CarryKernel {
   }
 };
 
-/// out = J^T (sum of fine[a] dv/da at the finer points), J the interpolation.
+/// Computes out = J^T (sum of fine[a] dv/da at the finer points), where J is the interpolation.
 template <int n>
 struct AdvectKernel {
   static constexpr int m = fine_of<n>, threads = m * m;
@@ -136,7 +136,7 @@ struct AdvectKernel {
   int cost;
 
   struct Column {
-    double r[m], s[m], t[m];  ///< derivatives at the finer points; then the products in r
+    double r[m], s[m], t[m];  ///< derivatives along r, s and t at the finer points; later the products
   };
 
   template <class Team>
@@ -201,7 +201,7 @@ struct AdvectKernel {
         products[t] = sum;
       });
       team.each([&](int t) {
-        for (int p = t; p < m * n; p += threads) {  // fine along r, own along s
+        for (int p = t; p < m * n; p += threads) {  // points: finer ones along r, the element's own along s
           double sum = 0;
           for (int l = 0; l < m; ++l) sum = fma(e[l * n + p / m], products[l * m + p % m], sum);
           values_r[p] = sum;

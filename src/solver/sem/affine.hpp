@@ -5,7 +5,7 @@
 
 namespace slipstream::sem {
 
-/// Six numbers an element suffice, so shared memory is the bottleneck. A thread takes whole lines, one along each axis
+/// Six numbers describe an element, so shared memory is the bottleneck. A thread takes whole lines, one along each axis
 /// in turn. It reads the n values of a line, computes all n derivatives with D from the launch's arguments, and writes
 /// them back. That is 17 accesses a point; a thread per point of a plane would need 4 n reads. Lines along t stay in
 /// registers.
@@ -21,26 +21,26 @@ struct AffineKernel {
 
   Basis<n> basis;
   const double* in;
-  const double* factors;  ///< |J| grad a . grad b of each element; in the order rr rs rt ss st tt
-  const double* mass;     ///< null: no mass term
+  const double* factors;  ///< |J| grad a . grad b of each element, in the order rr rs rt ss st tt
+  const double* mass;     ///< mass terms; null: there are none
   double* out;
   double h1, h2;
   std::int64_t elements;
-  const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
-  double* energies;          ///< sum of in times out per element; null: not wanted
-  int components;            ///< a team handles one; those of an element are adjacent teams
-  std::int64_t all;          ///< elements from one component to the next
+  const std::int32_t* list;  ///< numbers of the elements to process; null: the first ones
+  double* energies;          ///< scalar product of in and out for each element; null: not wanted
+  int components;            ///< number of components; a team handles one, and the teams of an element are adjacent
+  std::int64_t all;          ///< number of elements from one component to the next
   int cost;
 
   struct Column {
     double u[n], sum[n];
-    std::int32_t element;  ///< element of the thread; -1: none
+    std::int32_t element;  ///< element of the thread; -1: the thread is idle
   };
   struct Line {
     double of[n];
   };
 
-  /// to[i] = sum over m of D_im, or of D_mi, times from[m].
+  /// Applies D or its transpose to a line: to[i] = sum over m of D_im, or of D_mi, times from[m].
   template <bool transposed, bool unroll>
   SLIP_FN Line derivative(const Line& from) const {
     Line to;
@@ -66,7 +66,7 @@ struct AffineKernel {
     double *const along_r = team.template shared<double>(), *const along_s = along_r + per_team * cube;
     OfThread<Column, threads, one> columns;
     OfThread<Line, threads, one> rows;
-    // Start of a thread's lines: along t at (i, j), along r at (j, k), along s at (i, k).
+    // First value of a thread's lines: along t at (i, j), along r at (j, k), along s at (i, k).
     const auto column_at = [](const Place<n>& at) { return at.slot * cube + at.j * stride + at.i; };
     const auto row_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i * stride; };
     const auto file_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i; };

@@ -1,4 +1,4 @@
-// Solvability of Poisson's equation without a Dirichlet side: source and fluxes must sum to zero.
+// Checks the solvability of Poisson's equation without a Dirichlet side: source and fluxes must sum to zero.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

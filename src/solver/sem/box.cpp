@@ -39,7 +39,7 @@ double along(const ElementBox& box, std::size_t axis, std::int64_t n, double r) 
 
 double sine(double y) { return std::sin(2 * std::numbers::pi * y); }
 
-/// The place of relative coordinates y, whose sines are given.
+/// Coordinates of a point with relative coordinates y, whose sines are given.
 Point bent(const ElementBox& box, const Point& y, const Point& sines) {
   double bump = box.deform;
   for (std::size_t d = 0; d < 3; ++d) bump *= sines[d];
@@ -48,7 +48,7 @@ Point bent(const ElementBox& box, const Point& y, const Point& sines) {
   return x;
 }
 
-/// Applies the box's map to places.
+/// Applies the box's map to coordinates.
 void map_places(const ElementBox& box, std::span<Point> places) {
   if (!box.map || places.empty()) return;
   std::vector<Point> there;
@@ -82,7 +82,7 @@ Point between(const Corner& corner, const Point& r) {
   return x;
 }
 
-/// Relative positions along an axis at which a side is checked: corners and midpoints of elements, or some.
+/// Relative positions along an axis at which a side is checked: corners and midpoints of all or some elements.
 std::vector<double> looked_at(const ElementBox& box, std::size_t axis) {
   constexpr std::int64_t most = 257;
   const std::int64_t halves = 2 * box.elements[axis], count = std::min(halves + 1, most);
@@ -105,7 +105,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
         y[a] = ya;
         y[b] = yb;
         y[axis] = static_cast<double>(end);
-        before[end].push_back(bent(box, y, {0, 0, 0}));  // the sine map is zero on sides
+        before[end].push_back(bent(box, y, {0, 0, 0}));  // no sines are needed, because the sine map is zero on sides
       }
   std::array<std::vector<Point>, 2> there = before;
   Point least = there[0][0], most = least;
@@ -130,7 +130,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
     }
 }
 
-/// An array of a value per point. f(element's index, its values) sets values that differ from the default.
+/// Makes an array with a value per point. f(element's index, its values) sets values that differ from the default.
 template <class T, class F>
 std::vector<T> by_elements(const ElementBox& box, std::int64_t first, std::int64_t last, int order, T otherwise,
                            const F& f) {
@@ -217,7 +217,7 @@ void ElementBox::check() const {
   }
   require(std::isfinite(deform), "a box of elements: the amplitude of its deformation is not finite",
           {{"option", "deform"}});
-  // 12 points along each edge of an element at most: (12 ex + 1)(12 ey + 1)(12 ez + 1) ids.
+  // Elements have at most 12 intervals along an edge, so a box has at most (12 ex + 1)(12 ey + 1)(12 ez + 1) ids.
   double ids = 1;
   for (const std::int64_t n : elements) ids *= static_cast<double>(most_order) * static_cast<double>(n) + 1;
   require(ids < 9e18, ErrorCode::unsupported, "a box of elements has more points than 64 bits can number",
@@ -293,7 +293,7 @@ std::vector<std::int64_t> ElementBox::ids(std::int64_t first, std::int64_t last,
   require(order >= least_order && order <= most_order, ErrorCode::unsupported,
           "elements of order " + std::to_string(order) + " have no ids", {{"option", "order"}, {"given", order}});
   return by_elements<std::int64_t>(*this, first, last, order, 0, [&](const Index& at, std::int64_t* ids) {
-    // Contributions of each axis to a point's id.
+    // Contribution of each axis to the id of a point.
     std::int64_t part[3][most_order + 1];
     const std::int64_t step[] = {1, wide[0], wide[0] * wide[1]};
     for (std::size_t d = 0; d < 3; ++d)
@@ -338,7 +338,7 @@ std::vector<Point> ElementBox::face_centres(int axis, int end) const {
     y[d] = end;
     y[a] = along(*this, a, at[a], r);
     y[b] = along(*this, b, at[b], s);
-    known.push_back(bent(*this, y, sines));  // the sine map is zero on sides
+    known.push_back(bent(*this, y, sines));  // no sines are needed, because the sine map is zero on sides
   };
   for (at[b] = 0; at[b] < elements[b]; ++at[b])
     for (at[a] = 0; at[a] < elements[a]; ++at[a]) {

@@ -13,7 +13,7 @@ namespace slipstream::sem {
 std::int64_t parts_for(double needed) {
   require(needed < 1e6, ErrorCode::unsupported, "a time step would have to be made in a million parts or more",
           {{"option", "target_courant"}, {"needed", needed}});
-  // Counts 1, 2, 3, 4, 6, 8, 12 ..., so that the step, and the solver's set-up for it, change rarely.
+  // Number of substeps: 1, 2, 3, 4, 6, 8, 12 ..., so that the step, and the solver's set-up for it, change rarely.
   std::int64_t parts = 1;
   while (static_cast<double>(parts) < needed)
     parts = parts < 3 ? parts + 1 : parts % 3 == 0 ? parts / 3 * 4 : parts / 2 * 3;

@@ -13,7 +13,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Row a, column d: derivative of x_d along r, s or t.
+/// Jacobian matrix: row a, column d has the derivative of x_d along a = r, s or t.
 Matrix jacobian(const Rule& rule, const Point* x, std::size_t i, std::size_t j, std::size_t k) {
   const std::size_t n = rule.points.size();
   Matrix m{};
@@ -26,7 +26,7 @@ Matrix jacobian(const Rule& rule, const Point* x, std::size_t i, std::size_t j, 
   return m;
 }
 
-/// Determinant and gradients of r, s and t (the columns of the inverse Jacobian).
+/// Determinant of a Jacobian, and gradients of r, s and t (the columns of its inverse).
 struct Metric {
   double determinant = 0;
   Matrix gradients{};
@@ -38,7 +38,7 @@ struct Metric {
   }
 };
 
-/// |J| grad a . grad b: rr rs rt ss st tt.
+/// |J| grad a . grad b, in the order rr rs rt ss st tt.
 std::array<double, 6> products(const Metric& metric) {
   std::array<double, 6> g{};
   std::size_t at = 0;
@@ -61,7 +61,7 @@ void check_affine(const Matrix& first, const Matrix& here, std::int64_t element,
                 {{"element", element}, {"place", text(place)}, {"problem", "affine"}});
 }
 
-/// [x y z][corner], r fastest.
+/// Coordinates of the corners of an element, [x y z][corner], r fastest.
 std::array<double, 24> corners_of(const Point* x, std::size_t n) {
   std::array<double, 24> corners{};
   for (std::size_t d = 0; d < 3; ++d)
@@ -155,7 +155,7 @@ std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis,
     const std::array<std::size_t, 3> at{p % n, p / n % n, p / (n * n)};
     const Matrix m = jacobian(rule, x.data(), at[0], at[1], at[2]);
     const std::size_t a = (across + 1) % 3, b = (across + 2) % 3;
-    Point area = cross(m[a], m[b]);  // J grad c
+    Point area = cross(m[a], m[b]);  // area vector J grad c
     for (double& part : area) part *= (end == 0 ? -1 : 1) * rule.weights[at[a]] * rule.weights[at[b]];
     areas.push_back(area);
   }

@@ -53,7 +53,8 @@ void Sem::Impl::Unknown::put_start(const std::vector<double*>& to) {
 double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const {
   double found = 0;
   for (const std::vector<double>& part : values)
-    for (const double value : part) found = std::max(found, std::abs(value));  // NaN is reported elsewhere
+    // a NaN passes here and is reported elsewhere
+    for (const double value : part) found = std::max(found, std::abs(value));
   return comm.max(found);
 }
 
@@ -142,7 +143,7 @@ void Sem::Impl::Unknown::take_given(double time) {
 }
 
 void Sem::Impl::Unknown::start() {
-  // Copies of a point get their mean, because their places may differ by rounding errors.
+  // Copies of a point get their mean, because their coordinates may differ by rounding errors.
   const Field* const history[] = {&u, &u1, &u2};
   const bool given = own.initial || own.start;
   for (int j = 0; given && j < (options.exact_start && run.steps() ? options.time_order : 1); ++j) {
@@ -197,7 +198,7 @@ Statistics Sem::statistics(const Function& exact, std::size_t scalar) {
   found.least = -s.comm.max(-found.least);
   found.largest = s.comm.max(found.largest);
   if (!exact) return found;
-  // Without a Dirichlet side, Poisson's equation determines u up to a constant.
+  // Without a Dirichlet side, Poisson's equation determines u up to a constant, so means are subtracted.
   const double mean_known = s.comm.sum_in_rank_order(sum_known) / found.volume;
   const double lower = unknown.but_for_a_constant() ? mean_known : 0;
   double off = 0, size = 0, largest_off = 0, largest_known = 0;
@@ -206,7 +207,7 @@ Statistics Sem::statistics(const Function& exact, std::size_t scalar) {
     largest_known = std::max(largest_known, std::abs(e - lower));
   });
   found.largest_off = s.comm.max(largest_off);
-  // Scaled by this, squares neither overflow nor underflow.
+  // Values are scaled by the largest one, so that squares neither overflow nor underflow.
   const double largest = std::max(found.largest_off, s.comm.max(largest_known));
   const int exponent = std::isfinite(largest) && largest > 0 ? std::ilogb(largest) : 0;
   const auto square = [&](double value) {

@@ -27,43 +27,45 @@ struct HelmholtzKernel {
   static_assert(std::is_same_v<T, double> || form == Factors::stored, "other factors are for double precision");
   static_assert(form != Factors::affine, "parallelepipeds have a kernel of their own");
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  /// Teams that a multiprocessor should hold. With order 7 ten teams need at most 96 registers a thread; the compiler
-  /// would take 104.
+  /// Number of teams that a multiprocessor should hold. With order 7 ten teams need at most 96 registers a thread; the
+  /// compiler would take 104.
   static constexpr int resident = n == 8 && form == Factors::stored ? (sizeof(T) == 8 ? 10 : 16) : 1;
-  /// Stride of rows in a plane; odd, because with even strides rows would lie on the same banks.
+  /// Stride of rows in a plane. It is odd, because with even strides rows would lie on the same banks.
   static constexpr int stride = n | 1, plane_size = per_team * n * stride;
   static constexpr std::size_t shared_bytes = sizeof(T) * (n * n + 3 * n + 3 * plane_size);
 
   Basis<n, T> basis;
   const T* in;
   const T* factors;
-  const T* mass;  ///< null: no mass term
+  const T* mass;  ///< mass terms; null: there are none
   T* out;
   T h1, h2;
   std::int64_t elements;
-  const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
-  T* energies;               ///< sum of in times out per element; null: not wanted
-  int components;            ///< a team handles one; those of an element are adjacent, so that caches hold its factors
-  std::int64_t all;          ///< elements from one component to the next
+  const std::int32_t* list;  ///< numbers of the elements to process; null: the first ones
+  T* energies;               ///< scalar product of in and out for each element; null: not wanted
+  /// number of components; a team handles one, and adjacent teams those of an element, so that caches hold its factors
+  int components;
+  std::int64_t all;  ///< number of elements from one component to the next
   int cost;
 
   struct Column {
     T u[n], sum[n];
-    std::int32_t element;  ///< element of the thread; -1: none
+    std::int32_t element;  ///< element of the thread; -1: the thread is idle
   };
   struct Products {
     T g[6];
   };
-  /// Rows of D for the thread's i and j, if registers hold them.
+  /// Rows i and j of D for a thread, if registers hold them.
   struct Rows {
     T i[n], j[n];
   };
-  /// Tables that a team shares.
+  /// Tables that the threads of a team share.
   struct Tables {
-    const T *d, *w, *inverse, *x;  ///< D by columns: neighbours read neighbours
+    /// D by columns, so that adjacent threads read adjacent numbers; weights, their inverses and points of the rule
+    const T *d, *w, *inverse, *x;
   };
 
-  /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt.
+  /// Factors w |J| grad a . grad b at a point, in the order rr rs rt ss st tt.
   SLIP_FN Products read(std::int64_t element, const Place<n>& at, int k, const Tables& tables) const {
     Products p;
     const T w = tables.w[at.i] * tables.w[at.j];
@@ -76,7 +78,7 @@ struct HelmholtzKernel {
     return p;
   }
   static SLIP_FN int cell(const Place<n>& at) { return (at.slot * n + at.j) * stride + at.i; }
-  /// 1 at the last point of an edge, -1 at the first.
+  /// 1 at the last point of an edge, -1 at the first, else 0.
   static SLIP_FN T end(int i) { return i == 0 ? -1 : i == n - 1 ? 1 : 0; }
 
   template <class Team>

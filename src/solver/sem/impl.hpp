@@ -1,5 +1,5 @@
 #pragma once
-// State and tasks of a Sem.
+// State and tasks of the solver Sem.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -16,14 +16,14 @@
 
 namespace slipstream::sem {
 
-/// How many equal parts a time step is made in where it needs at least so many.
+/// Number of equal substeps of a time step that needs at least this number.
 std::int64_t parts_for(double needed);
 
 struct Sem::Impl : ElementParts {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
   struct Unknown;
-  /// Unknowns that one solve has.
+  /// Unknowns that are solved together.
   struct Together;
 
   void list_velocity();
@@ -31,7 +31,7 @@ struct Sem::Impl : ElementParts {
   void right_side();
   void solve();
   double mean(const std::vector<double*>& u);
-  /// The greatest magnitude on all ranks. Collective.
+  /// The greatest magnitude of the values on all ranks. Collective.
   double largest(const std::vector<std::vector<double>>& values) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
@@ -42,33 +42,33 @@ struct Sem::Impl : ElementParts {
   double time_step_now() { return options.time_step / static_cast<double>(parts_of(state.step)); }
   double time_now();
   Differences differences_now();
-  /// Number of substeps of a step.
+  /// Number of substeps of a time step.
   std::int64_t parts_of(std::int64_t step);
-  /// The steps' lengths, from that of a part on backward.
+  /// Length of the substep that lies `parts` substeps before the next one.
   double length_before(std::int64_t parts);
-  /// The Courant number of the velocity at a time, for a time step of 1.
+  /// Courant number of the velocity at a time, for a time step of 1.
   Space::Fastest fastest(double time);
   void put_velocity(double time);
   void take_velocity(double time);
-  /// Makes the remaining substeps after the first one.
+  /// Makes the substeps that follow the first one.
   void go_on();
 
   Options options;
-  /// The velocity, where there is one, at the points and as Space::carry makes it.
+  /// The given velocity, at the points and in the form that Space::carry makes.
   struct Carrier {
     std::array<Vector, 3> at_points, fine;
     Vector advected;
     bool steady = true, carried = false;
-    double time = 0;                         ///< of at_points
-    std::map<double, Space::Fastest> known;  ///< by times
+    double time = 0;                         ///< time of at_points
+    std::map<double, Space::Fastest> known;  ///< largest Courant numbers by time
     double courant = 0;
   };
   std::optional<Carrier> carrier;
-  /// For mean().
+  /// Memory for mean().
   struct Mean {
     explicit Mean(ElementParts& run);
     BlockSums sums;
-    Vector parts, results, read;  ///< read: on the host
+    Vector parts, results, read;  ///< partial sums, results, and their copy on the host
   };
   std::optional<Mean> of_all;
   std::vector<std::unique_ptr<Unknown>> unknowns;
@@ -78,7 +78,7 @@ struct Sem::Impl : ElementParts {
 struct Sem::Impl::Unknown {
   Unknown(Impl& run, Scalar own);
 
-  /// A patch with a flux, its points on one device of this rank.
+  /// A patch with a flux, and its points on one device of this rank.
   struct FluxPoints {
     const Patch* patch;
     std::size_t device;
@@ -87,43 +87,43 @@ struct Sem::Impl::Unknown {
   };
 
   void list_sides();
-  /// Diffusivity, reaction and transfers, where they differ from point to point.
+  /// The diffusivity, reaction and transfers of an unknown, where they differ from point to point.
   Coefficients own_coefficients();
-  /// Values of the start.
+  /// Sets the values of the start.
   void start();
-  /// Sets f, the flux and the extended values for a time, as far as they change.
+  /// Evaluates f, the flux and the extended values at a time, as far as they change.
   void take_given(double time);
   void take_values(double time);
-  /// The fluxes at each point, times the weights of its sides.
+  /// Fluxes at each point, times the quadrature weights of its sides.
   std::vector<std::vector<double>> fluxes(double time);
-  /// A constant near the next solution, which is subtracted from right side and unknown; the mean in a box without
-  /// Dirichlet sides.
+  /// A constant near the next solution, which is subtracted from right side and unknown. It is the mean in a box
+  /// without Dirichlet sides.
   double constant();
-  /// Refuses insoluble right sides of Poisson's equation without a Dirichlet side. It removes an imbalance that comes
-  /// from quadrature alone, as a finer rule shows, and warns.
+  /// Refuses insoluble right sides of Poisson's equation without a Dirichlet side. An imbalance that comes from
+  /// quadrature alone, as a finer rule shows, is removed with a warning.
   void balance();
-  /// The integrals of source and fluxes by a rule.
+  /// Integrals of source and fluxes by one quadrature rule.
   struct Supply {
     double source = 0, fluxes = 0;
   };
   Supply supply(const Rule& rule);
-  /// Computes b of the next step, and the initial guess x.
+  /// Computes the right side b of the next step, and the initial guess x.
   void right_side();
-  /// b = b - int phi v . grad x.
+  /// Subtracts the advection: b = b - int phi v . grad x.
   void advect();
-  /// Stores the solution x.
+  /// Stores the solution x of a step.
   void take_solution(krylov::Result result);
   krylov::Options options_for(std::string field) const;
   /// Evaluates given functions at a time; throws NotSolved on all ranks if one fails.
   void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
-  /// Values of own.start, by elements.
+  /// Writes the values of own.start, by elements.
   void put_start(const std::vector<double*>& to);
   /// Throws NotSolved on all ranks if values that are given at a time are too large to compute with.
   void look_at(double largest, double time);
-  /// The diffusivity; 1 if the factors contain it.
+  /// Factor h1 of the stiffness: the diffusivity, or 1 if the factors contain it.
   double h1() const { return own.diffusivity_at ? 1 : own.diffusivity; }
-  /// h2 of the step to come.
+  /// Factor h2 of the mass in the next step.
   double shift() { return run.steps() ? run.differences_now().now / run.time_step_now() : own.reaction; }
   /// Whether the unknown is determined up to a constant only.
   bool but_for_a_constant() const {
@@ -138,17 +138,18 @@ struct Sem::Impl::Unknown {
   Patches patches;
   Constraint constraint;
   Coefficients coefficients;
-  HelmholtzSolver* solver = nullptr;  ///< solver of its solve; the operator is that of this unknown
+  /// solver of the solve that this unknown takes part in; its operator is that of this unknown
+  HelmholtzSolver* solver = nullptr;
   Field u, u1, u2;
   /// u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
   Vector f, b, x, flux, w;
-  std::optional<Lifting> lifting;  ///< where some value is given
-  double base = 0;                 ///< constant() of the current step
+  std::optional<Lifting> lifting;  ///< extension of given values; empty where no value is given
+  double base = 0;                 ///< result of constant() for the current step
   bool flows = false;              ///< whether some flux is given
-  bool taken = false;              ///< whether steady data were set
-  /// Given values up to 2^800 (7e240), and from one over it on, leave room for the equation's own factors.
+  bool taken = false;              ///< whether steady data were evaluated already
+  /// Limit on given values, 2^800 (7e240), and on their inverses. It leaves room for the equation's own factors.
   static constexpr double most_given = 0x1p800;
-  double largest_given = 0;  ///< so far
+  double largest_given = 0;  ///< greatest given value so far
   std::vector<FluxPoints> flux_points;
   krylov::Effort effort;
   std::vector<std::string> cautions;
@@ -156,14 +157,14 @@ struct Sem::Impl::Unknown {
 
 struct Sem::Impl::Together {
   Together(Impl& run, std::vector<Unknown*> all);
-  /// Whether two unknowns may share a solve.
+  /// Whether two unknowns may be solved together.
   static bool may_have(const Unknown& a, const Unknown& b);
   void solve();
 
   Impl& run;
   std::vector<Unknown*> unknowns;
   HelmholtzSolver solver;
-  Vector b, x;  ///< of several unknowns, side by side
+  Vector b, x;  ///< vectors of several unknowns, side by side
 };
 
 }  // namespace slipstream::sem

@@ -1,5 +1,5 @@
 #pragma once
-// Derivatives of an element's places at its points.
+// Derivatives of an element's coordinates at its points.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// Row a, column d: derivative of x_d along r, s or t.
+/// Jacobian matrix: row a, column d has the derivative of x_d along r, s or t.
 using Matrix = std::array<Point, 3>;
 
 /// Jacobians at all points of an element, in the order of the points.
@@ -49,8 +49,8 @@ class Jacobians {
   }
   const Rule& rule_;
   std::size_t cube_;
-  std::vector<double> columns_;  ///< columns of the derivative matrix
-  std::vector<double> x_, m_;    ///< [component][point] and [r s t][component][point]
+  std::vector<double> columns_;  ///< derivative matrix, column by column
+  std::vector<double> x_, m_;    ///< coordinates [component][point] and their derivatives [r s t][component][point]
 };
 
 inline Point cross(const Point& a, const Point& b) {

@@ -16,26 +16,27 @@ struct HelmholtzCallOf {
   T* out;
   T h1, h2;
   std::int64_t elements;
-  const std::int32_t* list = nullptr;  ///< numbers of so many elements; none: the first so many
-  T* energies = nullptr;               ///< sum of in times out per element; null: not wanted
-  /// Component c lies behind c times `all` elements, in energies too.
+  const std::int32_t* list = nullptr;  ///< numbers of the elements to process; none: the first ones
+  T* energies = nullptr;               ///< scalar product of in and out for each element; null: not wanted
+  /// Number of components. Values of component c begin c times `all` elements after the first ones, in energies too.
   int components = 1;
   std::int64_t all = 0;
 };
 using HelmholtzCall = HelmholtzCallOf<double>;
 
-/// Local solves of overlapping Schwarz (multigrid/schwarz.hpp).
+/// Arguments of the local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
-  const float *r, *weights;  ///< r at the points, times the weights
-  /// [element][x- x+ y- y+ z- z+][n n]: own second layer plus that of the neighbour, replaced by `ends`.
+  const float *r, *weights;  ///< residual at the points, and its weights
+  /// Residual of neighbours in layers beyond the faces, [element][x- x+ y- y+ z- z+][n n]: own second layer plus that
+  /// of the neighbour. Replaced by `ends`.
   float* faces;
-  float* z;                   ///< solutions at the elements' points
-  float* ends;                ///< as faces: solutions one point beyond the element
-  const float* inner;         ///< in the host's memory: the matrix of kind 0
-  const float* matrices;      ///< of each kind of element along an axis, (n + 2)^2, eigenvectors by columns
-  const float* eigenvalues;   ///< n + 2 of each kind
-  const std::int32_t* kinds;  ///< [element][axis]
-  const float* coefficients;  ///< [element]: of the stiffness along x, y and z, and of the mass
+  float* z;                   ///< solutions at the points of elements
+  float* ends;                ///< solutions one point beyond the faces of elements
+  const float* inner;         ///< matrix of kind 0 in host memory
+  const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
+  const float* eigenvalues;   ///< n + 2 eigenvalues of each kind
+  const std::int32_t* kinds;  ///< kind of each element along each axis, [element][axis]
+  const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]
   float h1, h2;
   std::int64_t elements;
 };
@@ -45,7 +46,7 @@ struct DerivativesCall {
   struct Term {
     int axis, out;
     double sign;
-    bool first;  ///< the first term of its result
+    bool first;  ///< whether this is the first term of its result
   };
   const Rule* rule;
   const double* in[3];
@@ -53,23 +54,23 @@ struct DerivativesCall {
   double* out[3];
   std::int64_t elements;
   Term of[3][3];
-  int components, terms;  ///< terms of each component
+  int components, terms;  ///< number of components, and of terms per component
 };
 
-/// out = int grad phi . in for all polynomials phi of an element.
+/// Computes out = int grad phi . in for all polynomials phi of an element.
 struct WeakDivergenceCall {
-  const double *in[3], *metric, *mass;  ///< a null part of `in` is zero
+  const double *in[3], *metric, *mass;  ///< vector field `in`, whose null components count as zero, and the metric
   double* out;
   std::int64_t elements;
 };
 
 /// Finer quadrature rule for products.
 struct FineRule {
-  int points = 0;                             ///< along an edge
+  int points = 0;                             ///< number of points along an edge
   std::vector<double> value, slope, weights;  ///< matrices from the element's points to the finer ones, by rows
 };
 struct CarryCall {
-  const double *in[3], *places[3];  ///< c, and x, y and z of the points
+  const double *in[3], *places[3];  ///< c at the element's points, and coordinates x, y and z of these
   double* fine[3];
   std::int64_t elements;
   bool parallelepipeds;
@@ -81,31 +82,31 @@ struct AdvectCall {
   std::int64_t elements;
 };
 
-/// The kernels of an order.
+/// Table of the kernels of one order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
-  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< with stored factors only
+  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< works with stored factors only
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
-  int fine_points = 0;  ///< 0: without the three that follow
+  int fine_points = 0;  ///< points of the finer rule; 0: the three kernels below are missing
   void (*weak_divergence)(Stream& stream, const Rule& rule, const WeakDivergenceCall& call);
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
 };
 const OrderKernels& order_kernels(int order);
 
-/// Defined for all orders in orders_*_kernels.cpp.
+/// Returns the table of an order. Defined for all orders in orders_*_kernels.cpp.
 template <int order>
 OrderKernels kernels_of();
 
-/// The finer rule with so many Gauss-Lobatto points; it is exact up to degree 2 points - 3.
+/// The finer rule with `points` Gauss-Lobatto points; it is exact up to degree 2 points - 3.
 FineRule fine_rule(const Rule& rule, int points);
 
-// Point by point, of any order.
+// The kernels below work point by point, for any order.
 
-/// out = a b.
+/// Computes out = a b.
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
-/// out = constant + sum of factor (vector - less), in this order; out may be one of the vectors.
+/// Computes out = constant + sum of factor (vector - less), in this order; out may be one of the vectors.
 struct Sum {
   struct Term {
     double factor = 0;
@@ -116,7 +117,7 @@ struct Sum {
   double constant = 0;
   Term terms[most] = {};
   int count = 0;
-  /// Throws Error where it holds `most` terms already.
+  /// Adds a term. Throws Error where the sum has `most` terms already.
   void add(const Term& term);
 };
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
@@ -125,45 +126,45 @@ void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
 /// P_z - P_x P_y - P_x P_z - P_y P_z + P_x P_y P_z (Gordon & Hall 1973). If all values are `middle`, the result is
 /// exactly that.
 struct Extension {
-  const double* values;      ///< of all sides, the lower of the two other axes fastest
-  std::int64_t begin[3][2];  ///< start of the values of a side; -1: no Dirichlet side
+  const double* values;      ///< values of all sides; the lower of the two other axes changes fastest
+  std::int64_t begin[3][2];  ///< index of the first value of a side; -1: not a Dirichlet side
   const double* shares[3];   ///< relative position in the box, 0 to 1, by point along an axis
-  std::int64_t wide[3];      ///< points along an axis, both ends counted
+  std::int64_t wide[3];      ///< number of points along an axis, both ends counted
   std::int64_t elements[3];
-  std::int64_t first;  ///< element of the first value of `out`
+  std::int64_t first;  ///< element to which the first value of `out` belongs
   int order;
-  double middle;  ///< is subtracted from the values, and added to the extension
+  double middle;  ///< subtracted from the values, and added to the extension
 };
 void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points);
-/// out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; NaN if one of them is NaN.
+/// Computes out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; NaN if one of them is NaN.
 inline constexpr std::int64_t largest_parts = 256;
 void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
-/// out = kappa G: [element][6][point].
+/// Computes out = kappa G, each [element][6][point].
 void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
                    std::int64_t elements);
-/// out = 1 / (rate times the largest |grad r|^2 + |grad s|^2 + |grad t|^2 of the element), at each point of `cube`.
+/// Computes out = 1 / (rate times the largest |grad r|^2 + |grad s|^2 + |grad t|^2 of the element), at each point of
+/// `cube`.
 void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
                      std::int64_t elements);
-/// out[2 e] = the largest sum over a of |c . grad a| / nearest[a] in an element, out[2 e + 1] = the number of its
-/// point.
+/// Finds the largest sum over a of |c . grad a| / nearest[a] in each element e. The sum goes to out[2 e], and the
+/// number of its point to out[2 e + 1].
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
                    double* out, std::int64_t elements);
-/// Element by element: the diagonal of h1 A + h2 B.
+/// Computes the diagonal of h1 A + h2 B, element by element.
 void diagonal(Stream& stream, const HelmholtzCall& call);
-/// Element by element, along each axis: from `n` points to `m` by the m x n matrix. The values
-/// may have weights.
+/// Interpolates elements along each axis from `n` points to `m` by the m x n matrix. The values may have weights.
 template <class T>
 struct InterpolateCallOf {
   const std::vector<double>& matrix;
   int n, m;
   const T* in;
-  T* out;  ///< may be `in` if n = m
+  T* out;  ///< results; may be `in` if n = m
   std::int64_t elements;
   const T* weights = nullptr;  ///< weight of each value of `in`; null: 1
 };
 using InterpolateCall = InterpolateCallOf<double>;
 void interpolate(Stream& stream, const InterpolateCall& call);
-/// out[p] = sum over the n^3 points of element[p] of in times the weights of p along r, s and t, n each.
+/// Computes out[p] = sum over the n^3 points of element[p] of `in` times the weights of p along r, s and t, n each.
 struct EvaluateCall {
   int n;
   const double *in, *weights;
@@ -173,7 +174,7 @@ struct EvaluateCall {
 };
 void evaluate(Stream& stream, const EvaluateCall& call);
 /// Forces at `count` points of sides: out[c] = p area_c, and out[3 + c] = - nu sum over a of (du_c/da + du_a/dc)
-/// area_a. Here c and a are x, y and z. Each has `count` values, as have the areas.
+/// area_a. Here c and a are x, y and z. Each force has `count` values, as have the areas.
 struct TractionCall {
   const std::int64_t* points;
   const double *areas, *p, *gradients[3][3];  ///< gradients[c][a] = du_c/da
@@ -190,7 +191,7 @@ struct MeansCall {
   std::int64_t points;
 };
 void add_to_means(Stream& stream, const MeansCall& call);
-/// u = mask / u; `otherwise` where the mask is 0.
+/// Computes u = mask / u; `otherwise` where the mask is 0.
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points);
 
 }  // namespace slipstream::sem

@@ -50,7 +50,7 @@ void Lifting::list_points(Side& side, const std::vector<bool>& given) {
   const ElementBox& box = space_.box();
   const std::size_t a = side.axis == 0 ? 1 : 0, b = side.axis == 2 ? 1 : 2;
   const std::int64_t n = space_.order() + 1, cube = n * n * n;
-  /// The first of the faces round a point that has its value; -1: none.
+  /// Finds the first face at a point that has a value for it; -1: none.
   const auto owner = [&](const Place& element, const Place& local) {
     const auto toward = [&](std::int64_t i) { return i == 0 ? -1 : i == n - 1 ? 1 : 0; };
     std::int64_t first = -1;

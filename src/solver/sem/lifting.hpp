@@ -8,18 +8,18 @@
 namespace slipstream::sem {
 
 /// Every rank holds the values of all points on Dirichlet faces; each device extends them to its own points. If a side
-/// is only partly Dirichlet, the rest counts as given, too, with the mean of the least and the largest value.
+/// is only partly Dirichlet, the rest of the side gets the mean of the least and the largest value.
 class Lifting {
  public:
-  /// `faces`: faces with given values.
+  /// `faces`: Dirichlet faces whose values are given.
   Lifting(Space& space, const Patches& patches, const DirichletFaces& faces);
-  /// Given values at this rank's points, zero at those of others. Throws what the functions throw.
+  /// Given values at this rank's points, and zero at points of other ranks. Throws what the functions throw.
   std::vector<double> mine(double time) const;
   /// Gathers the values of all ranks, and extends them into `out`. Collective.
   void take(std::vector<double> mine, Vector& out);
-  /// Mean of the least and the largest of the last values.
+  /// Mean of the least and the largest of the values given last.
   double middle() const { return middle_; }
-  double largest() const { return largest_; }  ///< the greatest magnitude
+  double largest() const { return largest_; }  ///< the greatest magnitude of the given values
   /// Warning about the first edge on which two sides differ; empty if none do.
   const std::string& caution() const { return caution_; }
 
@@ -37,7 +37,7 @@ class Lifting {
     std::int64_t begin;
     std::vector<Values> patches;
   };
-  /// Index of a side's point among the values.
+  /// Index of a point of a side in the array of values.
   std::int64_t at(const Side& side, const Place& place) const;
   double& value(const Side& side, const Place& place);
   void list_points(Side& side, const std::vector<bool>& given);
@@ -49,9 +49,10 @@ class Lifting {
 
   Space& space_;
   std::vector<Side> sides_;
-  Place wide_{};  ///< points along each axis, both ends counted
+  Place wide_{};  ///< number of points along each axis, both ends counted
   std::vector<double> values_;
-  std::vector<bool> given_, known_;  ///< flags of values: given; and on edges of given sides
+  /// for each value, whether it is given, and whether it lies on the edge of a given side
+  std::vector<bool> given_, known_;
   double middle_ = 0, largest_ = 0;
   std::string caution_;
   struct Part {

@@ -1,4 +1,4 @@
-// Options of solvers on elements: checks, the box, the grid of values, memory.
+// Options of solvers on elements: checks them, and derives the box, the grid of values and the memory.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -22,7 +22,7 @@ bool multigrid(const Scalar& options) {
   return options.solver.preconditioner == Preconditioner::multigrid || schwarz(options);
 }
 
-/// Whether a term is added to the mass, point by point.
+/// Whether a reaction that varies from point to point is added to the mass.
 bool has_reaction_field(const Scalar& options) {
   const auto transfers = [](const Side& side) { return static_cast<bool>(side.transfer); };
   bool any = static_cast<bool>(options.reaction_at);
@@ -75,7 +75,7 @@ void check_scalar(const Options& all, const Scalar& o) {
           {{"option", "components"}, {"given", o.solver.components}, {"scalar", o.name}});
 }
 
-/// Names of fields, including those of earlier steps.
+/// Checks the names of fields, including those of earlier steps.
 void check_names(const std::vector<Scalar>& scalars) {
   std::set<std::string> taken;
   for (const Scalar& scalar : scalars)
@@ -139,14 +139,15 @@ std::int64_t multigrid_bytes(const Options& options, const Scalar& scalar, std::
   std::int64_t bytes = 0;
   for (std::int64_t order = options.order; order > 0; order = order / 2 > 1 ? order / 2 : 0) {
     const std::int64_t n = order + 1, cube = n * n * n, inner = std::max<std::int64_t>(0, n - 2);
-    // G, B, right side, solution, change, image, weights, and those of the smoother; lists of shared points.
+    // Counts G, B, right side, solution, change, image, weights, and those of the smoother; then lists of shared
+    // points.
     bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
-    // Twice the faces' values, and the lists of their points.
+    // Counts the faces' values twice, and the lists of their points.
     if (schwarz(scalar)) bytes += elements * 6 * n * n * (2 * word + 12);
   }
   std::int64_t vertices = 1;
   for (const std::int64_t wide : options.elements) vertices *= wide + 1;
-  // The stencil, seven vectors, and lists of the sums.
+  // Counts the stencil, seven vectors, and lists of the sums.
   return bytes + vertices * (34 * word + 12) + elements * 8 * (word + 12);
 }
 
@@ -194,7 +195,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
       if (how.projection > 0) add("earlier solutions", (how.projection + 4) * vector);
       if (multigrid(scalar)) add("multigrid", multigrid_bytes(options, scalar, elements));
     }
-    // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.
+    // Counts 8 B and 4 B for each point that elements share: its places in the sum and in lists.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
     arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});
   }
@@ -217,8 +218,8 @@ int bytes_per_point(const Options& options) {
 }
 
 double largest_courant(int order) {
-  // The imaginary axis is stable to 0.6338. Over that the largest eigenvalue of advection, times the least distance of
-  // points, along a periodic row of elements.
+  // The imaginary axis is stable to 0.6338. The result is the Courant number at that limit, from the largest eigenvalue
+  // of advection, times the least distance of points, along a periodic row of elements.
   constexpr double eigenvalues[] = {1.0, 1.497, 1.514, 1.444, 1.373, 1.323, 1.284, 1.257, 1.239, 1.226, 1.216};
   return 0.6338 / eigenvalues[std::min<std::size_t>(static_cast<std::size_t>(order), std::size(eigenvalues)) - 1];
 }
@@ -226,7 +227,7 @@ double largest_courant(int order) {
 namespace {
 
 /// Derivative weights at 0 of the Lagrange polynomials through the times 0, -steps[0], -steps[0] - steps[1] and so on,
-/// times the first step. Extrapolation uses the values at 0 of those through earlier times.
+/// times the first step. Extrapolation uses the values at 0 of polynomials through earlier times.
 Differences of_uneven_steps(int order, const std::array<double, 3>& steps) {
   double times[4] = {0, 0, 0, 0};
   for (int n = 1; n <= order; ++n) times[n] = times[n - 1] - steps[static_cast<std::size_t>(n - 1)] / steps[0];
@@ -251,7 +252,7 @@ Differences of_uneven_steps(int order, const std::array<double, 3>& steps) {
 Differences backward_differences(int order, const std::array<double, 3>& steps) {
   if (order > 1 && order < 4 && !(steps[0] == steps[1] && (order == 2 || steps[1] == steps[2])))
     return of_uneven_steps(order, steps);
-  // Karniadakis, Israeli & Orszag 1991, table I.
+  // Weights of Karniadakis, Israeli & Orszag 1991, table I.
   if (order == 1) return {1, {1, 0, 0}, {1, 0, 0}};
   if (order == 2) return {3.0 / 2, {2, -1.0 / 2, 0}, {2, -1, 0}};
   require(order == 3, "backward differences of order " + std::to_string(order) + ": there are 1 to 3",

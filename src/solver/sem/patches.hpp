@@ -8,7 +8,7 @@ namespace slipstream::sem {
 
 inline constexpr const char* side_names[3][2] = {{"x-", "x+"}, {"y-", "y+"}, {"z-", "z+"}};
 
-/// Faces of a side on which one condition holds.
+/// Faces of a side to which one condition applies.
 struct Patch {
   std::size_t axis = 0, end = 0;
   Side side;

@@ -1,5 +1,5 @@
 #pragma once
-// Places of all points of elements, from tables per axis.
+// Coordinates of all points of elements, from tables per axis.
 #include <array>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// A place as text, for errors.
+/// Coordinates as text, for errors.
 std::string text(const Point& place);
 
 /// Numbers of faces on a side across an axis. The first belongs to the element; the others to its neighbours `toward`
@@ -19,22 +19,23 @@ std::vector<std::int64_t> faces_around(const ElementBox& box, const std::array<s
 /// Relative positions of points along an axis of the box, 0 to 1, before bending.
 std::vector<double> shares_along(const ElementBox& box, std::size_t axis, const Rule& rule);
 
-/// ElementBox::place for the points of a rule, bit for bit. The rule begins at -1 and ends at 1.
+/// Gives ElementBox::place for the points of a rule, bit for bit. The rule begins at -1 and ends at 1.
 class BoxPlaces {
  public:
   BoxPlaces(const ElementBox& box, std::vector<double> points);
-  /// Fills points^3 places of each of `count` elements, r fastest. Threads share the work, except for a box's own map.
+  /// Computes points^3 coordinates of each of `count` elements, r fastest. Threads share the work, except for a box's
+  /// own map.
   void of(std::int64_t first, std::size_t count, Point* x) const;
 
  private:
   struct Share {
     double y, sine;
   };
-  /// The places of an element before the box's own map, at all points or at the eight corners.
+  /// Coordinates in an element before the box's own map, at all points or at the eight corners.
   void before_map(std::int64_t element, bool corners, Point* x) const;
   ElementBox box_;
   std::vector<double> points_;
-  std::array<std::vector<Share>, 3> shares_;  ///< [element along the axis][point]
+  std::array<std::vector<Share>, 3> shares_;  ///< relative positions as [element along the axis][point]
 };
 
 }  // namespace slipstream::sem

@@ -68,13 +68,13 @@ struct Extend {
     const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
     return of.values[of.begin[axis][end] + place[a] + of.wide[a] * place[b]];
   }
-  /// Blending weight of a side at a place along its axis.
+  /// Blending weight of a side at a position along its axis.
   SLIP_FN double weight(int axis, int end, std::int64_t place) const {
     if (of.begin[axis][end] < 0) return 0;
     if (of.begin[axis][1 - end] < 0) return 1;
     return end == 1 ? of.shares[axis][place] : 1 - of.shares[axis][place];
   }
-  /// The product of the blends along some axes, bits of `axes`: a sum over the sides, edges or corners that they have.
+  /// Product of the blends along some axes, given as bits of `axes`. It is a sum over their sides, edges or corners.
   SLIP_FN double blend(int axes, const std::int64_t* place) const {
     double sum = 0;
     for (int ends = 0; ends < 8; ++ends) {
@@ -131,7 +131,7 @@ struct Invert {
   }
 };
 
-/// The greater value, or NaN.
+/// The greater of two values, or NaN if one is NaN.
 SLIP_FN double worse(double a, double b) { return b <= a || a != a ? a : b; }
 
 struct LargestDifference {

@@ -1,4 +1,4 @@
-// Interpolation to arbitrary points: finds their elements, and evaluates the polynomials.
+// Interpolates to arbitrary points: finds their elements, and evaluates the polynomials.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -31,7 +31,7 @@ struct Weights {
   std::vector<double> value, slope;
   Weights(const Rule& rule, double r) : value(interpolation(rule, {&r, 1})) {
     const std::size_t n = rule.points.size();
-    // The derivative interpolates the derivatives at the nodes.
+    // The derivative is the interpolant of the derivatives at the nodes.
     for (std::size_t m = 0; m < n; ++m) {
       double sum = 0;
       for (std::size_t l = 0; l < n; ++l) sum += value[l] * rule.derivative[l * n + m];
@@ -40,7 +40,7 @@ struct Weights {
   }
 };
 
-/// The place of r by the element's polynomials, and its derivatives along r, s and t.
+/// Coordinates at r by the element's polynomials, and their derivatives along r, s and t.
 struct Image {
   Point at{};
   std::array<Point, 3> along{};
@@ -69,7 +69,8 @@ double triple(const Point& a, const Point& b, const Point& c) {
   return a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0]);
 }
 
-/// Newton's method from the element's nearest node. Returns whether the point lies in the element.
+/// Searches for a point by Newton's method, from the element's nearest node. Returns whether the point lies in the
+/// element.
 bool find_within(const Rule& rule, const Point* x, const Point& point, Point& r) {
   const std::size_t n = rule.points.size();
   std::size_t nearest = 0;
@@ -80,7 +81,7 @@ bool find_within(const Rule& rule, const Point* x, const Point& point, Point& r)
     if (far < least) least = far, nearest = p;
   }
   r = {rule.points[nearest % n], rule.points[nearest / n % n], rule.points[nearest / (n * n)]};
-  // Convergence is quadratic, so after a step below this only rounding errors remain.
+  // Newton's method converges quadratically, so after a step below this only rounding errors remain.
   constexpr double small = 1e-9;
   for (int tries = 0; tries < 40; ++tries) {
     const Image here(rule, x, r);
@@ -117,7 +118,7 @@ class Finder {
           box.low[d] = std::min(box.low[d], places[p][d]);
           box.high[d] = std::max(box.high[d], places[p][d]);
         }
-      // Enlarges the box, because a bent side may reach farther between its points.
+      // The bounding box is enlarged, because a bent side may reach farther between its points.
       double extent = 0;
       for (std::size_t d = 0; d < 3; ++d) extent = std::max(extent, box.high[d] - box.low[d]);
       for (std::size_t d = 0; d < 3; ++d) box.low[d] -= 0.25 * extent, box.high[d] += 0.25 * extent;
@@ -171,7 +172,7 @@ class Finder {
 struct Probe::Impl {
   Space& space;
   std::vector<Point> points;
-  /// The points of a device of this rank.
+  /// The points that lie on one device of this rank.
   struct Here {
     std::vector<std::int64_t> which;  ///< numbers of the points
     std::vector<std::int64_t> element_of;
@@ -198,7 +199,7 @@ struct Probe::Impl {
             mine[n] = number, local[n] = r;
         }
     }
-    // The lowest rank that found a point owns it.
+    // The lowest rank that found a point evaluates it.
     std::vector<std::int64_t> lowest(points.size(), none);
     for (const std::string& text :
          space.comm().all_gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(std::int64_t)}))

@@ -11,7 +11,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Legendre's polynomial of a degree and the one before it, at x.
+/// Values at x of Legendre's polynomial of a degree and of the one before it.
 struct Legendre {
   double value = 1, before = 0;
   Legendre(int degree, double x) {
@@ -42,7 +42,7 @@ Rule lobatto_of_any_order(int order) {
   const std::size_t n = static_cast<std::size_t>(order) + 1;
   Rule rule{order, std::vector<double>(n), std::vector<double>(n), std::vector<double>(n * n)};
   for (std::size_t i = 0; i < n; ++i) {
-    // Exact mirror images, so that both halves have the same bits.
+    // Points are exact mirror images, so that both halves have the same bits.
     const std::size_t mirror = n - 1 - i;
     if (i < mirror) rule.points[i] = i == 0 ? -1 : inner_point(order, static_cast<int>(i));
     if (i > mirror) rule.points[i] = -rule.points[mirror];
@@ -60,7 +60,7 @@ Rule lobatto_of_any_order(int order) {
       rule.derivative[i * n + m] = d;
       row += d;
     }
-    rule.derivative[i * n + i] = -row;  // so that the derivative of a constant is exactly zero
+    rule.derivative[i * n + i] = -row;  // makes the derivative of a constant exactly zero
   }
   return rule;
 }
@@ -68,7 +68,7 @@ Rule lobatto_of_any_order(int order) {
 double largest_stiffness(const Rule& rule) {
   const std::size_t n = rule.points.size();
   std::vector<double> u(n);
-  // Power iteration; the mode of the largest eigenvalue is odd and steepest at the ends.
+  // Power iteration starts from an odd function that is steepest at the ends, as is the mode of the largest eigenvalue.
   for (std::size_t i = 0; i < n; ++i) u[i] = rule.points[i] * (i % 2 == 0 ? 1 : -1) + 0.5 * rule.points[i];
   double found = 0;
   for (int step = 0; step < 200; ++step) {

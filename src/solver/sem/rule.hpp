@@ -3,10 +3,10 @@
 
 namespace slipstream::sem {
 
-/// gauss_lobatto() without limit of the order, for finer quadratures than the elements' own.
+/// As gauss_lobatto(), without a limit of the order, for finer quadratures than the elements' own.
 Rule lobatto_of_any_order(int order);
 
-/// Largest eigenvalue e of D^T W D u = e W u on [-1, 1].
+/// The largest eigenvalue e of D^T W D u = e W u on [-1, 1].
 double largest_stiffness(const Rule& rule);
 
 }  // namespace slipstream::sem

@@ -23,12 +23,12 @@ struct SchwarzKernel {
 
   SchwarzCall call;
   int cost;
-  float inner[m * m];  ///< S of an axis with neighbours at both ends, which is kind 0
+  float inner[m * m];  ///< eigenvectors S of an axis with neighbours at both ends, which is kind 0
 
   struct Line {
     float of[m];
   };
-  /// Place of a thread: its element, and the two coordinates of its line.
+  /// Where a thread works: its element, and the two coordinates of its line.
   struct Seat {
     int slot, a, b;
     std::int64_t element;
@@ -45,7 +45,7 @@ struct SchwarzKernel {
     };
     const bool x = within(i), y = within(j), z = within(k);
     if (x && y && z) return own(i - 1, j - 1, k - 1);
-    // The neighbour's second layer is the sum of both minus the own one.
+    // The neighbour's second layer is the sum of both layers minus the own one.
     const auto beyond = [&](int face, int at, float mine) {
       return call.faces[(element * 6 + face) * (n * n) + at] - mine;
     };
@@ -55,7 +55,7 @@ struct SchwarzKernel {
     if (x && y) return beyond(4 + (k > 0), (j - 1) * n + i - 1, own(i - 1, j - 1, k == 0 ? 1 : second));
     return 0;
   }
-  /// Stores a value of the solution.
+  /// Stores a value of the local solution.
   SLIP_FN void put(std::int64_t element, int i, int j, int k, float value) const {
     const bool x = within(i), y = within(j), z = within(k);
     const auto face = [&](int number, int at) {
@@ -74,7 +74,7 @@ struct SchwarzKernel {
     }
   }
 
-  /// S^T of a line, or S of it.
+  /// Applies S^T or S to a line.
   template <bool transposed, bool unroll>
   static SLIP_FN Line contracted(const float* s, const Line& from) {
     Line to;

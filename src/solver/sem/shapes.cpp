@@ -13,12 +13,12 @@
 namespace slipstream::sem {
 namespace {
 
-/// Below these fractions of the mean and of the cubed extent of an element, a determinant counts as zero.
+/// Fractions of the mean and of the cubed extent of an element, below which a determinant counts as zero.
 constexpr double least_of_mean = 1e-10, least_of_cube = 1e-14;
-/// Points with a determinant below this fraction of the mean get a local search.
+/// Fraction of the mean determinant: points below it get a local search.
 constexpr double suspicious = 0.25;
 
-/// An element's shape: polynomials through places at the points of a rule.
+/// The shape of an element: polynomials through its points' coordinates.
 class Shape {
  public:
   Shape(const ElementBox& box, const Rule& rule, std::int64_t element)
@@ -58,7 +58,7 @@ class Shape {
     Point place{};
     double determinant = 0;
   };
-  /// Place and determinant at r, by a sum over all points.
+  /// Coordinates and determinant at r, by a sum over all points.
   Here at(const Point& r) const {
     std::vector<double> value[3], slope[3];
     for (std::size_t d = 0; d < 3; ++d) {
@@ -82,8 +82,8 @@ class Shape {
     return here;
   }
 
-  /// Pattern search (Hooke & Jeeves 1961): descends to the least of 27 places around a point, with smaller steps if
-  /// none is lower.
+  /// Descends by pattern search (Hooke & Jeeves 1961) to the least of 27 positions around a point, with smaller steps
+  /// if none is lower.
   void search(std::size_t point, double lowest) const {
     Point r{rule_.points[point % n_], rule_.points[point / n_ % n_], rule_.points[point / (n_ * n_)]};
     for (double step = 1 / static_cast<double>(n_); step > 1e-6;) {
@@ -94,7 +94,7 @@ class Shape {
           there[d] = std::clamp(r[d] + step * (static_cast<double>(rest % 3) - 1), -1.0, 1.0);
         const Here here = at(there);
         if (!(here.determinant > limit_)) refuse(here.place, here.determinant);
-        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // equal except for rounding
+        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // both determinants are equal except for rounding
         lowest = here.determinant;
         best = there;
       }
@@ -128,10 +128,10 @@ class Shape {
   double mean_ = 0, limit_ = 0;
 };
 
-/// Places at the points of a finer rule, of the polynomials through an element's own.
+/// Coordinates at the points of a finer rule, from the polynomials through an element's own points.
 std::vector<Point> at_finer(const std::vector<double>& e, std::size_t n, std::size_t m, const Point* own) {
   std::vector<Point> from(own, own + n * n * n);
-  // Along r, s and t in turn; each interpolated axis becomes the slowest one.
+  // Interpolates along r, s and t in turn; each interpolated axis becomes the slowest one.
   for (int axis = 0; axis < 3; ++axis) {
     const std::size_t lines = from.size() / n;
     std::vector<Point> to(lines * m, Point{});

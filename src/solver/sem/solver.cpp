@@ -40,7 +40,7 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
       if (unknown->but_for_a_constant()) unknown->balance();
     wait();
   } catch (...) {
-    wait();  // queued work may use the memory that is freed here
+    wait();  // waits, because queued work may use the memory that is freed here
     throw;
   }
 }

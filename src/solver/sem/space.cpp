@@ -18,16 +18,16 @@
 namespace slipstream::sem {
 namespace {
 
-/// Least number of elements whose geometry is computed at once; more if the box is longer along its axes.
+/// Smallest number of elements whose geometry is computed at once; more if the box is longer along its axes.
 constexpr std::int64_t elements_at_once = 1024;
 
-/// Data of one device.
+/// Data of one device of this rank.
 struct Part {
   std::int64_t first = 0, elements = 0, points = 0;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
-  Buffer<double> energies;     ///< per element, for as many components as were needed
-  Buffer<double> coordinates;  ///< [x y z][point], allocated by the first carry()
+  Buffer<double> energies;     ///< sums per element, for as many components as were needed so far
+  Buffer<double> coordinates;  ///< coordinates [x y z][point], allocated by the first carry()
 };
 
 std::vector<double> by_coordinate(const std::vector<Point>& places) {
@@ -69,7 +69,7 @@ struct Space::Impl {
     count_copies();
   }
 
-  /// Queued work may still read the memory that is freed here.
+  /// Waits, because queued work may still read the memory that is freed here.
   ~Impl() {
     for (Stream& stream : streams) wait_quietly(stream);
   }
@@ -110,7 +110,7 @@ struct Space::Impl {
     }
   }
 
-  /// Memory for partial sums per element.
+  /// Memory on device d for partial sums per element.
   double* energies(std::size_t d, int components) {
     Buffer<double>& room = parts[d].energies;
     const auto wanted = static_cast<std::size_t>(components * parts[d].elements);
@@ -121,11 +121,11 @@ struct Space::Impl {
     return room.data();
   }
 
-  /// Weights: 1 / (copies of a point).
+  /// Computes the weights 1 / (number of copies of a point).
   void count_copies() {
     weights = zeros(cube);
     const Vector ones = zeros(cube);
-    for (std::size_t d = 0; d < parts.size(); ++d) {  // inverting a zero mask gives ones
+    for (std::size_t d = 0; d < parts.size(); ++d) {  // sets all values to one, because a zero mask gives `otherwise`
       invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
       invert(streams[d], ones[d].data(), ones[d].data(), 1, parts[d].points);
     }
@@ -135,7 +135,7 @@ struct Space::Impl {
     for (Stream& stream : streams) stream.synchronize();
   }
 
-  /// A zero vector with so many values per element.
+  /// A zero vector with `values` values per element.
   Vector zeros(std::int64_t values) const {
     Vector made;
     for (std::size_t d = 0; d < parts.size(); ++d) {
@@ -164,7 +164,7 @@ struct Space::Impl {
   }
 
   using Terms = std::vector<std::vector<DerivativesCall::Term>>;
-  /// Sums of derivatives. `of`: terms of each component of u, equally many.
+  /// Adds up derivatives. `of`: terms of each component of u, equally many.
   void derivatives(const std::vector<const Vector*>& u, const std::array<Vector*, 3>& out, const Terms& of) {
     require_metric();
     for (std::size_t d = 0; d < parts.size(); ++d) {
@@ -351,7 +351,7 @@ Space::Fastest Space::fastest(const std::array<const Vector*, 3>& c) {
     }
   }
   found.rate = impl_->comm.max(rate);
-  // Ties go to the lowest element.
+  // Among equal rates, the lowest element counts.
   const double mine = rate == found.rate ? -static_cast<double>(element) : -0x1p62;
   found.element = -static_cast<std::int64_t>(impl_->comm.max(mine));
   const double* const at[] = {&x[static_cast<std::size_t>(point) % x.size()],

@@ -1,5 +1,6 @@
 #pragma once
-// int grad phi . g at an element's points: the transpose of the gradient, by the chain rule with the stored metric.
+// Computes int grad phi . g at an element's points: the transpose of the gradient, by the chain rule with the stored
+// metric.
 #include <cmath>
 
 #include "solver/sem/kernels.hpp"
@@ -7,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// out = D_r^T f_r + D_s^T f_s + D_t^T f_t with f_a = B grad a . in, plane by plane.
+/// Computes out = D_r^T f_r + D_s^T f_s + D_t^T f_t with f_a = B grad a . in, plane by plane.
 template <int n>
 struct WeakDivergenceKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;

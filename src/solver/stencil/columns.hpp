@@ -11,7 +11,7 @@
 
 namespace slipstream::stencil {
 
-/// Adjacent cells along x, loaded and stored at once.
+/// Adjacent cells along x, which are loaded and stored at once.
 template <class T, int cells>
 struct alignas(sizeof(T) * cells) Pack {
   T of[cells];
@@ -21,7 +21,7 @@ SLIP_FN Pack<T, cells> load_pack(const T* from) {
   return load_constant(reinterpret_cast<const Pack<T, cells>*>(from));
 }
 
-/// Update of a cell of the heat equation.
+/// Updates a cell of the heat equation.
 template <class T>
 struct Diffuse {
   T* next;
@@ -38,7 +38,7 @@ struct Diffuse {
   }
 };
 
-/// Update of a cell of the wave equation; `next` holds the u before.
+/// Updates a cell of the wave equation; `next` holds the u of the step before.
 template <class T>
 struct Propagate {
   T* next;
@@ -59,10 +59,10 @@ struct Propagate {
 
 /// Shape of a team of columns, the fastest on an H100 at 512^3; docs/notes/performance.md has others.
 struct ColumnShape {
-  int width, height;  ///< threads along x and along y
-  int ahead;          ///< planes that are loaded before they are needed
-  int resident;       ///< teams of a multiprocessor
-  int deepest;        ///< planes of a team; planes that adjacent teams share stay in the L2 cache
+  int width, height;  ///< number of threads along x and along y
+  int ahead;          ///< number of planes that are loaded before they are needed
+  int resident;       ///< number of teams on a multiprocessor
+  int deepest;        ///< largest number of planes of a team; planes that adjacent teams share stay in the L2 cache
 };
 template <class T>
 constexpr ColumnShape column_shape(int radius) {
@@ -72,7 +72,7 @@ constexpr ColumnShape column_shape(int radius) {
   if (sizeof(T) == 4) return {16, 8, 1, 4, 16};
   return {32, 8, 0, 2, 32};
 }
-/// Cells along x of a thread: 16 bytes.
+/// Number of cells along x of a thread, which take 16 bytes.
 template <class T>
 constexpr int column_cells = 16 / sizeof(T);
 
@@ -86,7 +86,7 @@ struct StarColumns {
   Turns turns;
   Point point;
 
-  /// A cell without periodic neighbours.
+  /// Updates a cell without periodic neighbours.
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = strides.at(i, j, k);
     const T* const here = u + at;
@@ -161,17 +161,17 @@ struct StarColumns {
   }
 };
 
-/// Columns by teams: tiles along x, then along y, then layers.
+/// Runs columns by teams: tiles along x, then along y, then layers.
 template <class Columns, int cells>
 struct Marching {
   static constexpr ColumnShape shape = Columns::shape;
   static constexpr int threads = shape.width * shape.height, resident = shape.resident;
   Columns columns;
-  int low[3], high[3], first_x;  ///< of the box; columns begin at first_x
+  int low[3], high[3], first_x;  ///< corners of the box; columns begin at first_x
   int tiles_x, tiles_y, layers, depth;
 
   Marching(const Columns& of, const Box& box) : columns(of) {
-    constexpr std::int64_t wanted = 400000;  // threads, enough for a GPU
+    constexpr std::int64_t wanted = 400000;  // number of threads that suffices to fill a GPU
     for (int a = 0; a < 3; ++a) {
       low[a] = static_cast<int>(box.lo[a]);
       high[a] = static_cast<int>(box.hi[a]);
@@ -203,7 +203,8 @@ struct Marching {
       const int i = first_x + (index % tiles_x * shape.width + thread % shape.width) * cells,
                 j = first_row + thread / shape.width;
       if (i >= high[0] || j >= high[1]) return;
-      // The condition is uniform in a team and mostly false; wrapped columns recompute neighbours per plane.
+      // The test has the same result in all threads of a team, mostly false. Wrapped columns compute neighbours again
+      // for each plane.
       if (turning) {
         columns.template march<cells, true>(i, j, first, end, low[0], high[0]);
       } else {

@@ -1,5 +1,5 @@
 #pragma once
-// Updates of a cell for all kernels. All add in the same order, so that they give the same bits.
+// Formulas for a cell, which all kernels share. They add in one order, so that all kernels give the same bits.
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>
@@ -8,15 +8,15 @@ namespace slipstream::stencil {
 
 constexpr int most_radius = 4;
 
-/// Strides of a block's cells; pointers to arrays are to the first interior cell.
+/// Distances between a block's neighbouring cells in memory. Pointers to arrays are to the first interior cell.
 struct Strides {
-  std::int64_t x = 0, y = 0, z = 0;  ///< 0 along an axis of one cell
+  std::int64_t x = 0, y = 0, z = 0;  ///< distance along an axis; 0 if the axis has one cell
   SLIP_FN std::int64_t at(int i, int j, int k) const { return i * x + j * y + k * z; }
   SLIP_FN std::int64_t along(int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
 };
 
-/// Wrapping along axes without ghosts. If a block holds a whole periodic axis, this has its number of cells; else 0.
-/// Neighbours beyond a side are then cells at the other end.
+/// Wrapping along axes without ghosts. An entry is the number of cells of a periodic axis that the block holds as a
+/// whole, else 0. Neighbours beyond a side are then cells at the other end.
 struct Turns {
   int cells[3] = {0, 0, 0};
   SLIP_FN int at(int axis, int n) const {
@@ -25,12 +25,12 @@ struct Turns {
   }
 };
 
-/// The cell whose value, times the sign, stands for a cell beyond a side.
+/// The cell that replaces one beyond a side: its value, times the sign, is taken.
 struct Mirrored {
   int cell, sign;
 };
-/// For cell `at` of an axis that is not periodic. A fixed side lies at the centre of the first cell beyond, and u is
-/// odd about it. A free side lies on the face before that cell, and u is even about it.
+/// Finds the replacement for cell `at` of an axis that is not periodic. A fixed side lies at the centre of the first
+/// cell beyond, and u is odd about it. A free side lies on the face before that cell, and u is even about it.
 SLIP_FN Mirrored mirrored(int at, int cells, const bool* free_ends) {
   if (at >= 0 && at < cells) return {at, 1};
   const bool free = free_ends[at < 0 ? 0 : 1];
@@ -46,13 +46,13 @@ SLIP_FN double layer_depth(int at, int cells, int low, int high) {
   return in_low > in_high ? in_low : in_high;
 }
 
-/// Weights of central differences along an axis: the centre for all three axes, then by distance.
+/// Weights of central differences: first the centre, for all three axes, then by distance.
 template <class T>
 struct StarWeights {
   T of[most_radius + 1];
 };
 
-/// get(axis, distance) gives the neighbours.
+/// spacing^2 Lap u on a star; get(axis, distance) gives the neighbours.
 template <int radius, class T, class Get>
 SLIP_FN T star(const StarWeights<T>& weights, T centre, Get get) {
   T sum = weights.of[0] * centre;
@@ -67,7 +67,7 @@ struct CubeWeights {
   T of[4];
 };
 
-/// get(dx, dy, dz) gives the cells.
+/// spacing^2 Lap u on the cube; get(dx, dy, dz) gives the cells.
 template <class T, class Get>
 SLIP_FN T cube(const CubeWeights<T>& weights, Get get) {
   T by_kind[4] = {0, 0, 0, 0};
@@ -79,12 +79,12 @@ SLIP_FN T cube(const CubeWeights<T>& weights, Get get) {
          (weights.of[2] * by_kind[2] + weights.of[3] * by_kind[3]);
 }
 
-/// u of the next step: 2 u - before + courant^2 Lap u.
+/// u of the next step of a wave: 2 u - before + courant^2 Lap u.
 template <class T>
 SLIP_FN T leap(T u, T before, T courant2, T laplacian) {
   return (u + (u - before)) + courant2 * laplacian;
 }
-/// The same with damping: s = sigma time_step / 2.
+/// u of the next step of a damped wave, with s = sigma time_step / 2.
 template <class T>
 SLIP_FN T damped_leap(T u, T before, T courant2, T laplacian, T s) {
   return ((u + (u - before)) + s * before + courant2 * laplacian) / (T(1) + s);

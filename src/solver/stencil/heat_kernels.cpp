@@ -20,7 +20,7 @@ struct HeatCube {
   }
 };
 
-/// The same with periodic neighbours.
+/// Updates a cell with periodic neighbours.
 template <class T>
 struct HeatCubeTurning {
   HeatCube<T> cells;
@@ -39,7 +39,7 @@ struct HeatCubeTurning {
   }
 };
 
-/// Update of a cell at an insulated or periodic side. At an insulated one, a neighbour beyond has the value of the
+/// Updates a cell at an insulated or periodic side. At an insulated one, a neighbour beyond has the value of the
 /// outermost cell.
 template <class T>
 struct HeatNearSides {

@@ -1,5 +1,5 @@
 #pragma once
-// State and tasks of a Stencil.
+// State and tasks of the solver Stencil.
 #include <optional>
 #include <vector>
 
@@ -17,15 +17,15 @@ namespace slipstream::stencil {
 
 /// Periodic axes along which each block holds the whole grid. They have no ghosts; neighbours wrap around.
 Turns turns_of(const Grid& grid, const Options& options);
-/// Width of the ghosts per axis.
+/// Width of the ghosts along each axis.
 Extent ghosts(const Grid& grid, const Options& options);
 FieldOptions field_options(const Grid& grid, const Options& options, bool shared, const std::string& name);
 Halo halo_of(const Grid& grid, const Options& options);
 Numbers numbers_of(const Options& options);
 inline bool is_implicit(const Options& o) { return o.scheme != Scheme::forward_euler; }
-/// How an implicit run cuts its cells.
+/// Slabs into which an implicit run cuts its cells.
 std::vector<Block> slabs(const Machine& machine, const Options& options);
-/// Whether the u before needs ghosts, too, because steps without an exchange compute with it.
+/// Whether u of the step before needs ghosts, too, because steps without an exchange compute with it.
 inline bool exchanges_both(const Options& o) { return o.equation == Equation::wave && o.steps_per_exchange > 1; }
 
 struct Stencil::Impl : SolverParts {
@@ -33,18 +33,18 @@ struct Stencil::Impl : SolverParts {
 
   struct LocalBlock {
     std::int64_t id = 0;
-    BlockArrays arrays[2];    ///< by which field is u
-    std::vector<Work> steps;  ///< 0: right after an exchange
+    BlockArrays arrays[2];    ///< arrays of the block, for either field that may hold u
+    std::vector<Work> steps;  ///< work by number of steps since the last exchange
     Buffer<Shot> shots;
-    Buffer<std::int64_t> places;  ///< of receivers
-    std::int64_t column = 0;      ///< of its first receiver in the device's table
+    Buffer<std::int64_t> places;  ///< offsets of the cells of receivers
+    std::int64_t column = 0;      ///< column of the block's first receiver in the device's table
   };
   struct OnDevice {
     std::vector<LocalBlock> blocks;
-    Buffer<std::int64_t> done;         ///< steps
-    Buffer<double> heard;              ///< a row a step, a column a receiver
-    std::vector<std::size_t> columns;  ///< receivers by their numbers in the options
-    Buffer<double> differences;        ///< what largest_change() works in, made at the first
+    Buffer<std::int64_t> done;         ///< number of steps done
+    Buffer<double> heard;              ///< samples with a row per step and a column per receiver
+    std::vector<std::size_t> columns;  ///< number of the receiver in the options, for each column
+    Buffer<double> differences;        ///< workspace of largest_change(), allocated at its first call
   };
 
   void fill_speeds();
@@ -60,11 +60,11 @@ struct Stencil::Impl : SolverParts {
   void compute(Stream& stream, std::size_t device, Part part, std::size_t ago);
   void at_points(Stream& stream, std::size_t device);
   void set(Field& field, const Values& values);
-  /// spacing^2 Lap u in a box, by the weights and the sides of a step.
+  /// Computes spacing^2 Lap u in a box, with the weights and the sides of a step.
   std::vector<double> differences(const Values& u, const Box& box) const;
-  /// sigma time_step / 2 of a cell.
+  /// Damping sigma time_step / 2 of a cell.
   double damping_at(const Extent& cell) const;
-  /// u one time step before a start with this u and du/dt.
+  /// Computes u one time step before the start, from u and du/dt at the start.
   std::vector<double> before_start(const Values& u, const Values& rate, const Box& box) const;
   void set_done();
   void drain();
@@ -88,12 +88,13 @@ struct Stencil::Impl : SolverParts {
   Field first, second;
   std::optional<Field> courant;
   Tuning tuning;
-  std::vector<std::unique_ptr<Exchange>> exchanges;  ///< of the first field and of the second, or of both; explicit
+  /// exchanges of explicit steps: of the first field and of the second, or of both
+  std::vector<std::unique_ptr<Exchange>> exchanges;
   std::unique_ptr<Implicit> implicit;
   std::vector<Stream> waited;
   std::vector<OnDevice> on_devices;
   std::vector<Tasks> phases;
-  std::int64_t base = 0, count = 0;  ///< which field was u when counting began; steps since
+  std::int64_t base = 0, count = 0;  ///< which field was u when counting began, and number of steps since
   std::uint64_t serial = 0;
   std::int64_t restarts = 0;
   std::int64_t drained = 0;  ///< step up to which the receivers' samples have been copied to the host

@@ -10,17 +10,17 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Limit of blocks in a sum, enough to fill a GPU.
+/// Limit on the number of blocks in a sum, enough to fill a GPU.
 constexpr std::int64_t most_blocks = 1024;
-/// Limit of pieces that slabs are cut into.
+/// Limit on the number of units into which slabs are cut.
 constexpr std::int64_t most_units = 256;
 
-/// Planes of a unit, which stay on one device; depends on the grid only.
+/// Number of planes in a unit, which stays on one device. Depends on the grid only.
 std::int64_t planes_of_a_unit(const Options& options) {
   return std::max<std::int64_t>(1, options.cells[slab_axis(options.cells)] / most_units);
 }
 
-/// Values in a block of a sum: a unit, or an equal part of it with whole rows.
+/// Number of values in a block of a sum: a unit, or an equal part of it with whole rows.
 std::int64_t block_of_a_sum(const Grid& grid, const Options& options, std::int64_t plane) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = planes_of_a_unit(options), unit = planes * plane;
@@ -88,7 +88,7 @@ Implicit::Implicit(const Communicator& comm, const Machine& machine, const Grid&
              (options.overlap == Overlap::automatic && cuda && !of_directions_->capturable());
   method_ = std::make_unique<krylov::ConjugateGradients>(comm, machine, layout(grid));
   for (const Side& side : sides_) system_.weights.push_back(side.weights.data());
-  // The diagonal is constant except next to insulated sides, and a factor changes no iterate.
+  // The diagonal needs no scaling: it is constant except next to insulated sides, and a factor changes no iterate.
   system_.inverse_diagonal = system_.weights;
   if (!options.exchange.trace && of_directions_->loopable()) system_.recording = krylov::new_recording();
 }
@@ -98,7 +98,7 @@ void Implicit::lay_out(Side& side, const BlockShape& shape, Stream& stream) {
   const auto stride = [&](int a) { return options_.cells[a] > 1 ? shape.stride[a] : 0; };
   side.arrays = side.slab.arrays;
   side.arrays.strides = {stride(0), stride(1), stride(2)};
-  // A plane begins with its first row of ghosts; the ghosts left of a row count to the row before.
+  // A plane begins with its first row of ghosts. The ghosts left of a row belong to the row before.
   side.lead = axis == 2 ? shape.ghost[1] * shape.stride[1] : 0;
   side.first = shape.origin - side.lead;
   side.points = shape.extent[axis] * shape.stride[axis];
@@ -194,7 +194,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   how.field = unknown;
   how.trace = options_.exchange.trace;
   how.hard = "take a smaller time step";
-  // Heat decays, so most of the change is a factor of u.
+  // Heat decays, so most of the change is a factor of u; the initial guess is scaled accordingly.
   how.fit_guess = true;
   effort_.add(method_->solve(streams, system_, right, x, how));
   each([&](std::size_t d, const Side& side) {

@@ -20,7 +20,7 @@ int slab_axis(const Extent& cells);
 /// Options of the fields of the linear system.
 FieldOptions system_field(const Grid& grid, const Options& options, bool shared, const std::string& name);
 
-/// With theta = 1 (backward Euler) or 1/2 (Crank-Nicolson), L the stencil of -Lap spacing^2 and
+/// Solves implicit steps. With theta = 1 (backward Euler) or 1/2 (Crank-Nicolson), L the stencil of -Lap spacing^2 and
 /// s = diffusivity time_step / spacing^2,
 ///
 ///     (1 + theta s L) u_new = (1 - (1 - theta) s L) u.
@@ -29,17 +29,17 @@ FieldOptions system_field(const Grid& grid, const Options& options, bool shared,
 /// axes with weight 0, so that partial sums are the same for any number of devices.
 class Implicit {
  public:
-  /// Part of a device; `box` is empty if it has no block.
+  /// The part of the cells that lies on a device; `box` is empty if the device has no block.
   struct Slab {
     std::int64_t block = -1;
     Work work;
-    BlockArrays arrays;  ///< arrays of u
-    Box box;             ///< in the block's own cells
+    BlockArrays arrays;  ///< arrays that hold u
+    Box box;             ///< extent in the block's own cells
   };
   Implicit(const Communicator& comm, const Machine& machine, const Grid& grid, const Options& options,
            const Numbers& numbers, std::vector<Slab> slabs);
 
-  /// Computes `next` from u on each device; pointers are to interior cell (0, 0, 0). Collective.
+  /// Computes `next` from u on each device. Pointers are to interior cell (0, 0, 0). Collective.
   void step(std::vector<Stream>& streams, const std::vector<const void*>& u, const std::vector<void*>& next,
             const std::string& unknown);
   void check();
@@ -51,15 +51,15 @@ class Implicit {
   struct Side {
     Slab slab;
     BlockArrays arrays;      ///< arrays of the system's fields
-    std::int64_t lead = 0;   ///< from a vector's first value to interior cell (0, 0, 0)
-    std::int64_t first = 0;  ///< from a field's first value to its vector's
+    std::int64_t lead = 0;   ///< distance from a vector's first value to interior cell (0, 0, 0)
+    std::int64_t first = 0;  ///< distance from a field's first value to the first value of its vector
     std::int64_t points = 0;
     Buffer<double> b, weights;
   };
   void lay_out(Side& side, const BlockShape& shape, Stream& stream);
   krylov::Layout layout(const Grid& grid);
   krylov::Vectors vectors(Field& field);
-  /// out = in + rate spacing^2 Lap in.
+  /// Computes out = in + rate spacing^2 Lap in.
   void apply(std::vector<Stream>& streams, Exchange& exchange, const krylov::Vectors& in, const krylov::Vectors& out,
              double rate);
   void compute(std::vector<Stream>& streams, const krylov::Vectors& in, const krylov::Vectors& out, double rate,

@@ -12,13 +12,13 @@ namespace slipstream::stencil {
 /// A block of cells and its arrays, as pointers to interior cell (0, 0, 0).
 struct BlockArrays {
   const void* u = nullptr;
-  void* next = nullptr;           ///< in the wave equation it holds the u before
-  const void* courant = nullptr;  ///< (c time_step / spacing)^2 of each cell
+  void* next = nullptr;           ///< result; in the wave equation it holds the u of the step before
+  const void* courant = nullptr;  ///< squared Courant number (c time_step / spacing)^2 of each cell
   Strides strides;
   Turns turns;
-  int low[3] = {0, 0, 0};                ///< global cell of interior cell (0, 0, 0)
-  int cells[3] = {1, 1, 1};              ///< cells of the whole grid
-  bool open[3] = {false, false, false};  ///< axes that are not periodic
+  int low[3] = {0, 0, 0};                ///< global coordinates of interior cell (0, 0, 0)
+  int cells[3] = {1, 1, 1};              ///< number of cells of the whole grid
+  bool open[3] = {false, false, false};  ///< whether each axis is not periodic
 };
 
 /// Coefficients common to all cells of a run.
@@ -26,13 +26,13 @@ struct Numbers {
   StarWeights<double> star{};
   CubeWeights<double> cube{};
   double rate = 0;        ///< diffusivity time_step / spacing^2
-  bool even[3][2] = {};   ///< insulated and free sides, about which u is even, by axis and end
-  int layers[3][2] = {};  ///< thickness of the absorbing layers, by axis and end
-  double damping = 0;     ///< sigma time_step / 2 at the side
+  bool even[3][2] = {};   ///< whether a side is insulated or free, so that u is even about it, by axis and end
+  int layers[3][2] = {};  ///< thickness of the absorbing layers in cells, by axis and end
+  double damping = 0;     ///< damping at the side: sigma time_step / 2
 };
 
-/// Update of both equations on the cells of a box. Those with `sides` lie in the absorbing layer or access cells beyond
-/// a side, on the host also beyond a periodic one. Heat: next = u + rate spacing^2 Lap u.
+/// Updates the cells of a box, for either equation. With `sides` the cells lie in the absorbing layer or access cells
+/// beyond a side, on the host also beyond a periodic one. Heat: next = u + rate spacing^2 Lap u.
 template <class T>
 void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 template <class T>
@@ -41,24 +41,24 @@ void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays&
 /// Converts the cells of a box. At least one of the types is f64, the other f32 or f64.
 void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
              const Strides& here, const Box& box);
-/// to = 2 u - b.
+/// Computes to = 2 u - b.
 void reflect(Stream& stream, const double* u, const double* b, double* to, const Strides& strides, const Box& box);
 void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box);
 
-/// A source in a block that computes its cell.
+/// A wave source in a block that computes the source's cell.
 struct Shot {
-  std::int64_t at = 0;                          ///< offset from interior cell (0, 0, 0)
-  double frequency = 1, factor = 1, delay = 0;  ///< factor: amplitude time_step^2
+  std::int64_t at = 0;                          ///< offset of its cell from interior cell (0, 0, 0)
+  double frequency = 1, factor = 1, delay = 0;  ///< frequency; factor: amplitude time_step^2; delay
 };
-/// Adds the sources to the next u; `done`: steps done, in the device's memory.
+/// Adds the sources to the next u. `done`: number of steps done, in device memory.
 void shoot(Stream& stream, DType type, void* next, const Shot* shots, int count, const std::int64_t* done,
            double time_step);
 /// Records u at `count` places in row *done modulo `rows` of a table.
 void listen(Stream& stream, DType type, const void* next, const std::int64_t* places, int count,
             const std::int64_t* done, double* table, std::int64_t rows, std::int64_t columns);
-/// ++*done.
+/// Increments a counter in device memory.
 void count_step(Stream& stream, std::int64_t* done);
-/// The largest |a - b| of the interior of a block, into *result; `rows` and `planes` are workspace.
+/// Writes the largest |a - b| of the interior of a block to *result. `rows` and `planes` are workspace.
 void largest_difference(Stream& stream, DType type, const void* a, const void* b, const Strides& strides,
                         const Extent& extent, double* rows, double* planes, double* result);
 

@@ -23,10 +23,10 @@ int axes_of(const Options& options) {
   return static_cast<int>(std::count_if(options.cells.begin(), options.cells.end(), [](auto n) { return n > 1; }));
 }
 
-/// Whether the axis has sides with conditions.
+/// Whether an axis has sides with conditions.
 bool bounds(const Options& options, int axis) { return !options.periodic[axis] && options.cells[axis] > 1; }
 
-/// The largest eigenvalue of -Lap on a grid of spacing 1: for a wave that alternates from cell to cell along some axes.
+/// The largest eigenvalue of -Lap on a grid of spacing 1. Its wave alternates from cell to cell along some axes.
 double largest_eigenvalue(const Options& options) {
   const int axes = axes_of(options);
   if (options.equation == Equation::heat && options.points == 27) {
@@ -210,7 +210,8 @@ Extent ghosts(const Grid& grid, const Options& options) {
   Extent width{0, 0, 0};
   for (int a = 0; a < 3; ++a) {
     const bool exchanged = grid.cuts_blocks(a);
-    // Where nothing is exchanged a block is its own neighbour, or has the sides of the grid, and what lies beyond.
+    // Where nothing is exchanged, a block is its own neighbour or has the sides of the grid, and cells beyond follow
+    // from these.
     if (options.cells[a] == 1 || (!exchanged && options.periodic[a])) continue;
     width[a] = radius(options) * (exchanged ? options.steps_per_exchange : 1);
   }
@@ -250,7 +251,7 @@ Numbers numbers_of(const Options& o) {
       numbers.layers[a][end] = layers_at(o, a, end);
     }
   // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in, and again on the way out. For sigma = sigma_0
-  // (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
+  // (d / W)^2 this factor is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
   if (o.absorbing > 0) numbers.damping = 0.5 * o.time_step * 3 * o.speed * std::log(1e3) / (o.absorbing * o.spacing);
   return numbers;
 }
@@ -280,7 +281,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
   for (int device = 0; device < grid.machine().devices(); ++device) {
     arrays.push_back({device, "u, two arrays", 2 * fields[device]});
     if (options.equation == Equation::wave) arrays.push_back({device, "speed of waves", fields[device]});
-    // The right side, weights, the solution, and r, p, q.
+    // Vectors of conjugate gradients: the right side, weights, the solution, and r, p, q.
     if (is_implicit(options)) arrays.push_back({device, "conjugate gradients", 6 * systems[device]});
     arrays.push_back({device, "message slots", slots[device]});
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The update of one block: interior and boundary regions.
+// Boxes of a block that are updated in one step: interior and boundary regions.
 #include <vector>
 
 #include <slipstream/box.hpp>
@@ -7,14 +7,14 @@
 
 namespace slipstream::stencil {
 
-/// A box of a block, and whether its cells need the kernels for sides.
+/// A box within a block, and whether its cells need the kernels for sides.
 struct Piece {
   Box box;
   bool sides = false;
 };
 using Pieces = std::vector<Piece>;
 
-/// Boxes that a block updates in a step, by the number of steps since the exchange.
+/// The boxes that a block updates in a step, which depend on the number of steps since the exchange.
 struct Work {
   Pieces all, interior, boundary;
   const Pieces& of(Part part) const { return part == Part::all ? all : part == Part::interior ? interior : boundary; }

@@ -10,7 +10,7 @@ inline namespace points_kernels {
 
 const Box one{{0, 0, 0}, {1, 1, 1}};
 
-/// Sources may share a cell: one thread adds them in their order.
+/// Several sources may share a cell, so one thread adds them in their order.
 template <class T>
 struct Shoot {
   T* next;

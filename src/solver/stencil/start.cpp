@@ -27,7 +27,7 @@ std::vector<double> Stencil::Impl::differences(const Values& u, const Box& box) 
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t low = box.lo[axis], high = box.hi[axis], cells = options.cells[axis];
     if (cells == 1) continue;
-    // Each layer is evaluated once, and added to all layers that it reaches.
+    // Each layer is evaluated once, and added to all layers in its reach.
     for (std::int64_t at = low - reach; at < high + reach; ++at) {
       const Mirrored from = options.periodic[axis]
                                 ? Mirrored{static_cast<int>((at + cells) % cells), 1}
@@ -63,7 +63,8 @@ double Stencil::Impl::damping_at(const Extent& cell) const {
   return numbers.damping * squares;
 }
 
-/// u - dt du/dt + dt^2 / 2 (c^2 Lap u - sigma du/dt): a shorter series would reduce the scheme to first order.
+/// The series is u - dt du/dt + dt^2 / 2 (c^2 Lap u - sigma du/dt). A shorter one would reduce the scheme to first
+/// order.
 std::vector<double> Stencil::Impl::before_start(const Values& u, const Values& rate, const Box& box) const {
   std::vector<double> before = asked(u, box);
   const std::vector<double> rates = rate ? asked(rate, box) : std::vector<double>(before.size(), 0.0),

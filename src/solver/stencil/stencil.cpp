@@ -11,7 +11,7 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Rows of a device's table of receivers: steps that may run before it is read.
+/// Number of rows in a device's table of receivers: the steps that may run before the table is read.
 constexpr std::int64_t table_rows = 8192;
 
 Options with_time_step(Options options) {
@@ -60,7 +60,7 @@ void Stencil::Impl::make_exchanges() {
   if (!both) exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{item(second)}, tuning.options));
 }
 
-/// A device has one block, or none.
+/// Each device has one block, or none.
 void Stencil::Impl::make_implicit(const Machine& machine) {
   std::vector<Implicit::Slab> slabs;
   for (const OnDevice& on : on_devices) {
@@ -83,7 +83,8 @@ void Stencil::Impl::solve(std::vector<Stream>& streams) {
   implicit->step(streams, u, next, "u at step " + std::to_string(state.step + 1));
 }
 
-/// (c time_step / spacing)^2 of each cell, ghosts included: those of periodic sides have the other end's.
+/// Computes (c time_step / spacing)^2 of each cell, ghosts included. Ghosts of periodic sides have the value of the
+/// other end.
 void Stencil::Impl::fill_speeds() {
   courant.emplace(grid, field_options(grid, options, false, "courant"));
   const double scale = options.time_step / options.spacing;
@@ -128,13 +129,13 @@ bool Stencil::Impl::ghosts_at(const Block& block, int axis, bool high) const {
   return options.periodic[axis] || !at_side;
 }
 
-/// A box in the block's own cells, cut where sides begin that have kernels of their own.
+/// Converts a box to the block's own cells, and cuts it where sides begin that have separate kernels.
 Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
   if (box.empty()) return {};
-  // On a GPU columns turn by themselves.
+  // On a GPU the kernel of columns handles periodic neighbours itself.
   const bool on_host = devices.front().backend == Backend::host;
   const auto near_side = [&](int axis, int end) -> std::int64_t {
-    // A fixed side lies in the first cell beyond, whose ghosts are zeros: one layer less reaches over it.
+    // A fixed side lies in the first cell beyond, whose ghosts are zeros, so one layer less suffices.
     return std::max(numbers.layers[axis][end], radius(options) - (numbers.even[axis][end] ? 0 : 1));
   };
   Margins margins;
@@ -155,7 +156,7 @@ Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
 
 Work Stencil::Impl::work_of(const Block& block, int ago) const {
   const std::int64_t reach = radius(options), more = (options.steps_per_exchange - 1 - ago) * reach;
-  // The new u takes the place of the u before, which must not change while it is sent.
+  // The new u replaces that of the step before, which must not change while it is sent.
   const std::int64_t kept = exchanges_both(options) ? options.steps_per_exchange * reach : reach;
   Box all{{0, 0, 0}, block.box.extents()};
   Margins margins;
@@ -219,8 +220,7 @@ void Stencil::Impl::make_blocks() {
   });
 }
 
-/// Sources whose cells the block computes, those of its neighbours that it computes too among them; receivers that lie
-/// in it.
+/// Lists sources whose cells the block computes, including cells of neighbours, and receivers that lie in the block.
 void Stencil::Impl::place_points(LocalBlock& block, OnDevice& on, Stream& stream) {
   const Box& box = grid.block(block.id).box;
   const Strides& strides = block.arrays[0].strides;
@@ -266,7 +266,7 @@ void Stencil::Impl::list_tasks() {
       solution.check = [this] { implicit->check(); };
       list.push_back(collective_task("conjugate gradients", std::move(solution)));
     } else if (ago == 0) {
-      // u alternates between two fields, and the exchange with it.
+      // u alternates between two fields, and so does the exchange.
       Exchange& exchange =
           exchanges.size() == 1 ? *exchanges[0] : *exchanges[static_cast<std::size_t>((base + phase) % 2)];
       list.push_back(exchange_task("exchange", exchange));
@@ -327,7 +327,7 @@ void Stencil::Impl::set(Field& field, const Values& values) {
   });
 }
 
-/// The devices' own count of steps.
+/// Sets the count of steps in device memory.
 void Stencil::Impl::set_done() {
   for (std::size_t d = 0; d < devices.size(); ++d) {
     copy(waited[d], on_devices[d].done.data(), &state.step, sizeof(state.step));
@@ -341,7 +341,7 @@ std::vector<double> Stencil::Impl::heard_between(std::size_t device, std::int64_
   const OnDevice& on = on_devices[device];
   const std::size_t columns = on.columns.size();
   std::vector<double> rows(static_cast<std::size_t>(last - first) * columns);
-  // The table is a ring: what goes over its end goes on at its beginning.
+  // The table is a ring, so samples beyond its end continue at its beginning.
   for (std::int64_t step = first; step < last;) {
     const std::int64_t row = step % table_rows, count = std::min(last - step, table_rows - row);
     copy(waited[device], rows.data() + static_cast<std::size_t>(step - first) * columns,
@@ -353,7 +353,8 @@ std::vector<double> Stencil::Impl::heard_between(std::size_t device, std::int64_
   return rows;
 }
 
-/// Takes what receivers heard since the last time; nothing where the state was set from outside and no step followed.
+/// Copies what receivers recorded since the last call. There is nothing to copy if the state was set from outside and
+/// no step followed.
 void Stencil::Impl::drain() {
   if (restarts != state.restarts) return;
   for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -366,7 +367,7 @@ void Stencil::Impl::drain() {
 }
 
 /// If the devices alone do the exchange, a step in one piece may be faster than an interior and a boundary region. This
-/// holds if the boundary region's sides along x touch memory in small pieces, or if few planes travel. Two H100s, 512^3
+/// is so if the boundary region's sides along x touch memory in small pieces, or if few planes travel. Two H100s, 512^3
 /// cut along z, took these times in one piece and in two: heat 377 and 385 us, waves of order 8, which send four
 /// planes, 796 and 779 us.
 Overlap Stencil::Impl::usual_overlap() const {
@@ -384,8 +385,8 @@ Stencil::Stencil(const Communicator& comm, const Machine& machine, Options optio
 const Tasks& Stencil::tasks() const { return tasks_at(recording().phase); }
 const Tasks& Stencil::tasks_at(int phase) const { return impl_->phases[static_cast<std::size_t>(phase)]; }
 
-/// After the state was set from outside, the next step begins with an exchange. Earlier graphs are invalid, because
-/// another field may be u in them.
+/// After the state was set from outside, the next step begins with an exchange. Earlier graphs are invalid, because in
+/// them another field may hold u.
 void Stencil::begin_steps() {
   Impl& s = *impl_;
   if (s.restarts == s.state.restarts) return;
@@ -426,7 +427,7 @@ double Stencil::Impl::largest_difference_in(const LocalBlock& block, std::size_t
   const auto lines = static_cast<std::size_t>(extent[1] * extent[2]), planes = static_cast<std::size_t>(extent[2]);
   Buffer<double>& work = on_devices[device].differences;
   if (work.size() < lines + planes + 1) {
-    work = Buffer<double>();  // first, so that both are never there at once
+    work = Buffer<double>();  // freed first, so that the old and the new array never exist at once
     work = Buffer<double>(devices[device], lines + planes + 1);
   }
   const BlockArrays& arrays = block.arrays[turn()];
@@ -454,7 +455,7 @@ std::vector<double> Stencil::seismogram(std::size_t receiver, std::int64_t since
   Impl& s = *impl_;
   require(receiver < s.seismograms.size(), ErrorCode::not_found, "there is no receiver with this number",
           {{"receiver", receiver}, {"limit", s.seismograms.size()}});
-  s.drain();  // steps that threw have not
+  s.drain();  // samples of steps that threw were not copied yet
   const std::vector<double>& mine = s.seismograms[receiver];
   const auto all = static_cast<std::int64_t>(mine.size()),
              left_out = std::clamp<std::int64_t>(since - s.drained + all, 0, all);

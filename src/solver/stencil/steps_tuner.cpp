@@ -12,7 +12,7 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Timed steps: a multiple of each candidate.
+/// Number of timed steps: a multiple of each candidate.
 constexpr std::int64_t whole_exchanges = 24;
 
 /// Cache key with all that the result depends on; `possible`: candidates.

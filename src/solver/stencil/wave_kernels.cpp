@@ -4,7 +4,7 @@
 namespace slipstream::stencil {
 inline namespace wave_kernels {
 
-/// Update in the absorbing layer, or with neighbours beyond a side: mirrored or periodic ones.
+/// Updates cells in the absorbing layer, or with neighbours beyond a side: mirrored or periodic ones.
 template <class T, int radius>
 struct WaveNearSides {
   BlockArrays block;

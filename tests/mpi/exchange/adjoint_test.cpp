@@ -18,7 +18,7 @@ namespace {
 struct Shape {
   const char* name;
   Extent cells{12, 10, 8};
-  Extent counts{2, 2, 2};  // blocks per axis, for any number of devices
+  Extent counts{2, 2, 2};  // numbers of blocks along each axis, for any number of devices
   std::array<bool, 3> periodic{true, true, true};
   Reach reach = Reach::all;
   Extent low{1, 1, 1}, high{1, 1, 1};
@@ -124,7 +124,8 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
     auto transfers = pattern.transfers(*grid, s.components, field.options().ghost, grid->rank());
     std::stable_sort(transfers.begin(), transfers.end(),
                      [](const Transfer& a, const Transfer& b) { return a.source_block < b.source_block; });
-    std::map<std::int64_t, std::vector<char>> begun;  // 1: has a value from another block; 2: includes its own value
+    // bits of a cell: 1: has a value from another block; 2: includes its own value
+    std::map<std::int64_t, std::vector<char>> begun;
     for (const std::int64_t id : grid->local()) {
       result[id] = filled<T>(field, id, round);
       begun[id].assign(result[id].size(), 0);
@@ -163,7 +164,7 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
   void expect_bits(const Field& field, const Pattern& pattern, int round) const {
     for (const auto& [id, want] : by_hand<T>(field, pattern, round)) {
       const std::vector<T> have = array_of<T>(field, id);
-      // Padding may change; all values that no transfer names must be unchanged, including ghosts.
+      // Padding may change. All values that no transfer names must be unchanged, including ghosts.
       int wrong = 0;
       each_in(field.shape(id), everything(grid->block(id).box.extents(), field.options()),
               [&](const Extent& p, int c, std::int64_t at) {
@@ -275,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Adjoint,
                                           shapes()[std::get<2>(info.param)].name);
                          });
 
-/// In a ghost or in the cell itself: neither the order of operands nor the block decides.
+/// A NaN in a ghost or in the cell itself gives NaN: neither the order of operands nor the block decides.
 TEST(HaloAdjoint, KeepsNaNInMinimaAndMaxima) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
@@ -316,7 +317,7 @@ TEST(HaloAdjoint, KeepsNaNInMinimaAndMaxima) {
     }
 }
 
-/// The middle one of three devices adds what its second neighbour sends while the first one is still busy.
+/// The middle one of three devices adds the values of its second neighbour while the first neighbour is still busy.
 TEST(HaloAdjoint, CombinesEachMessageWhenItHasCome) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 3);

@@ -146,7 +146,7 @@ TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   const Halo halo(Halo::Options{});
   ExchangeOptions short_timeout;
   short_timeout.routes = {RouteKind::kernel, RouteKind::direct};
-  short_timeout.knobs.in_place = std::int64_t{1} << 40;  // forces all messages into slots
+  short_timeout.knobs.in_place = std::int64_t{1} << 40;  // forces all messages to travel through slots
   short_timeout.wait_limit = 0.2;
   const Arena arena = comm.arena(machine.device(machine.devices_of_rank(comm.rank()).front()).local);
   const std::size_t before = arena.use().used;
@@ -156,7 +156,7 @@ TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   EXPECT_GT(with, before);
   std::vector<Stream> streams = streams_of(grid);
   if (comm.rank() == 0) {
-    // Times out, because the other ranks do not take part.
+    // The exchange times out, because the other ranks do not take part.
     expect_error([&] { exchange_once(*exchange, streams, 1); }, ErrorCode::timeout, {{"rank", 0}});
     exchange.reset();
     EXPECT_GT(arena.use().used, before) << "slots and counters";

@@ -82,7 +82,7 @@ class Bound : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     return {};
   }
 
-  /// Expected values of a block: interior cells, and the ghosts that are filled.
+  /// Expected values of a block: interior cells, and the ghosts that the halo fills.
   std::vector<double> values(std::int64_t id, int round, bool ghosts) const {
     const BlockShape shape = block_shape(*grid, id, field_options);
     const Block& block = grid->block(id);
@@ -148,7 +148,7 @@ TEST_P(Bound, GraphsFillTheArraysThatAreThere) {
   Exchange exchange(comm, *grid, {{&halo, &field, nullptr, true}}, options);
   if (!exchange.capturable()) GTEST_SKIP() << "some message travels by a route that no graph replays";
   for (auto& a : arrays) fill(a, 0);
-  exchange_once(exchange, streams, 1);  // libraries connect at the first exchange
+  exchange_once(exchange, streams, 1);  // a first exchange, in which libraries connect the ranks
   for (Stream& stream : streams) stream.begin_capture();
   exchange.run(streams);
   std::vector<Graph> graphs;
@@ -166,7 +166,7 @@ TEST_P(Bound, GraphsFillTheArraysThatAreThere) {
   }
 }
 
-/// Alternates between two pairs of arrays on the same blocks: source and target both change.
+/// Exchanges alternate between two pairs of arrays on the same blocks: source and target both change.
 TEST_P(Bound, BothEndsOfATransposeChange) {
   const Halo halo(Halo::Options{});
   if (const auto why = set_up(halo); !why.empty()) GTEST_SKIP() << why;

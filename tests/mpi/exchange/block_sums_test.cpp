@@ -42,7 +42,7 @@ std::optional<double> tree(const std::vector<std::int64_t>& blocks, std::int64_t
   return left ? left : right;
 }
 
-/// A distribution: the device of each block.
+/// A distribution of blocks: the device of each block.
 struct Deal {
   const char* name;
   std::int64_t (*device)(std::int64_t n, std::int64_t count, std::int64_t devices);
@@ -57,7 +57,7 @@ const Deal deals[] = {
 struct Dealt {
   Dealt(const Communicator& comm, const Machine& machine, const Deal& deal, std::int64_t count, int sums_at_once)
       : sums(sums_at_once) {
-    // Some blocks do not exist.
+    // Some numbers are skipped, so that some blocks do not exist.
     for (std::int64_t n = 0; static_cast<std::int64_t>(numbers.size()) < count; ++n)
       if (count < 64 || n % 5 != 3) numbers.push_back(n);
     for (const int device : machine.devices_of_rank(comm.rank())) {
@@ -110,7 +110,7 @@ TEST_P(BlockSumsOf, TreesHaveTheSameBitsHoweverBlocksAreDealt) {
   if (const auto why = unavailable(backend, per_rank); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, per_rank);
-  // The largest count exceeds a GPU's shared memory, if consecutive blocks share a device.
+  // The largest number of blocks exceeds a GPU's shared memory, if consecutive blocks share a device.
   for (const std::int64_t count : {1, 2, 7, 64, 133, 2600}) {
     if (count > 133 && deals[deal].name == std::string("in_turn")) continue;
     SCOPED_TRACE(std::to_string(count) + " blocks");
@@ -214,7 +214,7 @@ TEST_P(BlockSumsOn, NamesWhoWaitedForARankThatDoesNotCome) {
   comm.barrier();
 }
 
-/// The first run is late on one device; the second must not overwrite its values.
+/// The first run is late on one device; the second run must not overwrite the first one's values.
 TEST(BlockSumsOnStreams, FollowTheirLastRunOnOthers) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 2);

@@ -15,7 +15,7 @@
 namespace slipstream {
 inline namespace capture_test_kernels {
 
-/// Averages each interior cell and its neighbours, so that a stale ghost has a lasting effect.
+/// Averages each interior cell with its neighbours, so that a stale ghost has a lasting effect.
 struct Mean {
   View<double> from, to;
   SLIP_FN void operator()(int i, int j, int k) const {
@@ -182,7 +182,7 @@ TEST_P(Captured, RefusesRoutesThatTheHostDrives) {
                  {{"problem", "captured"}});
   }
   for (Stream& stream : streams) stream.end_capture();
-  exchange.run(streams);  // still works outside of a capture
+  exchange.run(streams);  // the exchange still works outside of a capture
   finish(streams);
   EXPECT_EQ(exchange.sequence(), 1u);
 }
@@ -203,7 +203,7 @@ TEST_P(StreamCapture, IsTold) {
   EXPECT_FALSE(stream.capturing());
 }
 
-/// For a block that is its own neighbour an empty launch in every step would be measurable.
+/// No launch is expected: for a block that is its own neighbour an empty launch in every step would be measurable.
 TEST_P(StreamCapture, OfAnExchangeWithoutMessagesIsEmpty) {
   const Communicator comm = Communicator::world();
   const Grid grid(Extent{8, 8, 16}, machine_here(GetParam(), Way{}), comm.rank(), GridOptions{});

@@ -53,7 +53,7 @@ class CastWithoutCheck : public testing::Test {
   ExchangeOptions options;
 };
 
-/// No host waits for the devices here: hosts compare the overflow flags from time to time.
+/// Hosts compare the overflow flags from time to time, because no host waits for the devices in these exchanges.
 TEST_F(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
   Exchange exchange(comm, grid, {item()}, options);
   for (const std::int64_t id : grid.local())
@@ -86,7 +86,7 @@ TEST_F(CastWithoutCheck, NamesAPatternThatIsGone) {
   comm.barrier();
 }
 
-/// The others wait for a rank that does not call check() no longer than the timeout.
+/// Other ranks wait for a rank that does not call check() no longer than the timeout.
 TEST_F(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
   options.wait_limit = 0.5;
   Exchange exchange(comm, grid, {item()}, options);

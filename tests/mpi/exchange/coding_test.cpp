@@ -23,7 +23,7 @@ struct Cast {
   const char* name;
   DType type;
   Coding coding;
-  int bits = 0;         ///< significand bits of the narrow format; 0: block coding
+  int bits = 0;         ///< number of significand bits of the narrow format; 0: block coding
   int least = 0;        ///< exponent of the smallest normal number
   double greatest = 0;  ///< largest finite number of the narrow format
 
@@ -96,7 +96,7 @@ std::vector<double> arrived_in_blocks(const Cast& cast, std::vector<double> valu
   return values;
 }
 
-/// The numbers of a block's array as doubles.
+/// Values of a block's array as doubles.
 using Numbers = std::vector<double>;
 
 Numbers numbers_in(const Field& field, std::int64_t block) {
@@ -122,7 +122,7 @@ Numbers filled(const BlockShape& shape, DType type, std::int64_t block, int roun
     if (all && bits % 97 == 0) value = std::numeric_limits<double>::infinity();
     if (all && bits % 97 == 1) value = std::numeric_limits<double>::quiet_NaN();
     if (all && bits % 97 == 2) value = -0.0;
-    // the largest number that f16 rounds to a finite one
+    // The largest number that f16 rounds to a finite one
     if (all && bits % 97 == 3) value = 65519.99 * (round % 2 ? 1 : -1);
     values[n] = is_single(type) ? static_cast<float>(value) : value;
   }
@@ -134,7 +134,7 @@ struct ErrorsByHand {
   std::int64_t numbers = 0;
 };
 
-/// One item, exchanged on the host.
+/// One item of an exchange, computed on the host.
 struct ByHand {
   const Cast& cast;
   const Pattern& pattern;
@@ -186,7 +186,7 @@ struct ByHand {
     return all;
   }
 
-  /// Result after a round. A cell's own value counts at the position of its block.
+  /// Result of an item after a round. A cell's own value counts at the position of its block.
   std::map<std::int64_t, Numbers> after(int round) const {
     auto transfers = pattern.transfers(from, source.components, source.ghost, to.rank());
     std::stable_sort(transfers.begin(), transfers.end(),
@@ -226,12 +226,12 @@ struct ByHand {
     return result;
   }
 
-  /// Adds in the precision of the field.
+  /// Sum of two values in the precision of the field.
   double added(double a, double b) const {
     return is_single(source.type) ? static_cast<float>(a) + static_cast<float>(b) : a + b;
   }
 
-  /// Calls f(number at the source, number at the target).
+  /// Calls f(value at the source, value at the target) for each pair of a transfer.
   template <class F>
   void each_pair(const Transfer& t, F f) const {
     std::vector<std::size_t> places;
@@ -250,7 +250,7 @@ struct ByHand {
       });
   }
 
-  /// Adds the coding errors of the values that this rank sends, by pairs of devices.
+  /// Adds the coding errors of the values that this rank sends, by pair of devices.
   void add_errors(int round, std::map<std::pair<int, int>, ErrorsByHand>& errors) const {
     std::map<std::int64_t, Numbers> given;
     for (const Transfer& t : pattern.transfers(from, source.components, source.ghost, from.rank())) {
@@ -285,7 +285,7 @@ struct ByHand {
               });
     }
   }
-  /// All NaN count as equal.
+  /// Whether two values are equal, where all NaN count as equal.
   static bool same(double a, double b) {
     return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
   }
@@ -336,7 +336,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
           for (const std::int64_t id : items[i].to.local())
             set_numbers(targets[i], id, items[i].before(true, id, round));
       }
-      comm.barrier();  // wait until the targets of other ranks are filled
+      comm.barrier();  // waits until the targets of other ranks are filled
       exchange_once(exchange, streams, round);
       for (std::size_t i = 0; i < items.size(); ++i)
         items[i].check(items[i].one_field ? sources[i] : targets[i], round);
@@ -383,14 +383,14 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
   Backend backend = std::get<0>(GetParam());
   const Way& way = ways[std::get<1>(GetParam())];
   const Cast& cast = casts()[std::get<2>(GetParam())];
-  /// Every way meets every layout and permutation, and so does every format; not each pair of them.
+  /// Every route meets every layout and permutation, and so does every format; but not every pair of these meets.
   const std::size_t turn = std::get<1>(GetParam()) + std::get<2>(GetParam());
   const Layout layout = layouts[turn % layouts.size()];
   Communicator comm = Communicator::world();
   ExchangeOptions options;
 };
 
-/// Another item travels raw in the same messages.
+/// Another item travels raw in the same messages as the coded one.
 TEST_P(CastItems, FillGhostsWithRoundedValues) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {30, 31, 37}, {2, 2, 2});
@@ -433,8 +433,8 @@ TEST_P(CastItems, AreTransposed) {
   }
 }
 
-/// One overflowing number is enough. end() reports it if the host drives a route; otherwise check() does. Ranks that
-/// neither packed nor received the number report the same error.
+/// One overflowing number is enough for an error. end() reports it if the host drives a route; otherwise check() does.
+/// Ranks that neither packed nor received the number report the same error.
 TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {12, 10, 8}, {2, 2, 2});
@@ -446,10 +446,10 @@ TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, cast.coding}}, options);
   const bool at_end = !comm.all(!exchange.needs_host());
   const std::int64_t block = 0;
-  const Extent cell{2, 2, 0};  // a cell in one face of the block only
+  const Extent cell{2, 2, 0};  // a cell in only one face of the block
   const double huge = cast.blocks()           ? -std::numeric_limits<double>::infinity()
                       : of.type == DType::f32 ? -3.4e38
-                                              : -3.4e39;  // the largest bf16 is 3.39e38
+                                              : -3.4e39;  // overflows, because the largest bf16 is 3.39e38
   const auto sent_to = [&](std::int64_t target) {
     for (const Transfer& t : halo.transfers(grid, 1, of.ghost, grid.rank()))
       if (t.source_block == block && t.target_block == target && t.source.box.contains(cell)) return true;
@@ -518,7 +518,7 @@ TEST_P(CastBySomeDevices, FillsTheSameGhosts) {
       for (const std::int64_t id : grid.local()) set_numbers(field, id, by_hand.before(false, id, 1));
       exchange_once(exchange, streams, 1);
       by_hand.check(field, 1);
-      // 16 or 32 bits instead of twice as many, except that message parts are rounded up to 16 bytes.
+      // Messages have 16 or 32 bits a value instead of twice as many, except that parts are rounded up to 16 bytes.
       Exchange raw(comm, grid, {{&halo, &field}}, options);
       ASSERT_EQ(raw.messages().size(), exchange.messages().size());
       std::int64_t coded_bytes = 0, raw_bytes = 0;

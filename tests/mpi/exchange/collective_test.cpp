@@ -121,7 +121,7 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
   template <class T>
   void check_all_operations() {
     const Machine found = machine();
-    // Outlives all others, so that libraries connect the devices only once.
+    // This object outlives all others, so that libraries connect the devices only once.
     const AllReduce first(comm, found, 1, dtype_of<T>(), Op::add, {method});
     for (const Op op : {Op::add, Op::multiply, Op::min, Op::max})
       for (const int count : {1, 8, AllReduce::most_values}) {
@@ -305,7 +305,7 @@ void replay_between_other_runs(const Communicator& comm, const Machine& found, R
   const Graph graph = capture(reduce, rig, runs);
   for (int replay = 0; replay < replays; ++replay) {
     graph.launch(rig.streams.front());
-    // Unrecorded work on other streams must wait explicitly for the graph.
+    // Unrecorded work on other streams does not wait for the graph by itself, so an event is needed.
     Event done(rig.streams.front().device());
     rig.streams.front().record(done);
     for (std::size_t i = 1; i < rig.streams.size(); ++i) rig.streams[i].wait(done);
@@ -341,7 +341,7 @@ void end_before_a_graph(const Communicator& comm, const Machine& found, ReduceMe
   graph.launch(rig.streams.front());
   rig.synchronize();
   reduce.reset();
-  if (found.devices() == 1) return;  // with one device there is nothing to record
+  if (found.devices() == 1) return;  // a single device has nothing to record
   expect_error([&] { graph.launch(rig.streams.front()); }, ErrorCode::wrong_state, {{"holds", "an all-reduce"}});
 }
 

@@ -1,4 +1,4 @@
-// Complex numbers in exchanges: real and imaginary parts are added separately; minimum and maximum are refused.
+// Exchanges of complex numbers: real and imaginary parts are added separately; minimum and maximum are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -101,7 +101,7 @@ TEST(AllReduceByMpi, RefusesValuesOfAnotherRun) {
   if (comm.rank() == 0) {
     expect_error(run(true), ErrorCode::unsupported, {{"test", "kernel"}});
   }
-  // Other ranks receive from rank 0 first; rank 0 may receive from any of them first.
+  // Other ranks receive from rank 0 first; rank 0 may receive from any of these ranks first.
   const Facts facts = comm.rank() == 0 ? Facts{} : Facts{{"rank", 0}};
   expect_error(run(false), ErrorCode::mismatch, facts);
   expect_error([&] { sum.check(); }, ErrorCode::mismatch, facts);

@@ -1,4 +1,4 @@
-// Every route in the same scenarios, compared with a formula of the global cell.
+// Runs every route in the same scenarios, compared with a formula of the global cell.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -34,7 +34,7 @@ using R = RouteKind;
 /// All values are integers that f32 represents, so a cast leaves them unchanged.
 const Coding cast{Coding::Kind::cast};
 
-/// All options of packing, lanes and waiting, on both routes that the host drives.
+/// Covers all options of packing, lanes and waiting, on both routes that the host drives.
 void add_host_routes(std::vector<Scenario>& list) {
   for (const R route : {R::staged, R::gpu_mpi})
     for (const Pack pack : {Pack::fused, Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})
@@ -70,7 +70,7 @@ void add_host_routes(std::vector<Scenario>& list) {
   }
 }
 
-/// Route node: one message per pair of nodes, with two ranks per node, and with one rank with many devices.
+/// Covers the route node: one message per pair of nodes, with two ranks per node, and with one rank with many devices.
 void add_grouped(std::vector<Scenario>& list) {
   Scenario s{"by_node", {R::kernel, R::staged}};
   s.knobs.grouping = Grouping::nodes;
@@ -346,7 +346,7 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
     }
   }
 
-  /// Why no message of this rank uses the scenario's route; empty if one does or none is set.
+  /// Says why no message of this rank uses the scenario's route; empty if one does or none is set.
   std::string unused(const Exchange& exchange) const {
     if (!s.subject) return "";
     std::string why = "this rank's blocks lie on one device";

@@ -1,5 +1,5 @@
-// A failure on one rank moves no data and ends on all ranks: late ranks, failed allocations, exceptions between begin
-// and end.
+// A failure on one rank moves no data and is an error on all ranks: late ranks, failed allocations, exceptions between
+// begin and end.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -71,10 +71,10 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     return std::make_unique<Exchange>(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, with_short_timeout());
   }
 
-  /// A value that encodes its rank and its round.
+  /// A number that encodes a rank and its round.
   float mark(int round) const { return static_cast<float>(100 * (comm.rank() + 1) + round); }
 
-  /// Writes this rank's marks to its blocks, including ghosts, in the order of the streams.
+  /// Writes this rank's numbers to its blocks, including ghosts, in the order of the streams.
   void paint(int round) {
     for (const std::int64_t id : grid->blocks_of(grid->rank())) {
       pens.emplace_back(field->device(id), static_cast<std::size_t>(field->shape(id).elements), Memory::pinned);
@@ -85,13 +85,13 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     }
   }
 
-  /// Compares all values with this rank's own marks, including ghosts.
+  /// Checks that all values are this rank's own numbers, including ghosts.
   void expect_own_values_alone() const {
     for (const std::int64_t id : grid->blocks_of(grid->rank()))
       for (const float value : array_of<float>(*field, id)) ASSERT_EQ(static_cast<int>(value) / 100, comm.rank() + 1);
   }
 
-  /// The latest mark of rank 0 on this rank.
+  /// The latest round of rank 0 whose number this rank has received.
   int last_of_rank_0() const {
     int last = 0;
     for (const std::int64_t id : grid->blocks_of(grid->rank()))
@@ -117,7 +117,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
 };
 
 /// Rank 0 continues alone, times out, and overwrites its values with later work. The other ranks come after its
-/// timeout. They must see values of their own round or none, and never later ones.
+/// timeout. The other ranks must receive values of their own round or none, and never later ones.
 TEST_P(Failures, OfAWaitMoveNothingAndPostNothing) {
   std::unique_ptr<Exchange> exchange = made();
   for (int n = 0; n < 2; ++n) {
@@ -145,7 +145,7 @@ TEST_P(Failures, OfAWaitMoveNothingAndPostNothing) {
     try {
       exchange_now(*exchange);
     } catch (const Timeout&) {
-      // Correct if rank 0 sent nothing.
+      // An error is correct here if rank 0 sent nothing.
     }
     finish(streams);
     EXPECT_LE(last_of_rank_0(), 2);
@@ -162,7 +162,7 @@ TEST_P(Failures, BetweenBeginAndEndUnwindOnAll) {
     exchange->end(streams);
     finish(streams);
     exchange->check();
-    exchange_now(*exchange);  // must fail without rank 1
+    exchange_now(*exchange);  // this exchange must fail without rank 1
   };
   try {
     step();
@@ -247,12 +247,12 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
     gs->check();
   }
 
-  /// The late rank comes after the other's timeout. There `expect_unchanged` checks the data that messages would
-  /// overwrite.
+  /// The late rank comes after the other's timeout. On the late rank `expect_unchanged` checks the data that messages
+  /// would overwrite.
   template <class Expect>
   void break_it(const std::function<void()>& call, int late, const Expect& expect_unchanged) {
     int round = 0;
-    for (; round < 2; ++round) {  // the second time as a graph, if possible
+    for (; round < 2; ++round) {  // the second round replays a graph, if possible
       put(round);
       comm.barrier();
       call();
@@ -278,7 +278,7 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
         call();
         fetch();
       } catch (const Timeout&) {
-        // Correct if the others sent nothing.
+        // An error is correct here if the others sent nothing.
       }
     }
     gs.reset();
@@ -378,7 +378,7 @@ TEST_P(GatherScatterFailures, BetweenStartAndFinishUnwindOnAll) {
     own->finish(streams);
     points->fetch(streams);
     own->check();
-    own->run(streams, points->all);  // must fail without rank 1
+    own->run(streams, points->all);  // this run must fail without rank 1
     points->fetch(streams);
     own->check();
   };
@@ -443,7 +443,7 @@ TEST_F(LibraryStart, OfNcclThatFailsOnOneRankIsAnErrorOnAll) {
   EXPECT_LT(taken.count(), longest);
 }
 
-/// Ends the job, as tools/gpu_test.sh expects; therefore it is disabled and runs alone, by name.
+/// This test ends the job, as tools/gpu_test.sh expects. Therefore it is disabled and runs alone, by name.
 TEST_F(LibraryStart, DISABLED_OfNvshmemThatFailsOnOneRankEndsTheJob) {
   if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::nvshmem_start, 0);
   const auto problem = problem_of(RouteKind::nvshmem);

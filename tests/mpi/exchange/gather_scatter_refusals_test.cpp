@@ -197,7 +197,7 @@ TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
       ErrorCode::invalid_argument, {{"array", 0}, {"kind", "points"}});
 }
 
-/// Consecutive calls: the first of each kind is compared between ranks, and the object remains usable.
+/// Calls follow one another: the first of each kind is compared between ranks, and the object remains usable.
 TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const bool last = comm.rank() == comm.size() - 1;
@@ -260,7 +260,7 @@ TEST_F(GatherScatterRefuses, MorePointsThanIndicesHave) {
   const std::int64_t id = 1;
   expect_error(
       [&] {
-        // Refused points are not read.
+        // The points are refused before they are read.
         GatherScatter(comm, machine, {{{&id, (std::size_t{1} << 32) + 1}, comm.rank(), block_points}});
       },
       ErrorCode::unsupported, {{"given", 4294967297}, {"limit", 4294967296}});

@@ -62,14 +62,15 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
       [&](std::complex<float> value) { return std::complex<float>(to_unit(value.real()), to_unit(value.imag())); });
 }
 
-/// The host may hold the blocks in any order; the bits are the same.
+/// The host may hold the blocks in any order, and the bits stay the same.
 TEST_P(GatherScatterOn, PacksOnTheHost) {
   check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max}, {}, {}, true);
   check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::multiply}, {}, {}, true);
   check_all<double>(
       Domain::random(21, 5), 1, {Op::add}, {Coding::Kind::cast},
       [](double value) { return static_cast<double>(static_cast<float>(value)); }, true);
-  check_all<double>(Domain::random(1, 9), 1, {Op::add}, {}, {}, true);  // all devices but one are empty
+  // a domain of one block, so that all devices but one are empty
+  check_all<double>(Domain::random(1, 9), 1, {Op::add}, {}, {}, true);
   const Domain domain = Domain::random(2 * machine->devices(), 1);
   const Dealt dealt(domain, *machine, comm.rank());
   GatherScatterOptions options;
@@ -99,7 +100,7 @@ TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
   expect_right(domain, dealt, arrays, 1, Op::add);
 }
 
-/// The timed call includes its own work and the caller's work between start and finish.
+/// The timed call includes the gather-scatter's own work and the caller's work between start and finish.
 TEST_P(GatherScatterOn, IsTunedWithTheWorkThatItOverlaps) {
   if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
   const Domain domain = Domain::random(4 * machine->devices(), 15);
@@ -128,7 +129,8 @@ TEST_P(GatherScatterOn, IsTunedWithTheWorkThatItOverlaps) {
 }
 
 TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {
-  check_all<double>(Domain::random(1, 9), 1, {Op::add});  // all devices but one are empty
+  // a domain of one block, so that all devices but one are empty
+  check_all<double>(Domain::random(1, 9), 1, {Op::add});
   Domain ignored{8, std::vector<std::int64_t>(8 * block_points, 0)};
   check_all<double>(ignored, 1, {Op::add});
   Domain apart{8, {}};
@@ -138,7 +140,7 @@ TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {
   check_all<double>(apart, 1, {Op::add});
 }
 
-/// Repeated arrays replay one graph per device. Calls with other arrays and split calls are in between.
+/// Calls with the same arrays replay one graph per device. Calls with other arrays and split calls are in between.
 TEST_P(GatherScatterOn, CombinesWithArraysThatComeAgain) {
   const Domain domain = Domain::random(4 * machine->devices(), 15);
   const Dealt dealt(domain, *machine, comm.rank());
@@ -164,7 +166,7 @@ TEST_P(GatherScatterOn, CombinesWithArraysThatComeAgain) {
   }
 }
 
-/// More sets of arrays in turn than the cache holds, then some of them again.
+/// Calls use more sets of arrays in turn than the cache holds, then some of these again.
 TEST_P(GatherScatterOn, CombinesWithManyArraysInTurn) {
   if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
   const Domain domain = Domain::random(2 * machine->devices(), 15);
@@ -191,7 +193,7 @@ TEST_P(GatherScatterOn, CombinesMoreCopiesThanATileHolds) {
   check_all<double>(domain, 2, {Op::add, Op::min});
 }
 
-/// Order 1 on a periodic grid of elements: the corners of a mesh that is one element wide coincide.
+/// Elements of order 1 on a periodic grid: the corners of a mesh that is one element wide coincide.
 TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
   const Extent elements{5, 3, 1};
   Domain domain{volume(elements) * 8 / block_points + 1, {}};
@@ -242,7 +244,7 @@ TEST_P(GatherScatterOn, KeepsNanInTheSmallestAndTheLargest) {
   }
 }
 
-/// The first call is late on one device; the second must not overwrite the values that it sends.
+/// The first call is late on one device; the second call must not overwrite the values that the first one sends.
 TEST_P(GatherScatterOn, FollowsItsLastCallOnOtherStreams) {
   if (std::get<0>(GetParam()) != Backend::host) GTEST_SKIP() << "the pause is one of the host's streams";
   const Domain domain = Domain::random(4 * machine->devices(), 15);
@@ -294,7 +296,7 @@ TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWha
   options.tune->cache_folder = "/dev/null/none";
   options.tune->trials = 1;
   options.tune->warm_ups = 0;
-  options.exchange.knobs.packet_limit = 0;  // reduces the number of candidates
+  options.exchange.knobs.packet_limit = 0;  // packets are off, which reduces the number of candidates
   std::unique_ptr<GatherScatter> gs;
   int round = 0, used = 0;
   const auto make = [&] {
@@ -341,7 +343,7 @@ class GatherScatterOfSomeDevices : public GatherScatterOn {
   }
 };
 
-/// Order 1: the corners of a box of elements with coprime extents, numbered as a mesh is.
+/// Elements of order 1: ids are the corners of a box of elements with coprime extents, numbered as a mesh is.
 TEST_P(GatherScatterOfSomeDevices, CombinesABoxOfElements) {
   const Extent elements{30, 31, 37};
   Domain domain{0, {}};
@@ -385,7 +387,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfManyPoints,
                          testing::Combine(testing::Values(Backend::host), testing::Values(std::size_t{3})),
                          [](const auto& info) { return ways_of_some_devices()[std::get<1>(info.param)].name; });
 
-/// Untouched zero pages take no memory.
+/// Gather-scatters of very many points: zero pages that are not touched take no memory.
 class LargeGatherScatter : public testing::TestWithParam<Backend> {};
 
 TEST_P(LargeGatherScatter, TakesPointsBeyondTwoToThe31) {

@@ -87,7 +87,7 @@ void IdLists::check(Op op) const {
 INSTANTIATE_TEST_SUITE_P(Backends, IdLists, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Lists at one end or both, large enough to travel in several chunks.
+/// Lists of elements at one end or both, large enough to travel in several chunks.
 class ListsAndBoxes : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
   static inline const std::vector<Way> ways = all_ways();
@@ -118,7 +118,7 @@ class ListsAndBoxes : public testing::TestWithParam<std::tuple<Backend, std::siz
     if (!why.empty()) GTEST_SKIP() << why;
   }
 
-  /// The elements of `cells_`, in another order for each seed.
+  /// Set of the elements of `cells_`, in another order for each seed.
   IndexSet shuffled(unsigned seed) const {
     const BlockShape shape = block_shape({34, 18, 10}, values_);
     std::vector<std::int64_t> elements;
@@ -127,7 +127,7 @@ class ListsAndBoxes : public testing::TestWithParam<std::tuple<Backend, std::siz
     return elements_of(std::move(elements));
   }
 
-  /// Each block sends to the next.
+  /// Pattern in which each block sends to the next.
   Listed pattern(const Ends& ends, Op op) const {
     const auto blocks = static_cast<std::int64_t>(grid_->blocks().size());
     std::vector<Transfer> all;
@@ -216,7 +216,7 @@ TEST_P(ListsAndBoxes, MoveTheSameValuesStoredInPlace) {
   for (const Ends& ends : all_ends) expect_moved(ends, Op::copy, {});
 }
 
-/// The values are whole numbers, which all of these codings keep.
+/// The values are whole numbers, which all of these codings keep exactly.
 TEST_P(ListsAndBoxes, MoveTheSameValuesInCodings) {
   const Coding cast{Coding::Kind::cast}, floats{.kind = Coding::Kind::blockfloat, .rate = 16},
       planes{.kind = Coding::Kind::zfp, .rate = 48, .block = 4};

@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// Each route with one and two devices per rank; `kernel` is also allowed.
+/// Each route with one and two devices per rank; `kernel` is allowed in addition.
 std::vector<Way> ways_in_flight() {
   std::vector<Way> found;
   for (const Way& way : all_ways())
@@ -63,7 +63,7 @@ TEST_P(InFlight, ExchangesDoNotStopEachOther) {
   options.ghost = {1, 1, 1};
   FieldOptions bare = options;
   bare.ghost = {0, 0, 0};
-  const Halo halo(Halo::Options{});             // a chain: its ends have one neighbour
+  const Halo halo(Halo::Options{});             // blocks form a chain, whose ends have one neighbour
   const Transpose transpose(along_z, along_y);  // each block sends to all blocks
   ExchangeOptions by_one, by_other;
   by_one.routes = one.routes;

@@ -14,7 +14,7 @@
 namespace slipstream {
 inline namespace late_stores_test_kernels {
 
-/// Blocks a stream until the host opens it, at most for a minute.
+/// Blocks a stream until the host opens the gate, at most for a minute.
 struct Gate {
   const Signal* opened;
   template <class Team>

@@ -21,7 +21,7 @@ class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
  protected:
   static inline const std::vector<Way> ways = all_ways();
 
-  /// Creates an exchange. Returns why it is unavailable; empty if it is available.
+  /// Makes an exchange. Returns why it is unavailable; empty on success.
   std::string make() {
     const Backend backend = std::get<0>(GetParam());
     const Way& way = ways[std::get<1>(GetParam())];
@@ -44,7 +44,7 @@ class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     return {};
   }
 
-  /// One graph per stream, of begin and end.
+  /// Captures begin and end as one graph per stream.
   std::vector<Graph> captured() {
     for (Stream& stream : streams) stream.begin_capture();
     exchange->begin(streams);
@@ -93,7 +93,7 @@ TEST_P(Lifetime, AnotherExchangeRunsWhileGraphsOfTheFirstLiveAndWhenTheyAreGone)
   }
 }
 
-/// The graph would store into memory that the second exchange now owns.
+/// The old graph would store into memory that the second exchange now owns.
 TEST_P(Lifetime, AGraphIsNotReplayedAfterTheEndOfItsExchange) {
   if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
   if (!exchange->capturable()) GTEST_SKIP() << "the host drives this route";
@@ -118,7 +118,7 @@ TEST_P(Lifetime, IsRepeatedWithinAGraphWhereItsRoutesSayThatTheyAre) {
   EXPECT_EQ(exchange->loopable(), Communicator::world().all(said));
 }
 
-/// Also as the body of a loop.
+/// A graph is not replayed as the body of a loop, either.
 TEST_P(Lifetime, ALoopIsNotReplayedAfterTheEndOfItsExchange) {
   if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
   if (!exchange->loopable()) GTEST_SKIP() << "this route cannot be repeated";
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Lifetime,
                            return to_string(std::get<0>(info.param)) + "_" + all_ways()[std::get<1>(info.param)].name;
                          });
 
-/// Sums within devices, also with one device and no message.
+/// Lifetimes of sums within devices, also with one device and no message.
 class LifetimeOfSums : public OnDevices {
  protected:
   void SetUp() override {

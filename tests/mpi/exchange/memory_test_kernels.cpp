@@ -39,7 +39,7 @@ T from_previous(const Communicator& world, const T& mine) {
   return theirs;
 }
 
-/// Reads the flags, which are 0 on success.
+/// Reads the results of the kernels, flags that are 0 on success.
 
 class MemoryTest : public testing::TestWithParam<Backend> {
  protected:
@@ -92,7 +92,8 @@ TEST_P(MemoryTest, AllocationIsMappedOnce) {
   world.barrier();
 }
 
-/// In containers, process numbers and descriptors may be equal to those of other memory.
+/// Memory is proven by its contents, because in containers process numbers and descriptors may be equal to those of
+/// other memory.
 TEST_P(MemoryTest, OtherMemoryUnderTheSameNameIsRefused) {
   const Buffer<int> mine(device, 1000, Memory::shared), other(device, 1000, Memory::shared);
   const Buffer<int> pinned(device, 1000, Memory::pinned_shared);
@@ -115,12 +116,13 @@ TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
   // Each rank writes into the next rank's buffer and increments its full counter; the next rank increments the free
   // counter. A counter is in the memory of the rank that waits for it.
   const Buffer<int> mine(device, cells, Memory::shared);
-  const Buffer<Signal> counters(device, 2, Memory::shared);  // full (set by the previous rank), free (set by the next)
+  // counters full (set by the previous rank) and free (set by the next rank)
+  const Buffer<Signal> counters(device, 2, Memory::shared);
   const Buffer<int> wrong(device, 3);
   fill(sender, counters.data(), 0, counters.bytes());
   fill(sender, wrong.data(), 0, wrong.bytes());
   sender.synchronize();
-  // Each rank needs the counters of both neighbours, so all handles are gathered.
+  // All handles are gathered, because each rank needs the counters of both neighbours.
   std::vector<MemoryHandle> handles(world.size()), data_handles(world.size());
   const MemoryHandle handle = export_memory(device, counters.data()), data = export_memory(device, mine.data());
   MPI_Allgather(&handle, sizeof handle, MPI_BYTE, handles.data(), sizeof handle, MPI_BYTE, world.mpi());

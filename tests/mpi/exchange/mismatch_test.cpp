@@ -106,7 +106,7 @@ TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
   EXPECT_EQ(error->fact("first"), error->fact("given")) << "they differ in what is not described";
 }
 
-/// All host routes on which devices wait for others.
+/// Covers all host routes on which devices wait for others.
 class RanksApart : public testing::TestWithParam<std::size_t> {
  protected:
   static inline const std::vector<Way> ways = all_ways();
@@ -119,7 +119,7 @@ class RanksApart : public testing::TestWithParam<std::size_t> {
     options.wait_limit = 0.3;
     return options;
   }
-  /// Why the exchange is unavailable here; empty if it is available.
+  /// Says why the exchange is unavailable here; empty if it is available.
   std::string missing() const {
     if (Communicator::world().size() == 1) return "needs two ranks";
     if (auto why = unavailable(Backend::host, way); !why.empty()) return why;
@@ -152,7 +152,7 @@ TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
   }
 }
 
-/// Rank 0 alone sends. Rows go directly into the neighbours' ghosts, which must be open before.
+/// Rank 0 alone sends. Its rows go directly into the neighbours' ghosts, which must be open before that.
 class LastExchange : public testing::Test {
  protected:
   static ExchangeOptions into_ghosts() {
@@ -282,7 +282,7 @@ TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
   p.comm.barrier();
 }
 
-/// Moves each block to the next.
+/// Pattern that moves each block to the next one.
 class Onwards final : public Pattern {
  public:
   std::string name() const override { return "onwards"; }
@@ -312,7 +312,7 @@ std::optional<Error> without_room(std::vector<RouteKind> routes, int devices, in
   const Grid grid(cells, p.machine, p.comm.rank(), planes);
   FieldOptions values = NamedPieces::named("v");
   values.ghost = {0, 0, 0};
-  std::vector<OwnArray> nowhere;  // arrays are not read before message memory is allocated
+  std::vector<OwnArray> nowhere;  // no memory lies there, because arrays are not read before messages have memory
   for (std::size_t n = 0; n < grid.local().size(); ++n)
     nowhere.push_back({reinterpret_cast<void*>((n + 1) << 59), {0, 0, 0}, 0});
   Field v = Field::adopt(p.comm, grid, values, nowhere);
@@ -333,7 +333,7 @@ TEST(OutOfMemory, NamesThePackingBuffersOfMessagesBetweenNodes) {
   if (Communicator::world().size() == 1) GTEST_SKIP() << "needs two ranks";
   const auto error = without_room({RouteKind::staged}, 1, 1);
   expect_error(error, ErrorCode::out_of_memory, {{"route", "staged"}});
-  // The rank that failed first determines the purpose.
+  // The purpose in the error is that of the rank that failed first.
   EXPECT_TRUE(error->fact("purpose") == "packing" || error->fact("purpose") == "unpacking") << error->fact("purpose");
 }
 

@@ -16,7 +16,7 @@ std::int64_t value(const Extent& cell, int round) {
   return ((cell[2] * 131 + cell[1]) * 37 + cell[0] * 5 + round * 71) % 239;
 }
 
-/// The same memory as the only block of a device in two decompositions.
+/// Memory that is the only block of a device in two decompositions.
 struct Shared {
   Shared(const Grid& source, const Grid& target, DType type, bool apart)
       : source(source), target(target), size(size_of(type)), apart(apart) {
@@ -138,7 +138,7 @@ TEST_P(OntoItself, ArraysHoldWhatOthersWould) {
   }
 }
 
-/// A device keeps some of its slab: no message contains that part.
+/// A device keeps some of its slab, and no message contains that part.
 TEST_P(OntoItself, WhatRestsIsNotMoved) {
   const int devices = machine->devices();
   const Extent cells{6, 5, 8 * devices};
@@ -150,7 +150,7 @@ TEST_P(OntoItself, WhatRestsIsNotMoved) {
     ends.boxes.push_back(block);
   }
   GridOptions turned = ends;
-  // All devices but 0 pass their blocks on, if there are at least three.
+  // All devices but 0 pass their blocks to another device, if there are at least three.
   for (int n = 1; n < devices; ++n) turned.boxes[static_cast<std::size_t>(n)].device = n % (devices - 1) + 1;
   const Grid source(cells, *machine, comm.rank(), ends), target(cells, *machine, comm.rank(), turned);
   const Transpose transpose(source, target);

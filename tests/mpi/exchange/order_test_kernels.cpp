@@ -52,7 +52,7 @@ class Order : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
   void set(Field& field, int round) const {
     for (const std::int64_t id : grid->local()) set_array(field, id, array(field, id, round, false));
   }
-  /// Compares cells only, because the engine may write to the padding between rows.
+  /// Cells alone are compared, because the engine may write to the padding between rows.
   void expect(const Field& field, int round) const {
     for (const std::int64_t id : grid->local()) {
       const std::vector<double> found = array_of<double>(field, id), wanted = array(field, id, round, true);
@@ -79,7 +79,7 @@ TEST_P(Order, CallsOnStreamsThatTheCallerHasNotOrderedFollowOneAnother) {
   for (int round = 0; round < 6; ++round) {
     set(u, round);
     comm.barrier();
-    // The first stream is delayed, so that the second call would overtake the first.
+    // The first stream is delayed, so that the second call would overtake the first one.
     pause(first, 2'000'000);
     exchange.run(first);
     if (round % 3 == 0) {
@@ -100,7 +100,7 @@ TEST_P(Order, CallsOnStreamsThatTheCallerHasNotOrderedFollowOneAnother) {
   }
 }
 
-/// Each rank begins and ends them in its own order.
+/// Each rank begins and ends the exchanges in its own order.
 TEST_P(Order, ThreeExchangesInFlightMayBeBegunAndEndedInAnyOrder) {
   for (const RouteKind kind : {RouteKind::nccl, RouteKind::nvshmem})
     if (std::find(way.routes.begin(), way.routes.end(), kind) != way.routes.end() && way.routes.size() < 4)

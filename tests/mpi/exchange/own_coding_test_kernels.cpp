@@ -20,7 +20,7 @@ struct OwnBf16 {
   static double bound(double largest) { return std::ldexp(largest, -8); }
 };
 
-/// Its code is as wide as its value, which is refused.
+/// A coding whose code is as wide as its value, which is refused.
 struct OwnWide : OwnBf16 {
   using Code = std::uint32_t;
   static SLIP_FN Code encode(float value, bool&) { return std::bit_cast<std::uint32_t>(value); }

@@ -16,7 +16,7 @@ inline namespace poison_test_kernels {
 
 constexpr std::array<std::array<int, 3>, 3> permutations{{{2, 1, 0}, {0, 1, 2}, {1, 2, 0}}};
 
-/// Stores 1 + the cell's number, except for one cell.
+/// A kernel that stores 1 + the cell's number, except for one cell.
 struct Forgetful {
   Windows<double> out;
   int block;
@@ -111,7 +111,7 @@ TEST_P(Poisoned, GhostsHoldNoNumberBeforeTheEndAndTheSameBitsBehindIt) {
   }
 }
 
-/// Kernels of which one omits a cell; none does if `forgotten` is outside.
+/// Kernels of which one omits a cell. None omits one if `forgotten` is outside of the grid.
 struct Producing {
   Producing(const Machine& machine, int rank, const std::array<int, 3>& axes, const FieldOptions& of_from,
             const FieldOptions& of_to)
@@ -188,7 +188,7 @@ TEST_P(Poisoned, AKernelThatForgetsAValueIsNamedOnAllRanks) {
     for (std::size_t a = 0; a < 3; ++a) local += (a ? ", " : "") + std::to_string(forgotten[a] - owner->box.lo[a]);
     const auto wrong = [&] { p.produce(exchange, forgotten); };
     EXPECT_THROW(wrong(), Unwritten);
-    // The next call repeats the error, because the exchange is unusable.
+    // The next call reports the error again, because the exchange is unusable.
     expect_error([&] { exchange.open(p.streams); }, ErrorCode::wrong_state,
                  {{"values", 1},
                   {"rank", machine->device(owner->device).rank},

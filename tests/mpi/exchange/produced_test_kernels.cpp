@@ -23,7 +23,7 @@ SLIP_FN std::int64_t value_of(std::int64_t x, std::int64_t y, std::int64_t z, in
 }
 constexpr std::int64_t untouched = 240;
 
-/// Converts like store() of the fixture.
+/// Converts values as store() of the fixture does.
 template <class T>
 SLIP_FN T number_of(std::int64_t value) {
   if constexpr (std::is_same_v<T, std::complex<float>>) {
@@ -35,7 +35,7 @@ SLIP_FN T number_of(std::int64_t value) {
   }
 }
 
-/// A result that is computed without an array.
+/// Result of a kernel that is computed without an array.
 template <class T>
 struct Formula {
   Windows<T> out;
@@ -46,7 +46,7 @@ struct Formula {
   }
 };
 
-/// Averages a cell and its six neighbours; stores the mean here and in all ghosts of the cell.
+/// Averages a cell and its six neighbours; stores the mean in the cell and in all its ghosts.
 struct Average {
   View<double> from, to;
   Windows<double> out;
@@ -102,7 +102,7 @@ class Produced : public testing::TestWithParam<std::tuple<Backend, Way>> {
   }
 };
 
-/// A permuted redistribution between random blocks. In every second seed the engine packs the second item.
+/// Redistributes random blocks with permuted axes. In every second seed the engine packs the second item.
 template <class T>
 struct Turned {
   Turned(const Machine& machine, int rank, unsigned seed) : random(seed) {
@@ -120,7 +120,7 @@ struct Turned {
     target.emplace(there, machine, rank, of_target);
     transpose.emplace(*source, *target, transpose_options);
     from = field("from"), to = field("to");
-    from.later = true;  // no source array, because nothing is packed
+    from.later = true;  // there is no source array, because nothing is packed
     to.copies = seed % 4 == 0 ? 2 : 1;
     moved_from = field("moved from"), moved_to = field("moved to");
     moved_from.components = moved_to.components = from.components;
@@ -235,7 +235,7 @@ TEST_P(Produced, FieldsArriveTransposedWithoutPacking) {
   }
 }
 
-/// The same on one array; each rank holds the whole grid.
+/// Computes the same result on one array; each rank holds the whole grid.
 class OneArray {
  public:
   explicit OneArray(const Extent& cells, const std::array<bool, 3>& periodic) : cells_(cells), periodic_(periodic) {
@@ -407,7 +407,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Produced, testing::ValuesIn(cases()), [](const 
   return to_string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
 });
 
-/// Two blocks, on two devices if there are two ranks.
+/// A grid of two blocks, on two devices if there are two ranks.
 struct Pair2 {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 1);

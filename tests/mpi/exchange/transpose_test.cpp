@@ -79,7 +79,7 @@ class TransposeRig {
       to.emplace_back(target, drawn_.to);
     }
   }
-  /// All fields; each has its own values.
+  /// Items of all fields; each field has its own values.
   std::vector<ExchangeItem> items() {
     std::vector<ExchangeItem> list;
     for (std::size_t n = 0; n < from.size(); ++n) list.push_back({&transpose, &from[n], &to[n]});
@@ -167,7 +167,7 @@ void run(const Communicator& comm, TransposeRig& rig, const ExchangeOptions& opt
   std::vector<Stream> streams = streams_of(rig.source);
   for (int round = 0; round < 4; ++round) {
     rig.fill(round);
-    comm.barrier();  // wait until the targets of other ranks are filled
+    comm.barrier();  // waits until the targets of other ranks are filled
     exchange_once(exchange, streams, round);
     rig.check(round);
     comm.barrier();
@@ -215,8 +215,8 @@ INSTANTIATE_TEST_SUITE_P(Routes, Transposes,
                                "to_" + std::to_string(axes[0]) + std::to_string(axes[1]) + std::to_string(axes[2]));
                          });
 
-/// Each MPI collective that carries the messages of all ranks at once; through the host and, if MPI supports it, from
-/// device memory. One and two devices per rank, and nodes of one rank.
+/// Covers each MPI collective that carries the messages of all ranks at once; through the host and, if MPI supports it,
+/// from device memory. One and two devices per rank, and nodes of one rank.
 struct Called {
   MpiCalls calls;
   RouteKind route;
@@ -247,7 +247,7 @@ TEST_P(TransposesInOneCall, BringEveryCellToItsPlaceAndNothingElse) {
     try {
       run(comm, rig, options);
     } catch (const Error& e) {
-      // The result of a trial on device memory: the MPI library does not support it.
+      // Error of a trial on device memory, if the MPI library does not support it.
       if (e.code() != ErrorCode::unavailable || e.fact("option") != "mpi") throw;
       GTEST_SKIP() << e.what();
     }
@@ -333,7 +333,7 @@ TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
     comm.barrier();
     const auto go_on = [&] {
       const auto error = error_of([&] { exchange_once(exchange, streams, 1); });
-      // A nonblocking call needs no agreement: it is complete for a late rank.
+      // A nonblocking call needs no agreement, so it is complete for a late rank.
       if (comm.rank() != 0 && calls == MpiCalls::ialltoallv) return;
       expect_error(error, ErrorCode::timeout, {{"rank", comm.rank()}});
       EXPECT_NE(error->fact("whom").find("MPI_"), std::string::npos) << error->fact("whom");
@@ -437,7 +437,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, TransposesOfSomeDevices,
 
 class LargeTranspose : public testing::TestWithParam<Backend> {};
 
-/// The outermost planes along z become the outermost cells along x, beyond element 2^31 of both fields.
+/// The outermost planes along z become the outermost cells along x, at elements beyond 2^31 of both fields.
 TEST_P(LargeTranspose, IsAddressedBeyondTwoToThe31) {
   if (const auto why = unavailable(GetParam(), 1); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();

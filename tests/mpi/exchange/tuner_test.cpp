@@ -25,7 +25,7 @@
 namespace slipstream {
 namespace {
 
-/// A halo that adds received values to its targets.
+/// Pattern of a halo that adds received values to its targets.
 class Sums final : public Pattern {
  public:
   explicit Sums(Halo::Options options) : halo_(std::move(options)) {}
@@ -175,8 +175,8 @@ TEST_F(Tuned, MeasuresPackingsThatTheCodingsAndTheirErrorsAllow) {
     Exchange(comm_, grid_, items_, tuning.options).run(streams_);
     return exchanges;
   };
-  // Raw values allow fused, per_direction, memcpy3d and zero_copy; coded ones not memcpy3d; with measured errors only
-  // fused. A mixture of routes may be an additional candidate.
+  // Raw values allow fused, per_direction, memcpy3d and zero_copy. Coded values do not allow memcpy3d, and with
+  // measured errors only fused. A mixture of routes may be an additional candidate.
   const int raw = measured({}, false), coded = measured(f32, false), watched = measured(f32, true);
   EXPECT_LE(coded, raw);
   EXPECT_GE(coded, raw - 2);
@@ -218,7 +218,7 @@ class TunedTranspose : public Tuned {
   }
 
   Machine machine_of_nodes_ = machine_here(Backend::host, 1, 1);
-  // Each rank is a node and has messages with all others.
+  // Each rank is a node and has messages with all other ranks.
   Grid slabs_{{12, 12, 12},
               machine_of_nodes_,
               comm_.rank(),
@@ -271,7 +271,7 @@ TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
   ExchangeOptions options;
   options.routes = routes_from_string("kernel,colocated,staged");
   options.wait_limit = 2;
-  // One rank sends its first message late.
+  // Rank 1 sends its first message late.
   double seconds = comm_.rank() == 1 ? 5 : 0;
   faults::hold(faults::Lane::departure,
                [&](Stream&) { std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds, 0))); });
@@ -343,10 +343,11 @@ TEST_F(Tuned, HalosThatDifferInReachOrWidthHaveEntriesOfTheirOwn) {
   EXPECT_EQ(files.size(), 3u);
 }
 
-/// The concurrent work is slow unless copies leave the rank's devices. The fastest exchange alone must not win.
+/// The concurrent work is slow unless copies leave the rank's devices. The exchange that is fastest alone must not win.
 TEST_F(Tuned, WithWorkTheTimeOfTheWholeDecides) {
   int calls = 0, copies = 0;
-  faults::hold(faults::Lane::departure, [&](Stream&) { ++copies; });  // routes peer, colocated and staged
+  // counts copies on the routes peer, colocated and staged
+  faults::hold(faults::Lane::departure, [&](Stream&) { ++copies; });
   how_.work_name = "interior";
   how_.work = [&](std::vector<Stream>& streams) {
     ++calls;

@@ -45,7 +45,7 @@ class UniqueValues : public GatherScatterOn {
     return points;
   }
 
-  /// Concatenates the points of all ranks.
+  /// Concatenates the lists of points of all ranks.
   std::vector<std::int64_t> of_all_ranks(const std::vector<std::vector<std::int64_t>>& points) const {
     std::string mine;
     for (const auto& list : points)
@@ -153,18 +153,19 @@ TEST_P(UniqueValues, AreOfRoundedBlocksAndAreScatteredAsTheyAre) {
 }
 
 TEST_P(UniqueValues, OfDevicesWithoutPointsOrSharers) {
-  check_alone<double>(Domain::random(1, 9), 1, {Op::add});  // all devices but one are empty
+  // a domain of one block, so that all devices but one are empty
+  check_alone<double>(Domain::random(1, 9), 1, {Op::add});
   check_alone<double>(Domain{8, std::vector<std::int64_t>(8 * block_points, 0)}, 1, {Op::add});
   Domain apart{8, {}};
   for (std::int64_t n = 0; n < apart.points(); ++n) apart.ids.push_back(apart.points() - n);
   check_alone<double>(apart, 2, {Op::add});
 }
 
-/// The owner receives one value per block on another device, and sends one value per other device.
+/// The owner receives one value per block on another device, and sends one value per device that needs it.
 TEST_P(UniqueValues, TravelOnceEachWay) {
   const int devices = machine->devices();
   Domain domain{2 * devices, std::vector<std::int64_t>(static_cast<std::size_t>(2 * devices * block_points), 0)};
-  for (std::int64_t block = 0; block < domain.blocks; ++block)  // one id, three times in each block
+  for (std::int64_t block = 0; block < domain.blocks; ++block)  // the same id stands three times in each block
     for (const int n : {0, 5, 9}) domain.ids[static_cast<std::size_t>(block * block_points + n)] = 42;
   const Dealt dealt(domain, *machine, comm.rank());
   const auto gs = made_unique(dealt, DType::f64, 1);
@@ -220,7 +221,7 @@ TEST(UniqueValuesRefuse, WhatDoesNotFitTheirCalls) {
   expect_error([&] { gs.scatter(streams, unique, arrays); }, ErrorCode::wrong_state, {{"problem", "started_again"}});
   gs.finish(streams);
   expect_error([&] { gs.finish(streams); }, ErrorCode::wrong_state, {{"problem", "not_started"}});
-  streams[0].synchronize();  // queued work must end before its arrays are freed
+  streams[0].synchronize();  // waits, because queued work must end before its arrays are freed
 
   GatherScatterOptions one = options;
   one.unique = comm.rank() != 1;

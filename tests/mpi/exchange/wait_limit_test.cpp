@@ -22,7 +22,7 @@ namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
 
-/// All objects that wait for other ranks, on host devices.
+/// Covers all objects that wait for other ranks, on host devices.
 class WaitLimits : public testing::Test {
  protected:
   struct Entry {

@@ -21,7 +21,7 @@ struct Multiplied {
   std::string name;
   FftFactor factor;
   std::function<Complex(const Extent& k, const Extent& cells)> by;
-  bool real = false, complex = false;  ///< the factor is read from arrays filled by `by`
+  bool real = false, complex = false;  ///< whether the factor is read from arrays, real or complex, that `by` fills
 };
 
 Complex derivative(std::int64_t k, std::int64_t n, double unit, int order) {
@@ -92,7 +92,7 @@ void multiply(Field& v, const std::array<int, 3>& axes, const Extent& cells, con
 class Convolutions : public OnDevices {
  protected:
   bool host() const { return std::get<0>(GetParam()) == Backend::host; }
-  /// The n-th type, of all types or of those that the GPU kernels support here.
+  /// The n-th number format, of all formats or of those that the GPU kernels support here.
   DType type_of(std::size_t number, bool gpu_lines) const {
     const std::span all = gpu_lines ? types_of_kernels(std::get<0>(GetParam())) : std::span<const DType>(types);
     return all[number % all.size()];
@@ -118,10 +118,10 @@ void expect_same(const Communicator& comm, const Field& found, const Field& want
   ASSERT_LE(most, 64 * unit * size);
 }
 
-/// Computes both ways on the same values, twice; `operations` replace the factor `of` if given.
+/// Computes convolutions in both ways on the same values, twice. `operations` replace the factor `of` if given.
 void check(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions options, const Multiplied& of,
            int components, const std::function<Fft::Operations(const Fft&)>& operations = {}) {
-  // complex factors are refused for real values
+  // Complex factors are refused for real values
   if (of.factor.constant.imag() != 0 && !is_complex(options.type)) return;
   SCOPED_TRACE(of.name + ": " + to_string(cells) + " of " + to_string(options.type) + " on " +
                std::to_string(options.process_grid[0]) + " x " + std::to_string(options.process_grid[1]) +
@@ -188,14 +188,14 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
   const Machine m = machine();
   const std::vector<Multiplied> operations = table();
   std::size_t number = 0;
-  // Lengths along z with GPU kernels, odd, prime and mixed ones, few planes, and flat boxes.
+  // Shapes with lengths along z that have GPU kernels, odd, prime and mixed ones, few planes, and flat boxes.
   for (const Extent cells : {Extent{16, 10, 32}, Extent{12, 9, 48}, Extent{7, 11, 80}, Extent{13, 6, 17},
                              Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}, Extent{9, 7, 16}})
     for (const auto& grid : process_grids(m.devices()))
       for (const bool gpu_lines : {false, true}) {
-        // kernels of these lengths do not exist, so the case equals the one without
+        // Kernels of these lengths do not exist, so the case equals the one without them
         if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
-        // Each type is due for some of the cases.
+        // Each number format is tested in some of the cases only.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;
         FftOptions options;
         options.type = type_of(number, gpu_lines);
@@ -233,7 +233,7 @@ TEST_P(Convolutions, OfEachKindByTheKernelsOfGpus) {
     }
 }
 
-/// Complex slabs whose backward transform does z and x before the move.
+/// Complex slabs, whose backward transform transforms z and x before the move.
 TEST_P(Convolutions, OfSlabsThatGoBackTurned) {
   const Machine m = machine();
   for (const DType type : types_of_kernels(std::get<0>(GetParam()))) {
@@ -247,7 +247,7 @@ TEST_P(Convolutions, OfSlabsThatGoBackTurned) {
   }
 }
 
-/// The longest lines that apply an operation on load, and longer lines that are split and do not.
+/// Covers the longest lines that apply an operation on load, and longer lines, which are split and do not.
 TEST_P(Convolutions, OfLongLines) {
   const Machine m = machine();
   if (comm.size() > 1 || m.devices() > 2) GTEST_SKIP() << "large";
@@ -260,7 +260,7 @@ TEST_P(Convolutions, OfLongLines) {
   }
 }
 
-/// A shift by half a cell along each axis.
+/// Operation that shifts the values by half a cell along each axis.
 template <class T>
 struct Turned {
   double unit[3];
@@ -344,14 +344,14 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   const std::string by_kernels = place({8, 9, 32}, gpu);
   EXPECT_NE(by_kernels.find(of_backward), std::string::npos) << by_kernels;
   EXPECT_EQ(by_kernels.find("stored by the lines") == std::string::npos, m.devices() == 1) << by_kernels;
-  // FFTW's lines apply it in the forward transform if no backward kernel does.
+  // FFTW's lines apply the operation in the forward transform if no backward kernel does.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 16}, gpu).find(of_backward), std::string::npos);
-  // backward kernels for this length exist on GPUs only
+  // Backward kernels for this length exist on GPUs only
   EXPECT_NE(place({32, 32, 512}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 1024}, gpu).find(of_forward), std::string::npos);
   gpu.type = DType::c64;
-  // backward kernels for this length exist on GPUs only
+  // Backward kernels for this length exist on GPUs only
   EXPECT_NE(place({8, 9, 32}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({8, 9, 32}, packs).find(m.devices() > 1 ? of_forward : of_backward), std::string::npos);
 }
@@ -428,7 +428,7 @@ TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
   const Facts written{{"block", 0}, {"problem", "written_over"}};
   expect_error(said(v.data(other), nullptr), ErrorCode::invalid_argument, written);
   expect_error(said(nullptr, w.data(mine)), ErrorCode::invalid_argument, written);
-  EXPECT_FALSE(said(nullptr, u.data(mine)));  // the input may overlap, because it is only read
+  EXPECT_FALSE(said(nullptr, u.data(mine)));  // the input may overlap v, because it is only read
   finish(streams);
   const std::vector<const void*> from{u.data(mine)};
   const std::vector<void*> through{v.data(other)}, to{w.data(mine)};
@@ -439,7 +439,7 @@ TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
       ErrorCode::invalid_argument, {{"problem", "written_twice"}});
 }
 
-/// Compared at each call, because the factor may differ between calls.
+/// The factor is compared at each call, because it may differ between calls.
 TEST(ConvolutionRefuses, OnAllRanksTheFactorOfOne) {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";

@@ -28,8 +28,8 @@ std::vector<std::byte> bytes_of(const Field& field) {
   return all;
 }
 
-/// Two transforms with equal options satisfy the contract, however each moves its values. `same_bits`: they also have
-/// equal bits.
+/// Checks that two transforms with equal options satisfy the contract, however each moves its values. `same_bits`: they
+/// also have equal bits.
 void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& options, int components, bool same_bits,
                 int rounds) {
   FieldOptions physical = one.physical_field("u"), spectral = one.spectral_field("v");
@@ -63,7 +63,7 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
     }
     one.backward(v, back, streams);
     other.backward(v, again, streams);
-    other.backward(v, again, streams);  // repeated: its slots must be free again
+    other.backward(v, again, streams);  // a second time, because its slots must be free again
     finish(streams);
     one.check();
     other.check();
@@ -77,8 +77,8 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
   }
 }
 
-/// Stored and packed results satisfy the contract. `same_bits`: as above. `held`: all moves are stored if all messages
-/// are direct.
+/// Checks that stored and packed results satisfy the contract. `same_bits`: they also have equal bits. `held`: all
+/// moves are stored if all messages are direct.
 void check_stored(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions store, bool same_bits,
                   bool held, int rounds) {
   FftOptions pack = store;
@@ -118,8 +118,8 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsWhereTheyMustGo) {
     }
 }
 
-/// Messages of one part travel while the lines of the next are transformed, on every route.
-// The library cuFFT may give other bits for another number of lines.
+/// Messages of one part travel while the lines of the next part are transformed, on every route. The library cuFFT may
+/// give other bits for another number of lines.
 TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
   const Machine m = machine();
   const bool host = std::get<0>(GetParam()) == Backend::host;
@@ -152,7 +152,7 @@ TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
     }
 }
 
-/// Kernels that only GPUs use by default, here enabled on request.
+/// Uses kernels that only GPUs use by default.
 TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
   const Machine m = machine();
   std::size_t number = 0;
@@ -166,7 +166,7 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
       store.overlap = number % 3 == 1;
       if (number % 3 == 2) store.highest = {10, 5, 3};
       if (m.devices() > 4 && number > 3) return;
-      const bool both = (number + number / 2) % 2 != 0;  // two axes of a slab in one launch
+      const bool both = (number + number / 2) % 2 != 0;  // whether two axes of a slab are transformed in one launch
       check_stored(comm, m, {32, both ? 32 : 16, 16}, store, false, true, 1);
       ++number;
       if (HasFatalFailure()) return;

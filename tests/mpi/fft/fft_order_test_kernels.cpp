@@ -10,7 +10,7 @@ inline namespace fft_order_test_kernels {
 
 using TransformsInOrder = OnDevices;
 
-/// All calls of a plan share its work arrays.
+/// All calls of a plan share its work arrays, so they must follow one another.
 TEST_P(TransformsInOrder, OnStreamsThatTheCallerHasNotOrderedFollowOneAnother) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;

@@ -36,7 +36,7 @@ struct Scenario {
   bool transposed = true;
   int components = 1;
   bool overlap = false;
-  bool staged = false;  ///< through the host instead of the rules
+  bool staged = false;  ///< whether messages travel through the host instead of by the rules
 };
 
 void check(const Scenario& s, const Machine& machine, const Communicator& comm, bool with_fftw) {
@@ -65,7 +65,7 @@ void check(const Scenario& s, const Machine& machine, const Communicator& comm, 
           with_fftw ? by_fftw(before[static_cast<std::size_t>(c)]) : by_sums(before[static_cast<std::size_t>(c)]);
       ASSERT_LE(difference(v, c, wanted, fft.spectral_axes()), tolerance(s.cells, s.type)) << "component " << c;
       ASSERT_EQ(difference(u, c, before[static_cast<std::size_t>(c)]), 0) << "forward changed what it reads";
-      set(v, c, wanted, fft.spectral_axes());  // in the format of v
+      set(v, c, wanted, fft.spectral_axes());  // cast to the format of v
     }
     fft.backward(v, back, streams);
     finish(streams);
@@ -77,7 +77,7 @@ void check(const Scenario& s, const Machine& machine, const Communicator& comm, 
   }
 }
 
-/// Number of devices per rank; pencils or slabs.
+/// Parameters: number of devices per rank; pencils or slabs.
 class FourierTransforms : public OnDevices {};
 
 TEST_P(FourierTransforms, AreTheSumsOfAllCells) {
@@ -151,7 +151,7 @@ TEST_P(FourierTransforms, WorkInPlace) {
 
 TEST_P(FourierTransforms, ChooseTheFastestProcessGridOnce) {
   const Machine m = machine();
-  // A cache folder of this test.
+  // Folder of the cache for this test.
   const std::string folder = comm.broadcast(
       (std::filesystem::temp_directory_path() / ("slipstream_grids_" + std::to_string(::getpid()))).string(), 0);
   FftOptions options;
@@ -283,7 +283,8 @@ TEST_P(FourierTransforms, KnowTheirMessagesBeforehand) {
     ASSERT_EQ(found.size(), wanted.size());
     std::int64_t bytes = 0;
     for (std::size_t n = 0; n < found.size(); ++n) {
-      // On GPUs a plan for gpu_mpi is not verified; an exchange tries it first and may fall back to the host.
+      // On GPUs a plan for gpu_mpi is not verified, because an exchange tries the route first and may fall back to the
+      // host.
       const auto kept = [&](RouteKind planned) {
         return planned == found[n].route || (std::get<0>(GetParam()) == Backend::cuda &&
                                              planned == RouteKind::gpu_mpi && found[n].route == RouteKind::staged);
@@ -379,7 +380,7 @@ TEST_P(FourierTransforms, MayBeRecordedIntoAGraph) {
     Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
     Field back(fft.physical(), fft.physical_field("back"));
     std::vector<Stream> streams = streams_of(fft.physical());
-    fft.forward(u, v, streams);  // creates what the first run records
+    fft.forward(u, v, streams);  // a first transform, which creates what the first run records
     fft.backward(v, back, streams);
     finish(streams);
     for (Stream& stream : streams) stream.begin_capture();

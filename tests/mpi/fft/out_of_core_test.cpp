@@ -16,14 +16,14 @@ class TransformsByBatches : public OnDevices {
   Communicator alone{MPI_COMM_SELF};
   Machine one() const { return machine_here(std::get<0>(GetParam()), 1, 0, Communicator(MPI_COMM_SELF)); }
 
-  /// The least device_memory of such a transform.
+  /// The least device_memory with which such a transform works.
   std::int64_t least(const Communicator& on, const Machine& of, const Extent& cells, FftOptions o) const {
     o.device_memory = 1;
     const std::optional<Error> error = error_of([&] { Fft(on, of, cells, o); });
     expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
     return std::stoll(error->fact("needed"));
   }
-  /// Bytes of the modes, and of the backward transform.
+  /// Bytes of the modes, and of the result of the backward transform.
   std::pair<std::vector<std::byte>, std::vector<std::byte>> there_and_back(const Extent& cells, const FftOptions& o,
                                                                            const Whole& values, const Whole* wanted,
                                                                            bool in_place = false) {
@@ -75,7 +75,7 @@ TEST_P(TransformsByBatches, HaveTheSameBitsWithAnyBudget) {
         o.device_memory = 1 << 30;
         const Whole wanted = by_sums(values);
         const auto whole = there_and_back(cells, o, values, &wanted);
-        // Batches of two planes, of one plane (with a smaller last batch), and split planes.
+        // Covers batches of two planes, of one plane (with a smaller last batch), and split planes.
         std::vector<std::int64_t> budgets{10 * value * nx * cells[1] * 2 + 8192, 5 * value * nx * cells[1] + 8192};
         budgets.push_back(least(alone, one(), cells, o));
         for (const std::int64_t budget : budgets) {
@@ -100,7 +100,7 @@ TEST_P(TransformsByBatches, HaveTheBitsOfPencilsWhoseLinesAreTheSame) {
   const Extent cells{32, 32, 32};
   FftOptions o;
   o.type = DType::c128;
-  o.process_grid = {2, 1};  // x and y are split at multiples of the tile of lines
+  o.process_grid = {2, 1};  // x and y are cut at multiples of the tile of lines
   const Whole values = random_values(cells, o.type);
   Fft pencils(alone, machine(), cells, o);
   Field u(pencils.physical(), pencils.physical_field("u")), v(pencils.spectral(), pencils.spectral_field("v"));
@@ -184,7 +184,7 @@ TEST_P(TransformsByBatches, AreRefusedWhereTheyCannotBe) {
 INSTANTIATE_TEST_SUITE_P(Backends, TransformsByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-/// Transforms by batches on all devices of all ranks.
+/// Out-of-core transforms on all devices of all ranks.
 class TransformsOnSeveral : public TransformsByBatches {
  protected:
   void SetUp() override {
@@ -304,7 +304,7 @@ TEST_P(TransformsOnSeveral, AreRefusedWhereTheyCannotBe) {
     to.push_back(v.data(id));
   }
   expect_error([&] { fft.forward(from, to, streams); }, ErrorCode::unsupported, {{"problem", "in_place"}});
-  const Extent far{8192, 8192, 8192};  // terabytes of the host between the sweeps
+  const Extent far{8192, 8192, 8192};  // needs terabytes of host memory between the sweeps
   o.device_memory = 2 * least(far, o);
   expect_error([&] { Fft(comm, machine(), far, o); }, ErrorCode::out_of_memory, {{"option", "cells"}});
 }
@@ -313,7 +313,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, TransformsOnSeveral,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)),
                          OnDevices::name);
 
-/// `nodes` of `per_node` devices that are not there.
+/// Describes a machine of `nodes` nodes with `per_node` devices, which does not exist.
 Machine described(int nodes, int per_node) {
   std::vector<MachineDevice> devices;
   for (int d = 0; d < nodes * per_node; ++d) {
@@ -348,7 +348,7 @@ TEST(MessagesOfBatches, AreThoseOfAllPairs) {
   cut.rows = {16, 16, 5};
   for (const bool inner : {false, true}) {
     cut.inner = inner;
-    std::map<std::pair<int, int>, double> wanted, found;  // bytes by source and how near the target is
+    std::map<std::pair<int, int>, double> wanted, found;  // bytes of messages, by source and by distance of the target
     const auto apart = [](int s, int t) { return s == t ? 0 : s / 2 == t / 2 ? 1 : 2; };
     for (int s = 0; s < machine.devices(); ++s)
       for (int t = 0; t < machine.devices(); ++t) {
@@ -366,7 +366,7 @@ TEST(MessagesOfBatches, AreThoseOfAllPairs) {
       EXPECT_LE(message.raw_bytes, message.bytes);
     }
     EXPECT_EQ(of_all, all);
-    EXPECT_LT(found.size(), wanted.size());  // two nodes are alike
+    EXPECT_LT(found.size(), wanted.size());  // there are fewer groups, because two nodes are equal
     for (const auto& [key, bytes] : found) EXPECT_EQ(bytes, wanted[key]) << "device " << key.first;
   }
 }

@@ -23,7 +23,7 @@ using Complex = std::complex<double>;
 using fft::Decomposition;
 using fft::Stage;
 
-/// Values of a whole stage, first axis fastest.
+/// Values of a whole stage, with the first axis fastest.
 struct Values {
   Extent extent;
   std::vector<Complex> values;
@@ -55,7 +55,7 @@ struct Values {
 
 struct Case {
   Extent cells;
-  std::array<int, 2> process;  ///< process grid; a second number of 0 stands for all devices; {1, 0}: slabs
+  std::array<int, 2> process;  ///< process grid; a second number of 0 stands for all devices, and {1, 0} for slabs
   Stage from, to;
   bool forward;
   bool real = false;
@@ -106,7 +106,7 @@ void check(const Communicator& comm, const Machine& machine, const Case& c) {
   packed.type = cut.complex_type();
   packed.alignment = 1;
   packed.shared = true;
-  // sized for complex values; real ones need less
+  // Arrays are sized for complex values; real ones need less
   Field from(source, packed), work(source, packed), to(target, packed);
   Values before(real ? c.cells : source.extent(), real), after = before;
   after.transform(0, c.forward);
@@ -193,11 +193,11 @@ void check_due(const Communicator& comm, const Machine& machine, std::span<const
 TEST_P(RadixLines, ArriveTransformedAndTurned) {
   const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const Case cases[] = {
-      // Lengths with kernels on the host, too.
-      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // two axes in one pass
+      // Lines of lengths that have kernels on the host, too.
+      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // transforms two axes in one pass
       {{16, 32, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles along the second axis
-      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // tiles along the third axis
+      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // cuts tiles along the second axis
+      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // cuts tiles along the third axis
       {{7, 19, 16}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{1024, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       {{32, 32, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {10, 4, -1}},
@@ -207,20 +207,20 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{32, 32, 33}, {1, 0}, Stage::physical, Stage::spectral, true, true, {10, 10, -1}},
       {{32, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{32, 16, 32}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
-      // Lengths that are powers of two.
+      // Lines of lengths that are powers of two.
       {{16, 128, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles along the second axis
-      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // tiles along the third axis
+      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // cuts tiles along the second axis
+      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // cuts tiles along the third axis
       {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
-      // Two passes in one launch, with several chunks and a partial last one.
+      // Cases of two passes in one launch, with several chunks and a partial last one.
       {{32, 32, 75}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // long lines, transformed in parts
+      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // long lines, which are transformed in parts
       {{64, 64, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {21, 9, -1}},
       {{16, 64, 9}, {1, 0}, Stage::physical, Stage::spectral, true, false, {3, 21, -1}},
       {{7, 19, 64}, {1, 0}, Stage::spectral, Stage::physical, false, false, {2, 6, -1}},
-      // Real to complex transforms.
+      // Cases of real to complex transforms.
       {{32, 5, 9}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{256, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true, {85, -1, -1}},
       {{2048, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
@@ -229,7 +229,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{128, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{2048, 2048, 1}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{32, 16, 64}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
-      // One case per odd factor.
+      // Cases with each odd factor.
       {{48, 80, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{96, 96, 38}, {1, 0}, Stage::physical, Stage::spectral, true, false, {31, 31, -1}},
       {{160, 160, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
@@ -267,7 +267,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{1000, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true, {333, -1, -1}},
       {{4, 3, 2000}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2000, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
-      // Lengths that cuFFTDx transforms, if built in; longer lines in two parts.
+      // Cases of lengths that cuFFTDx transforms, if built in; longer lines in two parts.
       {{448, 448, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{3, 5, 448}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
       {{480, 480, 3}, {1, 0}, Stage::physical, Stage::spectral, true, false, {159, 100, -1}},
@@ -382,7 +382,7 @@ void expect_transforms() {
   (both(std::integral_constant<int, lengths>{}), ...);
 }
 
-/// Longer lines are composed of these.
+/// Longer lines are composed of lines of these lengths.
 TEST(RadicesOfLines, TransformLinesOfEachLength) {
   expect_transforms<16, 32, 64, 128, 256, 512, 1024>();
   expect_transforms<48, 96, 192, 384, 768>();

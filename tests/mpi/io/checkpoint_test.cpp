@@ -47,10 +47,11 @@ std::vector<std::uint8_t> body(const Extent& e) {
   return mask;
 }
 
-/// Decomposition and storage of a run. Moments have one layout and two arrays, so only their decomposition varies.
+/// Decomposition and storage of a run. The moment representation has one layout and two arrays, so only its
+/// decomposition varies.
 struct Way {
   const char* name;
-  bool alone = false;  ///< runs on rank 0 only
+  bool alone = false;  ///< whether the run is on rank 0 only
   int devices = 1;
   Extent blocks{1, 1, 1};
   Layout layout = Layout::soa;
@@ -99,7 +100,7 @@ class CheckpointOnRanks : public testing::Test {
     o.piece_bytes = 4096;
     return o;
   }
-  /// Path, on all ranks, of a checkpoint after 7 steps.
+  /// Path of a checkpoint after 7 steps, known on all ranks.
   std::string written(const Way& way = ways[0], const std::string& name = "written",
                       const lbm::Options& o = channel()) const {
     std::string path;
@@ -115,7 +116,7 @@ class CheckpointOnRanks : public testing::Test {
     return world.broadcast(path, 0);
   }
   void expect_same_bits_after_a_restart(const std::vector<Way>& ways, const lbm::Options& o) const;
-  /// All ranks must throw the same error.
+  /// Checks that all ranks throw the same error.
   void expect_refused(const std::string& path, State& state, ErrorCode code, Facts facts) const {
     const auto error = error_of([&] { restore(world, path, state); });
     facts.emplace_back("file", path);
@@ -185,7 +186,7 @@ TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsByMoments) {
   expect_same_bits_after_a_restart({ways.begin(), ways.begin() + 4}, by_moments(channel()));
 }
 
-/// Fields on two grids: values of a box, and half as many modes plus one.
+/// Fields on two grids: values of a box, and half as many modes plus one along x.
 struct TwoGrids {
   TwoGrids(const Communicator& comm, int devices, const Extent& blocks, std::int64_t modes = 8)
       : machine(machine_here(Backend::host, devices, 0, comm)),
@@ -234,7 +235,7 @@ TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
     Checkpoints::Options options = in(to_string(snapshot));
     options.snapshot = snapshot;
     Checkpoints checkpoints(world, options);
-    // The second time all memory is already allocated.
+    // In the second pass all memory is already allocated.
     for (int time = 0; time < 2; ++time) {
       checkpoints.begin(run->state());
       run->advance(3);
@@ -355,7 +356,7 @@ TEST_F(CheckpointOnRanks, KeepsARingOfTheLastAndDropsAFutureThatWasAbandoned) {
   world.barrier();
 }
 
-/// One rank learns that its part is written before all ranks ask collectively.
+/// One rank learns that its part is written before all ranks ask for this collectively.
 TEST_F(CheckpointOnRanks, MayBeFoundWrittenByOneRankBeforeOthersAsk) {
   const auto run = make(ways[0]);
   Checkpoints checkpoints(world, in("early"));

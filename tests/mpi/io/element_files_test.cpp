@@ -58,7 +58,7 @@ class ElementFiles : public testing::Test {
       all.push_back({static_cast<double>(element) + p % 3 / 2.0, p / 3 % 3 / 2.0, p / 9 / 2.0});
     return all;
   }
-  /// The identity leaves values unchanged.
+  /// An identity matrix as interpolation, which leaves values unchanged.
   static std::vector<double> identity() { return {1, 0, 0, 0, 1, 0, 0, 0, 1}; }
 
   Communicator comm;

@@ -27,7 +27,7 @@ class VtkhdfOnRanks : public testing::Test {
     if (comm.rank() == 0) fs::remove_all(folder);
   }
 
-  /// All ranks must throw the same error.
+  /// Checks that all ranks throw the same error.
   void expect_on_all(const std::function<void()>& call, ErrorCode code, const Facts& facts) const {
     const auto error = error_of(call);
     expect_error(error, code, facts);
@@ -62,7 +62,7 @@ class VtkhdfOnRanks : public testing::Test {
 
   Communicator comm;
   std::string folder;
-  std::vector<Machine> machine;  // one element; a vector, because Machine has no empty state
+  std::vector<Machine> machine;  // a vector of one element, because Machine has no empty state
 };
 
 TEST_F(VtkhdfOnRanks, WritesTheSameTogetherAndCollected) {

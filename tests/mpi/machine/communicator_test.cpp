@@ -43,7 +43,7 @@ TEST(CommunicatorThreads, OneThatMayNotCallMpiLeavesTheEndToMpi) {
   EXPECT_FALSE(error_in_a_thread([&] { last.reset(); }));
 }
 
-/// Passes a communicator of this rank only to everything that takes one.
+/// Passes a communicator of this rank only to every class that takes one.
 TEST(WrongCommunicator, IsNamedByWhateverTakesOne) {
   const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
   if (world.size() < 2) GTEST_SKIP() << "needs two ranks";

@@ -60,7 +60,7 @@ void handler_of_the_host(int number) {
   siglongjmp(way_on, number);
 }
 
-/// Writes to an unmapped address.
+/// Causes a fault: writes to an unmapped address.
 void fault() { *reinterpret_cast<volatile int*>(std::uintptr_t{16}) = 1; }
 
 TEST(Guest, FaultsOfOtherThreadsGoToTheHandlerOfTheHost) {

@@ -14,7 +14,7 @@ TEST(Rendezvous, BringsEachTextToWhomItNames) {
   const Communicator comm = Communicator::world();
   PrivateCommunicator own(comm, "a test");
   const auto text = [](int from, int to) { return std::string(static_cast<std::size_t>(1 + from * 1000 + to), 'x'); };
-  // Each rank sends to some ranks, to none or to itself, by a rule that receivers do not use.
+  // Each rank sends to some ranks, to none or to itself, by a rule that receivers do not know.
   const auto sends = [](int from, int to) { return (from * 7 + to * 3) % 4 != 1; };
   for (int round = 0; round < 3; ++round) {
     std::map<int, std::string> outgoing;

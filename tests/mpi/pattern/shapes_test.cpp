@@ -17,13 +17,14 @@ struct Values {
   Layout layout = Layout::soa;
   Extent low{1, 1, 1}, high{1, 1, 1};
   Reach reach = Reach::all;
-  Extent spare{0, 0, 0};  // additional ghost layers that the halo does not fill
+  Extent spare{0, 0, 0};  // number of additional ghost layers that the halo does not fill
 };
 
 struct Shape {
   const char* name;
   Extent cells;
-  Extent counts;  // blocks per axis, distributed round-robin: a device may have several or none
+  // number of blocks along each axis; they are distributed round-robin, so a device may have several or none
+  Extent counts;
   std::array<bool, 3> periodic{true, true, true};
   std::vector<Values> fields{{}};
 };
@@ -63,7 +64,7 @@ const std::vector<Shape>& shapes() {
        {3, 4, 1},
        {true, false, true},
        {{DType::f32, 2, Layout::soa, {2, 1, 1}, {1, 3, 1}}, {DType::u8, 1, Layout::soa, {1, 1, 0}, {1, 1, 1}}}},
-      // Above 8 MB per device, where the copy order differs; see large_messages.
+      // Messages above 8 MB per device, for which the copy order differs; see large_messages.
       {"rows_along_x_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa)}},
       {"rows_along_z_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa_z)}},
   };
@@ -78,7 +79,7 @@ class Shapes : public testing::TestWithParam<std::tuple<Backend, std::size_t, st
   const Way& way = ways[std::get<1>(GetParam())];
   const Shape& s = shapes()[std::get<2>(GetParam())];
 
-  /// Expected value of a cell before or `after` an exchange.
+  /// Expected value of a cell, before an exchange or `after` it.
   std::int64_t value(const Values& v, const Block& block, const Extent& p, int c, int round, bool after) const {
     Extent global{};
     int away = 0;
@@ -176,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(LargeMessages, Shapes,
                                                                       shapes().size())),
                          name_of_shape);
 
-/// If ranks outnumber GPUs, all tests share GPUs; this checks which routes that allows. Each virtual host device
+/// If ranks outnumber GPUs, all tests share GPUs. This test checks which routes that allows. Each virtual host device
 /// belongs to one rank.
 TEST(SharedDevice, IsNotOneDeviceForTheRouteKernel) {
   if (!available(Backend::cuda)) GTEST_SKIP() << "host devices are never shared: there is no GPU";
@@ -214,8 +215,8 @@ TEST(WideHalo, ThatWrapsMoreThanOnceIsAnError) {
 
 class LargeField : public testing::TestWithParam<std::tuple<Backend, RouteKind>> {};
 
-/// Boundary regions beyond element 2^31, of one block that is its own neighbour or of two on two devices. Untouched
-/// pages take no host memory, but GPU memory is allocated in full.
+/// Boundary regions at elements beyond 2^31, of one block that is its own neighbour, or of two on two devices.
+/// Untouched pages take no host memory, but GPU memory is allocated in full.
 TEST_P(LargeField, IsAddressedBeyondTwoToThe31) {
   const auto [backend, kind] = GetParam();
   const Communicator comm = Communicator::world();
@@ -267,7 +268,7 @@ TEST_P(LargeField, IsAddressedBeyondTwoToThe31) {
     for (const bool high : {false, true}) {
       copy(streams[block], values.data(), at(block, high ? cells[2] : -1), plane);
       streams[block].synchronize();
-      const int other = (block + 1) % devices;  // the neighbour above and below
+      const int other = (block + 1) % devices;  // number of the neighbour above and below
       for (std::int64_t y = 0; y < cells[1]; ++y)
         for (std::int64_t x = 0; x < cells[0]; ++x) {
           const auto n = static_cast<std::size_t>(y * shape.stride[1] + x);
@@ -284,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, LargeField,
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param));
                          });
 
-/// 30 x 31 x 37 cells in bricks of random sizes, on numbers of devices that ranks do not have.
+/// A grid of 30 x 31 x 37 cells in bricks of random sizes, on numbers of devices that ranks do not have.
 class BricksOfSomeDevices : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(BricksOfSomeDevices, FillTheGhosts) {

@@ -1,4 +1,4 @@
-// Routes that the host drives: invalid options, missing ranks, and faulty libraries.
+// Tests of routes that the host drives: invalid options, missing ranks, and faulty libraries.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -130,7 +130,7 @@ TEST(GpuMpi, ThatChangesMessagesIsNotBelieved) {
 TEST(GpuMpi, ThatCrashesOnOneRankIsNotBelievedByAny) {
   static int calls;
   calls = 0;
-  // Fails at the third message, for which another rank waits; a single rank sends two.
+  // The third message fails, for which another rank waits; a single rank sends two messages.
   const auto liar = [](std::byte*, std::size_t bytes) {
     const Communicator world = Communicator::world();
     const bool now = ++calls == std::min(world.size() + 1, 3);
@@ -141,7 +141,7 @@ TEST(GpuMpi, ThatCrashesOnOneRankIsNotBelievedByAny) {
   EXPECT_EQ(try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}), "");
 }
 
-/// A temporary file per rank.
+/// Path of a temporary file that only this rank uses.
 std::string file_of_this_rank() {
   const auto name = "slipstream-proof-" + std::to_string(::getpid());
   return (std::filesystem::temp_directory_path() / name).string();

@@ -1,5 +1,5 @@
-// Route node: the number of MPI messages, the rank named in a timeout, and the fallback without shared memory.
-// exchange_test.cpp compares the values.
+// Tests of the route node: the number of MPI messages, the rank named in a timeout, and the fallback without shared
+// memory. exchange_test.cpp compares the values.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -14,10 +14,10 @@
 
 namespace {
 
-// MPI's profiling interface: these functions replace MPI's own.
+// These functions replace MPI's own through its profiling interface.
 std::set<MPI_Request> sends;
 int started = 0;
-int largest = 0;  // largest message prepared, in bytes
+int largest = 0;  // size of the largest message prepared, in bytes
 
 }  // namespace
 
@@ -268,7 +268,7 @@ TEST_F(NodeMail, IsGivenUpByAllRanksWhereOneCannotShareMemory) {
   Field field(world.grid, many);
   std::optional<Exchange> exchange;
   {
-    // All ranks can allocate what every exchange needs. Rank 0 cannot allocate the messages of a node.
+    // All ranks can allocate the memory that every exchange needs. Rank 0 cannot allocate the messages of a node.
     std::optional<SmallFiles> limit;
     if (world.comm.rank() == 0) limit.emplace((std::size_t{2} << 20) + 4096);
     exchange.emplace(world.comm, world.grid, std::vector<ExchangeItem>{{&world.halo, &field}}, world.options);

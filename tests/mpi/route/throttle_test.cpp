@@ -1,4 +1,5 @@
-// Exchanges throttled to a given network rate: results are right and not too early. Unsupported routes give the reason.
+// Exchanges throttled to a given network rate: results are correct and not too early. Unsupported routes give the
+// reason.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr double slow_gb_per_s = 0.01, slow_us = 3000;
 
-/// Two devices per rank with one cube each, periodic.
+/// A periodic grid on two devices per rank, with one cube each.
 struct Slow {
   explicit Slow(int ranks_per_node = 0)
       : machine(machine_here(Backend::host, 2, ranks_per_node)),
@@ -54,7 +55,7 @@ struct Slow {
   ExchangeOptions options;
 };
 
-/// All ranks in one node, or one node per rank.
+/// Parameters: all ranks in one node, or one node per rank.
 class Throttled : public testing::TestWithParam<std::tuple<int, Grouping, std::int64_t, RouteKind>> {};
 
 TEST_P(Throttled, MessagesArriveRightAndNoEarlierThanTheyMay) {

@@ -40,7 +40,7 @@ struct Begin {
 
 constexpr double shift = 0.05;
 
-/// q = (shift - Laplacian) p.
+/// Kernel of the operator: q = (shift - Laplacian) p.
 struct Apply {
   Cells of;
   SLIP_FN void operator()(int i, int j, int k) const {
@@ -146,8 +146,8 @@ class SystemSolver final : public Simulation {
   int phase() const { return static_cast<int>(state_.step % steps_a_system_); }
   struct Memory {
     std::vector<Cells> blocks;
-    Buffer<double> values;         // scalars, then partial sums of each block
-    Buffer<std::int32_t> numbers;  // whether to continue; number of systems solved
+    Buffer<double> values;         // scalars, followed by partial sums of each block
+    Buffer<std::int32_t> numbers;  // whether to continue, and number of systems solved
     double* parts() { return values.data() + scalars; }
   };
 
@@ -228,7 +228,7 @@ class SystemSolver final : public Simulation {
   std::unique_ptr<BlockSums> sums_;
   std::vector<Device> devices_;
   std::vector<Memory> memory_;
-  std::vector<Tasks> tasks_;  // of the first and of the second step of a system
+  std::vector<Tasks> tasks_;  // tasks of the first and of the second step of a system
   State state_;
 };
 

@@ -14,7 +14,7 @@
 namespace slipstream {
 inline namespace device_time_step_test_kernels {
 
-/// Time step from a mean square; faster motion gives shorter steps.
+/// Time step from a mean square; faster motion gives a shorter step.
 SLIP_FN double time_step_for(double mean_square) { return 0.1 / (1 + mean_square); }
 
 SLIP_FN double start(std::int64_t i, std::int64_t j, std::int64_t k) {
@@ -32,7 +32,7 @@ struct Choose {
   }
 };
 
-/// One step of the heat equation du/dt = Lap u.
+/// Kernel of one step of the heat equation du/dt = Lap u.
 struct Spread {
   View<double> from, to;
   const double* of;
@@ -144,7 +144,7 @@ class Spreading final : public Simulation {
   Exchange exchange_;
   std::optional<BlockSums> sums_;
   std::vector<Device> devices_;
-  std::vector<Buffer<double>> values_;  // numbers, then partial sums of each block
+  std::vector<Buffer<double>> values_;  // scalars, followed by partial sums of each block
   Tasks tasks_;
   State state_;
 };
@@ -154,7 +154,7 @@ class DeviceTimeStep : public testing::TestWithParam<Backend> {
   static constexpr Extent extent{12, 9, 8};
   static constexpr int steps = 11;
 
-  /// The oracle: one loop over one array, and the time reached.
+  /// The expected result by one loop over one array, and the time reached.
   static std::pair<std::vector<double>, double> by_hand() {
     const auto at = [](std::int64_t i, std::int64_t j, std::int64_t k) {
       return static_cast<std::size_t>(((k + extent[2]) % extent[2] * extent[1] + (j + extent[1]) % extent[1]) *

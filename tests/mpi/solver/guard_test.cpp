@@ -19,7 +19,7 @@ namespace {
 
 using lbm::Lbm;
 
-/// How a flow is stored, as a test parameter. The test corrupts population 5, or the density excess of moments.
+/// Parameter: how a flow is stored. The test corrupts population 5, or the density excess of moments.
 struct Held {
   const char* name;
   Layout layout = Layout::soa;
@@ -62,7 +62,7 @@ class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, He
                      : options.precision == DType::f32 ? static_cast<const void*>(f32.data())
                                                        : f64.data());
   }
-  /// The finding of advance(), the same on all ranks.
+  /// The finding that advance() throws, the same on all ranks.
   std::optional<Finding> finding(std::int64_t steps) {
     try {
       run->advance(steps);
@@ -173,7 +173,7 @@ TEST(Guard, RefusesRangesOfWhatNobodyWatches) {
       ErrorCode::not_found, {{"quantity", "pressure"}, {"choices", "density, f"}});
 }
 
-/// Devices alone drive the messages, so the host must query them for overflow.
+/// Devices alone drive these messages, so the host must query them for overflow.
 TEST(Guard, TellsOfAValueThatWasTooLargeForItsCodingBeforeWhatBecameOfIt) {
   const Communicator comm = Communicator::world();
   lbm::Options options;

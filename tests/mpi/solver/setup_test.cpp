@@ -22,9 +22,9 @@
 
 namespace {
 
-// MPI's profiling interface: these functions replace MPI's own.
+// These functions replace MPI's own through its profiling interface.
 int communicators_made = 0, communicators_freed = 0;
-long long text_gathered = 0;  // in bytes
+long long text_gathered = 0;  // bytes of gathered texts
 
 }  // namespace
 
@@ -66,8 +66,8 @@ namespace {
 
 struct Made {
   std::string name;
-  std::function<void(const std::function<void()>&)> make;  ///< calls the function while the object lives
-  int communicators = 2;                                   ///< at most
+  std::function<void(const std::function<void()>&)> make;  ///< makes the object, and calls the function while it lives
+  int communicators = 2;                                   ///< largest number of communicators
 };
 
 template <class Object>
@@ -210,7 +210,7 @@ void expect_few_communicators(const std::vector<Made>& objects) {
 
 TEST(SetUp, OfAnExchangeTakesAtMostTwoCommunicators) {
   Fields fields;
-  fields.exchange({});  // the first one asks whether MPI takes device memory
+  fields.exchange({});  // a first exchange, which asks whether MPI takes device memory
   expect_few_communicators(exchanges(fields));
 }
 
@@ -243,7 +243,7 @@ TEST(SetUp, OfASolverTakesAtMostTwoCommunicators) {
   expect_few_communicators(solvers(comm, machine_here(Backend::host, 1)));
 }
 
-/// Numbers of all ranks are gathered, and texts only after an error.
+/// Numbers of all ranks are gathered; texts only after an error.
 TEST(SetUp, OfAnExchangeGathersNoTexts) {
   Fields fields;
   for (const Made& object : exchanges(fields)) {
@@ -273,7 +273,7 @@ TEST(SetUp, OfSymmetricMemoryIsToldToNeighbours) {
     mine += std::to_string(devices.first) + "-" + std::to_string(devices.second) + ":" + std::to_string(place.full) +
             "," + std::to_string(place.free) + "," + std::to_string(place.slot) + ";";
   }
-  std::map<std::string, std::set<std::string>> told;  // by message
+  std::map<std::string, std::set<std::string>> told;  // positions that both ends have told, by message
   for (const std::string& theirs : comm.all_gather(mine))
     for (std::size_t at = 0, end = 0; (end = theirs.find(';', at)) != std::string::npos; at = end + 1) {
       const std::size_t colon = theirs.find(':', at);

@@ -14,8 +14,8 @@
 namespace slipstream {
 namespace {
 
-/// Blocks begin as slabs in z and end as slabs in y: block j gets block i's share of its y range. Components 0 and 1
-/// travel; as boxes they arrive in components 2 and 3.
+/// A transpose whose blocks begin as slabs in z and end as slabs in y: block j gets block i's share of its y range.
+/// Components 0 and 1 travel; as boxes they arrive in components 2 and 3.
 class Slabs final : public Pattern {
  public:
   Slabs(bool listed, bool one_way) : listed_(listed), one_way_(one_way) {}
@@ -37,7 +37,8 @@ class Slabs final : public Pattern {
     Box box = piece({{0, 0, 0}, {e[0], grid.extent()[1], e[2]}}, {1, count, 1}, {0, of, 0});
     return box;
   }
-  /// Element of a cell in the target, from component 1 on: whole lines along z, of which the source has pieces.
+  /// Element of a cell in the target, from component 1 on. The target has whole lines along z, of which the source has
+  /// pieces.
   static std::int64_t line_element(const Grid& grid, const BlockShape& to, std::int64_t j, const Extent& global) {
     const Box mine = part(grid, j, j);
     return 2 * to.component_stride + (global[0] * mine.extent(1) + global[1] - mine.lo[1]) * grid.extent()[2] +
@@ -58,7 +59,7 @@ class Slabs final : public Pattern {
   static Transfer as_box(const Grid& grid, std::int64_t i, std::int64_t j) {
     return {i, j, {part(grid, i, j), {0, 1}, nullptr}, {part(grid, j, i), {2, 3}, nullptr}, Op::copy};
   }
-  /// Component 0 only, as a list of cells.
+  /// A transfer of component 0 only, as a list of cells.
   static Transfer as_list(const Grid& grid, std::int64_t i, std::int64_t j) {
     const auto from = std::make_shared<std::vector<std::int64_t>>(), to = std::make_shared<std::vector<std::int64_t>>();
     const BlockShape a = block_shape(grid.block(i).box.extents(), field(true, Layout::soa)),
@@ -95,7 +96,7 @@ class SharedPoints final : public Pattern {
   }
   std::string name() const override { return "shared points"; }
   Op op() const override { return op_; }
-  /// Points of a block, by place.
+  /// Points of a block, by their position in it.
   const std::vector<std::int64_t>& points(std::int64_t block) const { return points_[block]; }
   static Extent cell(std::size_t place) {
     return {static_cast<std::int64_t>(place) % row, static_cast<std::int64_t>(place) / row, 0};
@@ -141,7 +142,7 @@ class SharedPoints final : public Pattern {
   std::vector<std::vector<std::int64_t>> points_;
 };
 
-/// Random delays in host streams that are created during its lifetime; the streams must be destroyed first.
+/// Adds random delays in host streams that are created during its lifetime; the streams must be destroyed first.
 class Chaos {
  public:
   explicit Chaos(int seed) {
@@ -187,10 +188,10 @@ std::vector<StepTuning> tunings() {
 using Arrays = std::map<std::int64_t, std::vector<double>>;  // arrays by block
 using Whole = std::map<std::int64_t, std::vector<std::int64_t>>;
 
-/// Indices of a way and of a tuning.
+/// Indices of a set of routes and of a set of tuning parameters.
 using Case = std::pair<std::size_t, std::size_t>;
 
-/// The first two tunings with every way; others where they matter.
+/// Cases: the first two sets of parameters with every set of routes; others where they matter.
 std::vector<Case> cases(bool few) {
   using R = RouteKind;
   const auto ways = all_ways();
@@ -233,7 +234,7 @@ class Toys : public testing::TestWithParam<std::tuple<Backend, Case, int>> {
     return streams.front();
   }
 
-  /// Queues all rounds in sequence; returns the block contents after each.
+  /// Queues all rounds in sequence; returns the contents of blocks after each round.
   template <class All, class Begin>
   std::vector<All> run(const Pattern& pattern, Field& field, const Begin& values_of) {
     std::vector<All> before(rounds), after(rounds);
@@ -360,7 +361,7 @@ TEST_P(Toys, SumOverSharedPoints) {
       values[element(field.shape(id), 0, SharedPoints::cell(n))] = value(id, pattern.points(id)[n], round);
     return values;
   };
-  std::map<std::int64_t, std::vector<std::int64_t>> sharers;  // blocks that share a point, ascending
+  std::map<std::int64_t, std::vector<std::int64_t>> sharers;  // blocks that share a point, ascending, by point
   for (std::int64_t block = 0; block < blocks; ++block)
     for (const std::int64_t point : pattern.points(block)) sharers[point].push_back(block);
   const auto after = run<Arrays>(pattern, field, start);

@@ -65,7 +65,7 @@ def test_fault_in_an_error_gives_it_code_and_facts() -> None:
 
 
 class Compiled(TimeoutError):
-    """An error as compiled modules raise it; also an OSError."""
+    """An error as compiled modules raise it, which is also an OSError."""
 
     code = "timeout"
     facts = {"rank": "3"}

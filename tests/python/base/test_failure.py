@@ -23,7 +23,7 @@ def run(
     path = folder / "script.py"
     path.write_text((before + START + script).replace("WAIT_LIMIT", str(wait_limit)))
     search = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
-    # Far shorter than any wait for another rank, and far longer than the work.
+    # The timeout is far shorter than any wait for another rank, and far longer than the work.
     return subprocess.run(
         ["mpiexec", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", sys.executable, str(path)],
         env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PYTHONPATH": search},

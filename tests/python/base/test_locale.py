@@ -48,7 +48,7 @@ print(json.dumps(said))
 
 
 def with_comma(folder: Path) -> dict[str, str]:
-    """Environment of a locale with a decimal comma; creates the locale if needed."""
+    """Environment variables of a locale with a decimal comma; creates the locale if needed."""
     for name in ("de_DE.UTF-8", "fr_FR.UTF-8"):
         before = locale.setlocale(locale.LC_NUMERIC)
         try:

@@ -20,7 +20,7 @@ RARE = 'lbm.precision="f64"'
 
 
 def fault_of(words: Iterable[str], cwd: Path, **environment: str) -> dict[str, Any]:
-    """The only fault of a command line that fails."""
+    """The only fault that a failing command line reports."""
     told = cwd / "told"
     done = subprocess.run(
         [sys.executable, "-m", "slipstream", *words],
@@ -51,13 +51,13 @@ def package_without(folder: Path, module: str) -> Path:
     for path in PACKAGE.iterdir():
         if not path.name.startswith(f"{module}."):
             (package / path.name).symlink_to(path)
-    # the package reads its version from it
+    # The package reads its version from this file
     (folder.parent / "CMakeLists.txt").write_bytes((ROOT / "CMakeLists.txt").read_bytes())
     return folder
 
 
 def first(folder: Path) -> str:
-    """PYTHONPATH with a folder before all others."""
+    """Value of PYTHONPATH that puts a folder before all others."""
     return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
 
 

@@ -18,7 +18,7 @@ MODULES = [*(f"slipstream._{part}" for part in PARTS), "slipstream_bench._native
 
 
 def told(body: list[ast.stmt]) -> set[str]:
-    """Public names that a stub gives a module or a class."""
+    """Public names that a stub declares for a module or a class."""
     names = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     names += [ast.unparse(node.target) for node in body if isinstance(node, ast.AnnAssign)]
     names += [ast.unparse(node.targets[0]) for node in body if isinstance(node, ast.Assign)]
@@ -50,7 +50,7 @@ def test_stubs_have_all_that_the_module_has_and_nothing_else(name: str) -> None:
     text = (FOLDERS[folder] / f"{own}.pyi").read_text(encoding="utf-8")
     assert "::" not in text
     stub = ast.parse(text)
-    for part in PARTS:  # those that bind the classes of arguments among them
+    for part in PARTS:  # imports all modules, because they bind the classes of arguments
         importlib.import_module(f"slipstream._{part}")
     module = importlib.import_module(name)
     assert told(stub.body) == public(dir(module))

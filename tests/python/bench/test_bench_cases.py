@@ -107,7 +107,7 @@ def test_collisions_are_run_beside_one_another_with_their_orders(cli: Cli, tmp_p
     coarse, fine = rows[2:]
     assert coarse["error_percent"] == pytest.approx(100 * coarse["found"]) and "order" not in coarse
     assert fine["order"] == pytest.approx(2, abs=0.05)
-    # The error of TRT is only rounding, so it has no order.
+    # The error of TRT comes from rounding only, so it has no order.
     assert all(row["error_percent"] < 1e-4 and "order" not in row for row in rows[:2])
 
 

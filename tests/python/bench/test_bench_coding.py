@@ -40,7 +40,7 @@ def test_errors_lie_within_the_bounds_and_ratios_are_those_of_rates(rows: list[d
             assert row["largest_error"] == 0 and row["ratio"] == 1 and row["break_even_gbs"] is None
             continue
         assert 0 < row["rms_error"] < row["largest_error"] <= row["bound"]
-        if row["pattern"] == "alone":  # a cube of whole blocks
+        if row["pattern"] == "alone":  # a cube consists of whole blocks
             assert row["ratio"] == pytest.approx(64 / (row["rate"] or 32), rel=0.01)
 
 
@@ -59,6 +59,6 @@ def test_coded_flows_stand_beside_raw_ones(tmp_path: Path) -> None:
     found = json.loads(path.read_text())["rows"]
     assert len(found) == len(lbm_coding.FLOWS) * len(lbm_coding.CODINGS["f64"])
     for row in found:
-        # Populations are at most 1; the velocity sums several.
+        # Limits of errors: populations are at most 1, and the velocity sums several.
         most = {"raw": 0, "cast": 1e-5, "blockfloat, rate 32": 1e-6, "zfp, rate 32": 1e-4}.get(row["coding"], 0.5)
         assert (0 < row["largest_error"] <= most) if row["coding"] != "raw" else row["largest_error"] == 0

@@ -56,7 +56,7 @@ def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(mea
 def test_schemes_whose_route_cannot_run_are_left_out_with_the_reason(
     measured: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    # The host backend has no NCCL, so this scheme uses another route here.
+    # The scheme is replaced, because the host backend has no NCCL.
     known = core().scheme
     usual = {scheme: known(scheme) for scheme in exchange_setups.SCHEMES.values()}
     usual["gpu_buffered"] = usual["gpu_buffered"] | {"routes": ["nccl"]}
@@ -105,7 +105,7 @@ def test_communication_runs_on_two_ranks(cli: Cli, tmp_path: Path) -> None:
 
 
 def whirls(low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
-    """Density less 1 and velocity of cells [z][y][x]: different in each cell, continuous across cuts."""
+    """Density less 1 and velocity of cells [z][y][x], which differ in each cell and are continuous across cuts."""
     z, y, x = np.meshgrid(*[np.arange(a, b) for a, b in zip(low[::-1], high[::-1], strict=True)], indexing="ij")
     parts = [np.sin(0.7 * x + 1.1 * y + 1.7 * z + phase) for phase in range(4)]
     return np.ascontiguousarray(0.02 * np.stack(parts, axis=-1))
@@ -124,7 +124,7 @@ def test_a_step_without_the_exchange_changes_cells_at_the_sides_of_blocks_alone(
         return np.asarray(lbm.populations())
 
     whole, without = after_a_step(lambda lbm: lbm), after_a_step(timed().WithoutExchange)
-    # Two blocks of 8^3 cells: z = 0, 7, 8 and 15 are beside the other one.
+    # In two blocks of 8^3 cells, z = 0, 7, 8 and 15 are next to the other block.
     differs = np.any(whole != without, axis=-1)
     assert differs[[0, 7, 8, 15]].all()
     assert not differs[1:7, 1:7, 1:7].any() and not differs[9:15, 1:7, 1:7].any()
@@ -149,7 +149,8 @@ def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured
     assert [row["block"] for row in rows] == ["periodic", "middle", "face", "edge", "corner", "all"]
     received = [row["received_kb"] for row in rows[1:5]]
     assert received == sorted(received, reverse=True)
-    # Five of 19 populations cross each of 6 faces of 6 x 6 cells, and one crosses each of 12 edges of 6 cells.
+    # Bytes by hand: five of 19 populations cross each of 6 faces of 6 x 6 cells, and one crosses each of 12 edges of 6
+    # cells.
     assert received[0] == pytest.approx((6 * 5 * 36 + 12 * 6) * 8 / 1e3)
     assert all(row["exchange_us"] > 0 for row in rows[:5]) and rows[5]["mlups"] > 0
 

@@ -50,7 +50,7 @@ def test_one_rank_measures_every_part(here: Cli, tmp_path: Path) -> None:
 def test_rungs_whose_own_route_moves_nothing_are_left_out_with_the_reason(here: Cli, tmp_path: Path) -> None:
     result = here(*QUICK_WORDS, "--devices", "2", "--part", "ladder")
     assert result.returncode == 0, result.stderr
-    # Route colocated needs two processes; there is one.
+    # The route colocated needs two processes, but there is one.
     said = " ".join(result.stdout.split())
     assert "refused: staged + colocated: no message travels by colocated here" in said
     assert ("staged", "+ colocated") not in configurations(rows_of(tmp_path))
@@ -60,7 +60,7 @@ def test_bytes_over_links_are_those_of_the_halo(here: Cli, tmp_path: Path) -> No
     assert here(*QUICK_WORDS, "--devices", "4", "--part", "must").returncode == 0
     (row,) = [r for r in rows_of(tmp_path) if r["routes"] == "all" and r["clock"] == "events" and r["cells"][0] == 16
               and r["cells"][2] == 8]  # fmt: skip
-    # All ghosts of 8^3 cells, except those that a block fills from itself: above and below its own cells.
+    # Bytes of all ghosts of 8^3 cells, except those that a block fills from itself: above and below its own cells.
     around = 4 * 4 * ((8 + 6) ** 3 - 8 * 8 * (8 + 6))
     # The plan rounds pieces up to whole words of a copy.
     assert row["link_mb"] == pytest.approx(around / 1e6, rel=0.01)
@@ -80,13 +80,14 @@ def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(here: Cli, tm
     for layout in ("soa", "soa_z", "aos", "auto"):
         assert here(*QUICK_WORDS, "--devices", "4", "--part", "must", "--layout", layout).returncode == 0
     rows = [row for row in rows_of(tmp_path) if row["routes"] == "all" and row["clock"] == "events"]
-    # The emulator does not split memory, so auto is soa there.
+    # The layout auto is soa here, because the emulator does not split memory.
     traffic = {(tuple(row["cells"]), row["layout"]): row["link_mb"] for row in rows}
     sizes = {cells for cells, _ in traffic}
     assert len(traffic) == len(rows) == 3 * len(sizes)
-    for cells in sizes:  # the same for one field per quantity and for a common field
+    for cells in sizes:  # equal bytes for one field per quantity and for a common field
         assert traffic[cells, "soa_z"] == traffic[cells, "soa"] > 0
-        # Each piece is rounded up to whole words of a copy; a corner of four fields four times.
+        # Tolerance for pieces that are rounded up to whole words of a copy; a corner of four fields is rounded four
+        # times.
         assert traffic[cells, "aos"] == pytest.approx(traffic[cells, "soa"], rel=0.01)
     drawn = exchange_tables._bars(rows, exchange_tables._whos(rows)[0])
     least = min((row for row in rows if row["cells"] == rows[0]["cells"]), key=lambda row: row["time_us"])

@@ -45,7 +45,7 @@ def test_scaling_is_measured_by_one_block_and_shown_beside_the_thesis() -> None:
     rows = [row("yz", 1, 100.0), row("yz", 2, 190.0), row("yz", 4, 360.0), row("xz", 1, 80.0), row("xz", 2, 120.0)]
     splits.compare(weak.EXPERIMENT, rows)
     assert [entry["percent"] for entry in rows] == [100.0, 95.0, 90.0, 100.0, 75.0]
-    # 1149 of 4 x 550 and 854 of 2 x 550 million updates per second.
+    # Percentages from 1149 of 4 x 550 and 854 of 2 x 550 million updates per second.
     assert [entry["paper_percent"] for entry in rows] == [None, None, 52.227, None, 77.636]
 
 
@@ -80,7 +80,7 @@ def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> No
     rows = measured(cli, tmp_path, "layout", "--cells", "8", "--precision", "f32")
     found = [(entry["layout"], entry["alignment"]) for entry in rows]
     assert found == [(name, bytes_) for name in ("soa", "aos") for bytes_ in layout.ALIGNMENTS]
-    # Rows end in ghosts, so each alignment gives another layout.
+    # Each alignment gives another layout, because rows end in ghosts.
     assert len({entry["populations_mb"] for entry in rows[:6]}) == 6
 
 
@@ -113,7 +113,7 @@ def test_file_names_all_commands_that_filled_it(cli: Cli, tmp_path: Path) -> Non
     for more in (("8",), ("8", "-n", "2")):
         result = cli(*words, *more)
         assert result.returncode == 0, result.stderr
-    # Ranks share the threads, whose number is part of a machine's name.
+    # The names of machines differ, because they contain the number of threads, which ranks share.
     files = [json.loads(path.read_text()) for path in sorted((tmp_path / "out" / "lbm").glob("*.json"))]
     commands = [command for file in files for command in file["command"].split("; ")]
     plain = "slipstream bench lbm --backend host --precision f32 --cells 8"

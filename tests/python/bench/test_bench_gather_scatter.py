@@ -36,7 +36,7 @@ def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytes
     for row in rows:
         order, points = row["order"], 512 * (row["order"] + 1) ** 3
         assert row["points"] == points and row["elements"] == 512 and row["devices"] == 2
-        # Eight layers of 64 elements, one per block; two devices share one plane of points.
+        # The mesh has eight layers of 64 elements, one per block; two devices share one plane of points.
         assert row["sent_values"] == 2 * (8 * order + 1) ** 2
         boundary = 2 * (8 * order + 1) ** 2
         assert points > row["shared_points"] > boundary
@@ -62,8 +62,9 @@ def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, mon
     rows = json.loads(path.read_text())["rows"]
     found = {row["routes"]: row for row in rows if row["clock"] == "calls" and row["order"] == 1}
     assert {"rules", "host_packed", "staged,kernel", "direct,kernel"} == set(found)
-    assert len({row["sent_values"] for row in rows if row["order"] == 1}) == 1  # every route sends the same number
-    # As published: 20 calls for methods that the host packs, 1000 calls for others.
+    # every route sends the same number of values
+    assert len({row["sent_values"] for row in rows if row["order"] == 1}) == 1
+    # Numbers of calls as published: 20 for methods that the host packs, 1000 for others.
     assert {name: row["calls"] for name, row in found.items()} == dict.fromkeys(found, 100) | {"host_packed": 2}
     packed = found.pop("host_packed")
     assert "times_host_packed" not in packed

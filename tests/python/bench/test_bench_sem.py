@@ -60,7 +60,7 @@ def test_iterations_are_timed_with_sums_on_device_and_host(cli: Cli, tmp_path: P
     rows = json.loads(path.read_text())["rows"]
     assert [(row["sums"], row["components"]) for row in rows] == [(a, b) for a in ("device", "host") for b in (1, 3)]
     assert {row["overlap"] for row in rows} == {"off"}
-    # A difference of two times, which may be negative on a busy machine.
+    # The time is a difference of two times, which may be negative on a busy machine.
     assert all(math.isfinite(row["time_us"]) for row in rows)
 
 
@@ -79,7 +79,7 @@ def test_a_trace_shows_what_sums_expose_and_when_the_host_waits(
         assert len(operators) == nekbone.TRACED + 2, "each iteration's, the first residual's and the last one's"
         assert all(sums.late <= sums.idle and sums.local > 0 for sums in operators), "sums wait for messages"
         assert nekbone.waits(events) == waits
-        # Between its elements and the end of the sums, an operator sums its part of (p, A p) without idle time.
+        # Between its elements and the end of the sums, an operator computes its part of (p, A p) without idle time.
         assert sum(event["name"] == "sums of elements" for event in events) == nekbone.TRACED
     assert f"the host waited {waits} times" in result.stdout
 
@@ -172,7 +172,7 @@ def test_a_march_has_the_row_of_the_published_figure_and_one_curve_by_devices(tm
     same = {"experiment": "march", "order": 7, "elements": 8, "pressure_iterations": 2.0}
     for name, devices, error in (("one", 1, 0.01), ("two", 2, 0.02)):
         rows = [same | {"devices": devices, "card": "C", "time": t, "enstrophy_error": t * error} for t in (2, 1)]
-        # An older row of the same time, one of another size, and another experiment.
+        # Further rows: an older one of the same time, one of another size, and one of another experiment.
         rows = [rows[0] | {"enstrophy_error": 9.0}, rows[0] | {"elements": 27}, *rows, {"experiment": "sums"}]
         (tmp_path / f"{name}.json").write_text(json.dumps({"rows": rows}))
     found = sem_thesis.marches(tmp_path, 7, 8)

@@ -18,7 +18,7 @@ CHOICE = flagfield.Choice("host", 1, "D3Q19", "TRT", "f32", "in_place", [64])
 
 
 def measured(folder: Path, name: str, cells: int, *more: str) -> list[Row]:
-    """Rows of a benchmark run in this process."""
+    """Rows of a benchmark that runs in this process."""
     words = ["--backend", "host", "--threads", "1", "--cells", str(cells), "--precision", "f32"]
     arguments = registry.parse([name, *words, *more, "--streaming", "in_place", "--folder", str(folder)])
     arguments.action(arguments, Console(quiet=True))
@@ -47,7 +47,7 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
         assert row["mflups"] == pytest.approx(row["mlups"] * (1 - row["solid_share"]), rel=1e-3)
     assert rows[2]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
     assert rows[5]["solid_share"] == pytest.approx(0.3, abs=0.02)
-    # Cubes with more solid fractions, for the choice of `auto`.
+    # Rows of cubes with more solid fractions, which show the choice of `auto`.
     assert [row["solid_share"] for row in rows[13:19:3]] == pytest.approx([0.1, 0.5], abs=0.02)
     # The paper's figure is in the only row that repeats its case.
     assert [row["paper_ratio"] for row in rows if row["paper_ratio"]] == [pytest.approx(1.2042, abs=1e-3)]
@@ -141,7 +141,8 @@ def test_counters_are_those_of_the_last_step_of_each_way(tmp_path: Path, monkeyp
     assert [row["solids"] for row in rows] == ["dense", "sparse"]
     names = list(counters.METRICS)
     assert [row["dram_read_bytes"] for row in rows] == [1000 + names.index("dram_read_bytes"), 3000 + 12]
-    assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # the profiler reports nanoseconds
+    # converted from nanoseconds, which the profiler reports
+    assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)
 
 
 def test_counted_times_stand_beside_those_of_the_paper_under_its_profiler(monkeypatch: pytest.MonkeyPatch) -> None:

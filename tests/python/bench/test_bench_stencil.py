@@ -41,8 +41,8 @@ def test_rows_say_what_was_computed_and_how_fast(here: Cli, tmp_path: Path, monk
     ]  # fmt: skip
     for row in found:
         assert row["devices"] == 2 and row["cells_per_device"] == [16, 16, 16] and 0 < row["share"] < 2
-    # A wave of radius 2 with an exchange every two steps sends two layers of two arrays. There are no edges: boxes are
-    # cut along z only, and are their own neighbours along other axes.
+    # Bytes by hand: a wave of radius 2 with an exchange every two steps sends two layers of two arrays. There are no
+    # edges, because boxes are cut along z only, and are their own neighbours along other axes.
     assert found[3]["message_bytes"] == 4 * found[2]["message_bytes"]
 
 
@@ -57,8 +57,8 @@ def test_waves_of_floats_doubles_and_zfp_stand_beside_the_published_ones(cli: Cl
     assert counts == {"steps": 2 * 3 * 4, "waits": 3, "sizes": 2 * len(wave.SMALL), "packs": 4 * len(wave.PACKED)}
     assert {r["message"] for r in found} == {"float", "double", "zfp"}
     sizes = {(r["values"], r["message"]): r["wire_bytes"] for r in found if r["experiment"] == "sizes"}
-    # A single double travels uncoded here, where the report's coding took 16 bytes. Many doubles take half of their
-    # size.
+    # A single double travels uncoded here, while in the report its coding took 16 bytes. Many doubles take half of
+    # their size.
     assert sizes[1, "zfp"] == sizes[1, "double"] and sizes[4096, "zfp"] == sizes[4096, "double"] / 2
     steps = [r for r in found if r["experiment"] == "steps"]
     assert [r["threads"] for r in steps] == 12 * [1] + 12 * [3] and all(r["steps"] == 1000 for r in steps)

@@ -54,7 +54,7 @@ def test_case_in_another_encoding_is_refused_with_its_name(
 
 @pytest.fixture
 def with_mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A case whose mesh has no folder in its path, used from another working directory."""
+    """A case whose mesh has no folder in its path, for use from another working directory."""
     for folder in ("there", "here"):
         (tmp_path / folder).mkdir()
     (tmp_path / "there" / "case.toml").write_text(SMALL + '[bodies.rock]\nmesh = "rock.obj"\nscale = 20\n')

@@ -17,7 +17,7 @@ from slipstream.lbm.cautions import warnings
 from slipstream.machine import discovery
 from slipstream.run import engine
 
-#: SMALL in SI units: a viscous fluid in a cavity of 1.6 m with a lid at 2 m/s.
+#: The case SMALL in SI units: a viscous fluid in a cavity of 1.6 m with a lid at 2 m/s.
 SI = SMALL.replace(
     "[physics]\nreynolds = 100\nreference_velocity = 0.1\n",
     """\
@@ -129,7 +129,7 @@ def test_length_in_metres_becomes_whole_cells_in_spite_of_rounding(si: Path) -> 
 
 
 def test_force_in_newtons_a_volume_is_the_acceleration_that_it_gives_the_fluid(si: Path) -> None:
-    # 800 kg/m^3 x 0.04 m/s^2; in lattice units 0.04 x 0.005^2 / 0.1.
+    # The force is 800 kg/m^3 x 0.04 m/s^2; in lattice units 0.04 x 0.005^2 / 0.1.
     assert load(si, ["physics.force=[0, 0, -32]"]).options()["force"] == pytest.approx((0, 0, -1e-5))
 
 
@@ -216,7 +216,7 @@ def test_faults_of_units_are_refused_with_their_key_and_the_choices(
         load(si)
 
 
-#: A channel of 0.12 m: once with velocities relative to 2 m/s, once in m/s.
+#: A channel of 0.12 m: with velocities relative to 2 m/s, and with velocities in m/s.
 CHANNEL = """
 [grid]
 cells = [24, 12, 1]
@@ -253,8 +253,8 @@ IN_SI = {
     '["1.5*6*y*(Ly-y)/Ly^2", 0.125, 0]': '["3*6*y*(Ly-y)/Ly^2", 0.25, 0]',
     "speed = 0.5": "speed = 1.0",
     '["0.5*y/Ly", 0, 0]': '["y/Ly", 0, 0]',
-    '"0.25*x/Lx"': '"800*x/Lx"',  # 800 kg/m^3 times 4 m^2/s^2
-    "exp(-2*t)*y/Ly": "2*exp(-2*t/0.06)*y/Ly",  # 0.12 m at 2 m/s: the unit of time is 0.06 s
+    '"0.25*x/Lx"': '"800*x/Lx"',  # pressure scale: 800 kg/m^3 times 4 m^2/s^2
+    "exp(-2*t)*y/Ly": "2*exp(-2*t/0.06)*y/Ly",  # time scale: 0.12 m at 2 m/s gives 0.06 s
 }
 
 
@@ -374,7 +374,7 @@ def test_remedy_for_a_pressure_out_of_range_mends_it(tmp_path: Path) -> None:
     path = tmp_path / "si.toml"
     text = channel_in_si(path).read_text().replace('"convective", speed = 1.0', '"pressure", pressure = 1e8')
     path.write_text(text)
-    # A higher viscosity, so that tau stays in its range with this short step.
+    # A higher viscosity keeps tau in its range with this short step.
     load(path, ["units.lattice_speed=0.00653", "physics.reynolds=0.5"])
     with raises(CaseError, "invalid_argument", key="boundaries.x+.pressure", allowed="0.2 to 5"):
         load(path, ["units.lattice_speed=0.0066", "physics.reynolds=0.5"])

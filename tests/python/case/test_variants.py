@@ -46,7 +46,7 @@ def varied(tmp_path: Path) -> Path:
 
 
 def with_line(path: Path, line: str, table: str = "[variants.fine]") -> Path:
-    """The file with one more line in a table."""
+    """The case file with one more line in a table."""
     path.write_text(VARIANTS.replace(table, f"{table}\n{line}"))
     return path
 

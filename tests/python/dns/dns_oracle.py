@@ -10,7 +10,7 @@ AXES = (1, 2, 3)
 
 
 class Oracle:
-    """One array, NumPy's transforms, textbook time schemes."""
+    """A reference solution with one array, NumPy's transforms and textbook time schemes."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class Oracle:
         schmidt: Sequence[float] = (),
         gradients: Sequence[Sequence[float]] = (),
     ) -> None:
-        """The array `scalars` is [z][y][x][scalar]."""
+        """`scalars`: an array [z][y][x][scalar]."""
         self.rotation = np.reshape(rotation, (3, 1, 1, 1))
         self.gradients = gradients
         self.cells = cells = velocity.shape[2::-1]
@@ -74,6 +74,6 @@ class Oracle:
         return self.values()[..., 3:]
 
     def speed(self) -> float:
-        """Maximum over cells of the sum of |u_a| / dx_a."""
+        """Maximum over cells of the sum of |u_a| / dx_a, for the Courant number."""
         by_cells = np.array(self.cells) / np.array(self.lengths)
         return float((abs(self.velocity()) * by_cells).sum(-1).max())

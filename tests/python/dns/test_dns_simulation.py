@@ -16,7 +16,7 @@ def test_a_velocity_of_ones_own_decays_as_its_mode_does() -> None:
     )  # fmt: skip
     flow.run(10)
     assert flow.step == 10 and flow.time == pytest.approx(0.2)
-    # A shear flow has no nonlinear term and decays by exp(-nu k^2 t).
+    # The exact solution: a shear flow has no nonlinear term and decays by exp(-nu k^2 t).
     y = 2 * np.pi * np.arange(12) / 12
     wanted = np.zeros((8, 12, 16, 3))
     wanted[..., 0] = (np.sin(2 * y) * np.exp(-0.1 * 4 * 0.2))[:, None]
@@ -84,7 +84,7 @@ def test_lines_have_the_spectrum_and_the_structure_of_a_wave(axis: int) -> None:
 
 
 def test_a_structure_function_is_the_mean_over_all_cells() -> None:
-    """Compares with <(u(x + r) - u(x))^3> by brute force."""
+    """Compares the structure function with <(u(x + r) - u(x))^3> by brute force."""
     rng = np.random.default_rng(1)
     velocity = rng.normal(size=(3, 4, 5, 3))
     wanted = np.mean(

@@ -166,7 +166,7 @@ def test_a_flow_begins_with_the_velocity_of_a_run_or_of_numpy(
 ) -> None:
     with h5py.File(flow_of_a_run / "fields.vtkhdf") as file:
         velocity = np.asarray(file["Series/velocity"][-1], dtype=np.float64)
-    # Reading removes the divergent part: the gradient of sin(x + 2 y - z).
+    # Expected: reading removes the divergent part, which is the gradient of sin(x + 2 y - z).
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in velocity.shape[:3]), indexing="ij")
     np.save(tmp_path / "u.npy", velocity + np.cos(x + 2 * y - z)[..., None] * (1, 2, -1))
     with h5py.File(tmp_path / "u.h5", "w") as file:
@@ -275,7 +275,7 @@ def test_arrays_in_host_memory_run_restart_and_draw_as_those_on_the_device(cli: 
     result = cli("run", "a.toml", "run.steps=13", 'dns.device_memory="4 MiB"', "--overwrite")
     assert result.returncode == 0, result.stderr
     assert "in host memory, 4 MiB of the device" in result.stdout
-    # Another memory limit on four devices of two ranks, then none.
+    # Arguments of a run with another memory limit on four devices of two ranks, then of one without limit.
     words = ("-n", "2", "machine.devices_per_rank=2", 'dns.device_memory="8 MiB"')
     result = cli("run", "a.toml", *words, "run.steps=20", "--restart", "last")
     assert result.returncode == 0, result.stderr
@@ -310,7 +310,7 @@ def test_a_restart_may_take_another_time_step(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_the_limit_of_a_time_step_is_that_of_its_scheme(here: Cli, tmp_path: Path) -> None:
-    # The Courant number is about 0.9.
+    # These arguments give a Courant number of about 0.9.
     words = ("dns.time_step=0.08", "run.steps=1", "output.pictures=false")
     result = here("run", case(tmp_path), *words, "dns.scheme=rk4")
     assert result.returncode == 0, result.stderr
@@ -454,8 +454,8 @@ def test_transposes_are_measured_reported_and_cached(
     report = json.loads((tmp_path / "messages.json").read_text())
     assert report["tuning"]["source"] == "measured" and report["tuning"]["seconds"] > 0
     between = {(row["source"], row["target"]): row for row in report["rows"] if row["source"] != row["target"]}
-    # One component from slabs to slabs: each device keeps half of the modes in use and sends the other half. Along x 8
-    # of 13 modes are in use, along y 13 of 20, and a device has 8 of the 16 planes.
+    # Bytes by hand: one component moves from slabs to slabs, so each device keeps half of the modes in use and sends
+    # the other half. Along x 8 of 13 modes are in use, along y 13 of 20, and a device has 8 of the 16 planes.
     assert set(between) == {(0, 1), (1, 0)}
     assert sum(row["bytes"] for row in between.values()) == 16 * 8 * 13 * 8
     assert all(row["time_us"] > 0 for row in between.values())
@@ -608,8 +608,8 @@ def test_the_way_of_the_modes_is_predicted(tmp_path: Path) -> None:
     two = core().Machine.discover("host", devices_per_rank=2)
     messages = part("dns").Dns.plan(two, options)["messages"]
     between = [message for message in messages if message["source"] != message["target"]]
-    # Along x 8 of 13 modes are in use, along y 13 of 20; a device has 8 of the 16 planes. Four stages of three forward
-    # and six backward transforms, in f64.
+    # Bytes by hand: along x 8 of 13 modes are in use, along y 13 of 20; a device has 8 of the 16 planes. Four stages
+    # have three forward and six backward transforms each, in f64.
     assert sum(message["bytes"] for message in between) == 4 * 9 * 16 * 8 * 13 * 8
     assert part("dns").Dns.plan(core().Machine.discover("host", devices_per_rank=1), options)["messages"] == []
 
@@ -639,7 +639,8 @@ def test_enstrophy_and_dissipation_stand_beside_the_published_ones(here: Cli, tm
     )
     assert here("run", vortex, *words, "case.name=vortex", "expected={}").returncode == 0
     found = json.loads((tmp_path / "results" / "vortex" / "findings.json").read_text())["findings"]
-    # Before the flow is turbulent the result is as exact as the digits of both tables. One is the other times 2 nu.
+    # Before the flow is turbulent the result is as exact as the digits of both tables. The dissipation is the enstrophy
+    # times 2 nu.
     assert found["energy.dissipation_error"] < 1e-3
     assert abs(found["energy.enstrophy_error"] - found["energy.dissipation_error"]) < 1e-4
     reference = energy.taylor_green_1600()

@@ -28,7 +28,7 @@ def flow(devices: int = 1, **options: Any) -> Any:
 
 
 def places(cells: Any = CELLS, lengths: Any = (2 * np.pi,) * 3) -> Any:
-    """Coordinates x, y, z of [z][y][x]."""
+    """Coordinates x, y, z of all cells, each [z][y][x]."""
     edges = [length / n * np.arange(n) for n, length in zip(cells, lengths, strict=True)]
     return np.meshgrid(*edges[::-1], indexing="ij")[::-1]
 
@@ -116,7 +116,7 @@ def test_a_stretched_box_conserves_energy_to_the_order_of_the_scheme() -> None:
         before = dns.statistics()["energy"]
         dns.advance(round(1 / dt))
         lost.append(abs(dns.statistics()["energy"] / before - 1))
-    assert lost[0] < 1e-5 and 24 < lost[0] / lost[1] < 40  # the ratio of order 5
+    assert lost[0] < 1e-5 and 24 < lost[0] / lost[1] < 40  # ratio of errors at order 5
 
 
 def test_forcing_counts_shells_by_the_longest_edge() -> None:
@@ -296,17 +296,17 @@ def accelerations(count: int, **options: Any) -> tuple[Any, Any]:
 
 def test_accelerations_are_ornstein_uhlenbeck_processes() -> None:
     values, _ = accelerations(400)
-    # 80 modes have |k| < 2.5; one of each pair k and -k is independent.
+    # 80 modes have |k| < 2.5, of which one of each pair k and -k is independent.
     numbers = values.shape[1]
     assert numbers % 6 == 0 and numbers // 6 == 40
-    # number of independent samples of a process with this correlation time
+    # Number of independent samples of a process with this correlation time
     independent = 400 * numbers * np.tanh(0.05 / 0.3)
     assert values.mean() == pytest.approx(0, abs=5 * 0.5 / np.sqrt(independent))
     assert values.var() == pytest.approx(0.25, rel=5 * np.sqrt(2 / independent))
     for lag in (1, 3, 6):
         measured = (values[lag:] * values[:-lag]).mean() / values.var()
         assert measured == pytest.approx(np.exp(-lag * 0.1 / 0.3), abs=5 / np.sqrt(independent))
-    # Components must be uncorrelated.
+    # Correlations between components must vanish.
     correlations = np.corrcoef(values.T)
     assert abs(correlations[np.triu_indices(numbers, 1)]).mean() < 0.1
 
@@ -325,8 +325,8 @@ def test_stochastic_forcing_is_the_same_anywhere_and_goes_on() -> None:
 
 
 def test_stochastic_forcing_puts_in_what_eswaran_and_pope_estimate() -> None:
-    """Estimate of Eswaran and Pope: epsilon = 4 N e / (1 + T N^(1/3) / beta) with e = acceleration^2 time, T = time
-    e^(1/3) k_0^(2/3), beta = 0.8.
+    """Estimate of the dissipation by Eswaran and Pope: epsilon = 4 N e / (1 + T N^(1/3) / beta) with e = acceleration^2
+    time, T = time e^(1/3) k_0^(2/3), beta = 0.8.
     """
     acceleration, time, modes = 0.1, 0.4, 80
     dns = flow(

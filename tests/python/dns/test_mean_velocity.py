@@ -9,7 +9,7 @@ from errors import raises
 from slipstream.base.core import core, part
 
 CELLS = (20, 18, 16)
-#: A velocity that moves the flow by whole cells in the time MOVED.
+#: A uniform velocity that moves the flow by BY whole cells in the time MOVED.
 MOVED, BY = 0.4, (1, -1, 1)
 MEAN = tuple(count * 2 * np.pi / n / MOVED for count, n in zip(BY, CELLS, strict=True))
 #: Statistics that may depend on the uniform velocity.
@@ -55,7 +55,7 @@ def test_fluctuation_and_mean_are_those_of_numpy() -> None:
     assert found["energy"] == pytest.approx((u**2).sum(-1).mean() / 2, rel=1e-13)
     assert found["velocity"] == pytest.approx(np.sqrt((u**2).mean()), rel=1e-13)
     assert found["spectrum"][0] == 0 and sum(found["spectrum"]) == pytest.approx(found["energy"], rel=1e-13)
-    # Sum over shells: pi / (2 u'^2) sum of E(k) / k.
+    # The integral scale is the sum over shells of pi / (2 u'^2) E(k) / k.
     k = np.sqrt(sum(np.meshgrid(*((np.fft.fftfreq(n, 1 / n)) ** 2 for n in CELLS[::-1]), indexing="ij")))
     energy = (abs(np.fft.fftn(u, axes=(0, 1, 2))) ** 2).sum(-1) / 2 / np.prod(CELLS) ** 2
     shell = np.floor(k + 0.5)

@@ -24,7 +24,7 @@ from drawing import (
 )
 from test_exchange_property import BETWEEN_NODES, component_first, grid_of, reached, scenario
 
-#: Options of a field; others belong to the grid.
+#: Options that belong to a field; others belong to the grid.
 OF_FIELD = ("low", "high", "ghost", "padding", "reach", "components", "layout")
 
 
@@ -52,7 +52,7 @@ def _field(r: random.Random, s: Options) -> Options:
     dtype = r.choice(MOVED if combine is None or r.random() < 0.1 else EXACT)
     how = coding(r, dtype)
     if combine in ("add", "multiply") and how.startswith("zfp"):
-        how = EXACT_BLOCKS[0]  # coding errors of many contributions have no useful bound
+        how = EXACT_BLOCKS[0]  # a coding without error, because errors of many contributions have no useful bound
     return field | {
         "dtype": dtype,
         "combine": combine,
@@ -119,7 +119,7 @@ def _run(halo: slip.Exchange, call: str) -> None:
 
 
 def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """By copy and block: the array with padding, and its part without padding."""
+    """Arrays by copy and block: each with padding, and the part of it without padding."""
     copies: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for _ in range(f["copies"]):
         copies.append([])
@@ -134,7 +134,7 @@ def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarr
 
 
 def _values(grid: slip.Grid, f: Options, number: int, block: dict[str, Any]) -> np.ndarray:
-    """Values of a block with ghosts, [component, z, y, x]; computable on any rank."""
+    """Values of a block with ghosts, [component, z, y, x], which any rank can compute."""
     sizes = [hi - lo + 2 * g for lo, hi, g in zip(block.lo, block.hi, f["ghost"], strict=True)]
     seed = (number, *block.lo)
     return small_numbers((f["components"] or 1, *sizes[::-1]), f["dtype"], seed, f["combine"] or "add")

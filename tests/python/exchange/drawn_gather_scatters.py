@@ -90,7 +90,7 @@ def _values(s: Options, device: int, op: str, number: int) -> np.ndarray:
 
 
 def _combined(s: Options, every: list[np.ndarray], op: str, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """All ids, ascending, and their combined values by component."""
+    """All ids, ascending, and the combined value of each by component."""
     ids = np.concatenate(every)
     values = np.concatenate([_values(s, device, op, number) for device in range(len(every))], axis=1)
     known, first, group = np.unique(ids, return_index=True, return_inverse=True)
@@ -144,7 +144,7 @@ def _check_unique(
     for array, ids in zip(unique, owned, strict=True):
         wanted = found[:, np.searchsorted(known, ids)]
         np.testing.assert_array_equal(array.reshape(wanted.shape), wanted, err_msg=f"gather by {op}")
-    # Each id has one owner, which holds 3 + 7 id: integers that are exact.
+    # The owner of an id gives it the value 3 + 7 id: integers that are exact.
     values = [np.broadcast_to((3 + 7 * (ids // s["spread"])) % 200, (s["components"], ids.size)) for ids in owned]
     unique, arrays = _arrays(s, values), _arrays(s, before)
     for array in unique:

@@ -57,7 +57,7 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _grid(r: random.Random, cells: tuple[int, ...], devices: int) -> Options:
-    """Random decomposition in which each block has a cell; by the rules if there is none."""
+    """Draws a decomposition in which each block has a cell; the rules choose if there is none."""
     blocks = r.choice([(1, 1, 1), (1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2)])
     cuts = [cut for cut in _cuts(devices) if _fits(cells, cut, blocks)]
     return {"device_grid": r.choice(cuts), "blocks_per_device": blocks} if cuts else {}
@@ -131,7 +131,7 @@ def _shapes(s: Options, grid: slip.Grid, end: int, f: Options) -> list[tuple[int
 
 
 def _made(s: Options, source: slip.Grid, target: slip.Grid, onto_itself: bool) -> tuple[dict, dict]:
-    """Arrays of both ends, in the same memory if possible."""
+    """Makes arrays of both ends, in the same memory if possible."""
     made: tuple[dict, dict] = {}, {}
     for name, f in s["fields"].items():
         shapes = [_shapes(s, grid, end, f) for end, grid in enumerate((source, target))]
@@ -144,7 +144,7 @@ def _made(s: Options, source: slip.Grid, target: slip.Grid, onto_itself: bool) -
 
 
 def _whole(s: Options, f: Options, number: int) -> np.ndarray:
-    """[component, z, y, x] of the source."""
+    """Values of the whole source, [component, z, y, x]."""
     return small_numbers((f["components"] or 1, *s["cells"][::-1]), f["dtype"], (number, len(s["fields"])))
 
 
@@ -168,7 +168,7 @@ def _part(whole: np.ndarray, block: dict) -> np.ndarray:
 
 
 def _permuted(s: Options, whole: np.ndarray) -> np.ndarray:
-    """NumPy counts axes from the slowest."""
+    """Values with permuted axes; NumPy counts axes from the slowest."""
     return np.moveaxis(whole, (3, 2, 1), [3 - to for to in s["axes"]])
 
 

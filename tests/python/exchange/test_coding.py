@@ -17,7 +17,7 @@ from rich.console import Console
 from slipstream.case.tables import ExchangeTable
 from slipstream.lbm import Simulation
 
-THIRD = 1 / 3  #: not exact in f32 or f16
+THIRD = 1 / 3  #: a value that is not exact in f32 or f16
 
 
 def fields(grid: slip.Grid, dtype: str) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
@@ -42,7 +42,7 @@ def test_ghosts_hold_rounded_values_by_every_route(routes: list[str], dtype: str
         rounded[inside] = want[inside]
         np.testing.assert_array_equal(have, rounded)
     whole, half = (sum(message.bytes for message in each.messages()) for each in (raw, exchange))
-    # Each piece of a message is aligned to 16 bytes.
+    # Tolerance for pieces of a message, which are aligned to 16 bytes.
     assert whole / 2 <= half < whole / 2 + 16 * sum(message.transfers for message in raw.messages())
 
 
@@ -50,7 +50,7 @@ def test_bfloat16_keeps_the_first_half_of_the_bits() -> None:
     grid = grid_of()
     (array,) = numbered(grid, 1)
     u = np.where(array < 0, array, 1.0).astype("f4")
-    u[1, 1:-1, 1:-1] = 1 + 2**-8 + 2**-20  # closer to 1 + 2^-7 than to 1
+    u[1, 1:-1, 1:-1] = 1 + 2**-8 + 2**-20  # a value closer to 1 + 2^-7 than to 1
     slip.Exchange(grid, {"u": [u]}, coding="cast to bf16", reach="faces").run()
     assert (u[-1, 1:-1, 1:-1] == 1 + 2**-7).all() and (u[0, 1:-1, 1:-1] == 1).all()
 
@@ -95,7 +95,9 @@ def test_copies_of_a_point_stay_equal() -> None:
 def test_random_values_come_within_the_bound_of_their_coding(
     routes: list[str], coding: str, bits: int, dtype: str
 ) -> None:
-    """The bound refers to the largest magnitude of all values, which is at least that of each block."""
+    """Checks the error bound, which refers to the largest magnitude of all values: that is at least the one of each
+    block.
+    """
     random = np.random.default_rng(len(coding) + len(dtype))
     grid = slip.Grid((24, 20, 16), periodic=(True, True, True), backend="host", devices_per_rank=2)
     shapes = [array.shape for array in numbered(grid, 3)]
@@ -121,7 +123,9 @@ def test_random_values_come_within_the_bound_of_their_coding(
 
 @pytest.mark.parametrize("pattern", ["halo", "transpose", "gather_scatter"])
 def test_bounds_hold_in_random_exchanges(pattern: str) -> None:
-    """A hundred thousand exchanges take minutes; the program takes their number as an argument."""
+    """Checks bounds in a few exchanges; a hundred thousand take minutes, and the program takes their number as an
+    argument.
+    """
     result = run_on(1, ROOT / "tests" / "python" / "coding_bounds.py", pattern, "600")
     assert result.returncode == 0, result.stderr[-2000:]
     assert f"{pattern}: 600 exchanges" in result.stdout
@@ -167,7 +171,7 @@ def test_auto_takes_the_fastest_that_keeps_the_error() -> None:
         grid, {"u": arrays}, ghost=3, coding="auto, max error 1e-3", routes=["kernel", "staged"],
         throttle="0.02 GB/s, 0 us",
     )  # fmt: skip
-    # At this rate only bytes matter: cast halves them, and others save more.
+    # At this link rate only bytes matter: cast halves them, and other codings save more.
     assert exchange.codings["u"].startswith(("blockfloat, rate 16", "zfp, max error 0.001"))
     said = exchange.coding_reason
     assert said.startswith(exchange.codings["u"]) and "raw" in said and "cast" in said
@@ -224,7 +228,7 @@ def test_populations_are_cast_alike_by_every_route(precision: str, streaming: st
     raw = velocity("raw", [])
     cast, *others = (velocity("cast", ["kernel", route]) for route in ("direct", "staged", "peer"))
     assert all((other == cast).all() for other in others)
-    # Populations are at most 1; f16 keeps 11 bits of them and f32 24.
+    # Limits of the difference: populations are at most 1; f16 keeps 11 bits of them and f32 24.
     assert 0 < np.abs(cast - raw).max() < {"f32": 2e-3, "f64": 2e-7}[precision]
 
 

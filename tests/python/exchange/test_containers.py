@@ -36,7 +36,7 @@ def test_ranks_with_process_numbers_of_their_own_get_their_neighbours_values(tmp
         pytest.skip("this host lets no process have a PID namespace of its own")
     path = tmp_path / "halo.py"
     path.write_text(PROGRAM)
-    # Open MPI's shared-memory transport also identifies processes by their numbers.
+    # Open MPI's shared-memory transport is off, because it identifies processes by their numbers, too.
     command = ["mpiexec", "--mca", "btl", "tcp,self", "-n", "2", "--oversubscribe", "--bind-to", "none", *APART]
     tests = Path(__file__).parents[1]
     search = os.pathsep.join([str(ROOT / "python"), str(tests), os.environ.get("PYTHONPATH", "")])

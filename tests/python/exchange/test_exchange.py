@@ -52,7 +52,7 @@ def check_large_messages(
     finish=lambda: None,
     **options: object,
 ) -> None:
-    """Three exchanges of more than 8 MB per device.
+    """Makes three exchanges of more than 8 MB per device.
 
     put(array, device) copies an array to its device, get(array) to the host. finish() waits for all assignments.
     """
@@ -232,7 +232,7 @@ def test_options_of_the_wrong_type_are_refused_by_name() -> None:
         slip.Exchange(grid, {"u": numbered(grid, 1)}, wait_limit="long")
 
 
-# One write call per line, so that lines of several ranks do not mix.
+# Prints each line by one write call, so that lines of several ranks do not mix.
 ON_TWO = """
 import sys, numpy as np, slipstream as slip
 from arrays import grid_of, numbered, wrapped
@@ -272,7 +272,7 @@ def test_two_nodes_send_each_other_one_message(tmp_path: Path) -> None:
     path.write_text(ON_NODES)
     result = run_on(4, path)
     assert result.returncode == 0, result.stderr
-    # Each of four devices has two neighbours on the other node, in both directions.
+    # Number of messages: each of four devices has two neighbours on the other node, in both directions.
     assert result.stdout.splitlines() == ["4 in messages of nodes by nodes"] * 4
 
 

@@ -27,7 +27,7 @@ def numbers(grid: slip.Grid, seed: int, ghosts: bool) -> list[np.ndarray]:
 
 
 def check_adjoint(grid: slip.Grid, **options: object) -> None:
-    """Checks <H x, y> = <x, H* y>: H fills ghosts, H* adds them to their sources. x has interiors, y also ghosts."""
+    """Checks <H x, y> = <x, H* y>. H fills ghosts, H* adds them to their sources. Here y also has ghosts."""
     x, y = numbers(grid, 1, ghosts=False), numbers(grid, 2, ghosts=True)
     hx, hty = [a.copy() for a in x], [a.copy() for a in y]
     with (
@@ -105,7 +105,7 @@ def test_numbers_that_are_only_moved_are_not_combined() -> None:
 def test_complex_numbers_are_added_and_have_no_smallest(dtype: type) -> None:
     grid = grid_of()
     array = np.zeros(grid.array_shape(1), dtype)
-    array[0, 3, 3] = 2 - 3j  # a ghost below; by periodicity its cell is at the top
+    array[0, 3, 3] = 2 - 3j  # a ghost below the block; by periodicity its cell is at the top
     array[-2, 3, 3] = 1 + 1j
     slip.Exchange(grid, {"u": array}, combine="add").run()
     assert array[-2, 3, 3] == 3 - 2j

@@ -34,7 +34,7 @@ def test_leaving_with_closes() -> None:
 
 def test_arrays_may_go_when_the_exchange_was_closed() -> None:
     class Array(np.ndarray):
-        """A subclass that supports weak references."""
+        """An array class that supports weak references."""
 
     grid = grid_of()
     array = numbered(grid, 1)[0].view(Array)

@@ -34,12 +34,12 @@ KNOBS = {
 }
 REACH = {"faces": 1, "faces_and_edges": 2, "all": 3}
 UNTOUCHED = 251
-Integer = Callable[[int, int], int]  #: draws an integer between two bounds, inclusive
+Integer = Callable[[int, int], int]  #: function that draws an integer between two bounds, inclusive
 Choice = Callable[[Sequence], object]
 
 
 def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
-    """A valid exchange: periodic halos no wider than the grid, and no more blocks than cells."""
+    """Draws a valid exchange: periodic halos no wider than the grid, and no more blocks than cells."""
     cells = tuple(integer(1, 9) for _ in range(3))
     periodic = tuple(choice([False, True]) for _ in range(3))
     ghost = tuple(integer(0, min(4, n)) for n in cells)
@@ -57,7 +57,7 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
         routes = [*routes, "staged"]
     knobs = {name: choice(values) for name, values in KNOBS.items()}
     if knobs["pack"] == "zero_copy" and (not routes or "gpu_mpi" in routes):
-        knobs["pack"] = "fused"  # it packs into host memory, which gpu_mpi does not support
+        knobs["pack"] = "fused"  # replaced, because gpu_mpi does not support packing into host memory
     return {
         "cells": cells,
         "periodic": periodic,
@@ -82,7 +82,7 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
 
 def _fits(cells: tuple[int, ...], *cuts: tuple[int, ...]) -> bool:
     """Whether every part has a cell when the parts of one cut are cut again by the next. Parts with fewer cells than
-    others count too.
+    others count, too.
     """
     for n, *counts in zip(cells, *cuts, strict=True):
         for count in counts:
@@ -107,20 +107,20 @@ def grid_of(s: dict) -> slip.Grid:
 
 
 def _cuts(devices: int) -> list[tuple[int, int, int]]:
-    """All factorisations of a number into three."""
+    """All ways to write a number as a product of three."""
     every = range(1, devices + 1)
     return [(x, y, z) for x in every for y in every for z in every if x * y * z == devices]
 
 
 def whole_grid(s: dict, shift: int) -> np.ndarray:
-    """[component, z, y, x]; each value differs from its neighbours and from UNTOUCHED."""
+    """Values of a field, [component, z, y, x]; each differs from its neighbours and from UNTOUCHED."""
     nx, ny, nz = s["cells"]
     count = (s["components"] or 1) * nx * ny * nz
     return ((np.arange(count) * 7 + shift) % UNTOUCHED).astype(s["dtype"]).reshape(-1, nz, ny, nx)
 
 
 def reached(s: dict, block: dict) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Indices [z], [y], [x] of the grid cells for each element of a block's array; a mask of elements that the halo
+    """Indices [z], [y], [x] of the grid cell of each element of a block's array; a mask of elements that the halo
     fills; and a mask of ghosts.
     """
     cells, away, within = [], [], []
@@ -148,7 +148,7 @@ def expected(s: dict, whole: np.ndarray, block: dict) -> np.ndarray:
 
 
 def fill(array: np.ndarray, s: dict, whole: np.ndarray, block: dict) -> None:
-    """Sets the interior of [component, z, y, x] to the block's part of the grid and the rest to UNTOUCHED."""
+    """Sets the interior of an array [component, z, y, x] to the block's part of the grid, and the rest to UNTOUCHED."""
     array[:] = UNTOUCHED
     inside = [slice(s["ghost"][a], s["ghost"][a] + block.hi[a] - block.lo[a]) for a in (2, 1, 0)]
     here = [slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)]
@@ -156,7 +156,7 @@ def fill(array: np.ndarray, s: dict, whole: np.ndarray, block: dict) -> None:
 
 
 def component_first(array: np.ndarray, s: dict) -> np.ndarray:
-    """A view as [component, z, y, x]."""
+    """A view of an array as [component, z, y, x]."""
     if s["components"] is None:
         array = array[None]
     elif s["layout"] == "aos":
@@ -165,7 +165,7 @@ def component_first(array: np.ndarray, s: dict) -> np.ndarray:
 
 
 def check_exchange(s: dict) -> None:
-    """Two exchanges of one field."""
+    """Makes two exchanges of one field, and compares the results."""
     grid = grid_of(s)
     shapes = [
         grid.array_shape(s["ghost"], s["components"], block=block, layout=s["layout"], padding=s["padding"])
@@ -193,7 +193,9 @@ def check_exchange(s: dict) -> None:
 
 
 def check_two_fields(s: dict, other: dict) -> None:
-    """The second field is on the first grid, with type, components, widths, layout and reach of the second scenario."""
+    """Makes an exchange of two fields: the second is on the first grid, with type, components, widths, layout and reach
+    of the second scenario.
+    """
     second = s | {key: other[key] for key in ("components", "dtype", "layout", "reach")}
     second |= {key: tuple(map(min, other[key], s["cells"])) for key in ("ghost", "low", "high")}
     both = {"a": s, "b": second}
@@ -233,7 +235,7 @@ def test_two_fields_in_one_exchange_agree_with_their_own_arrays(s: dict, other: 
     check_two_fields(s, other)
 
 
-# All ranks draw the same; a failure on one ends all.
+# Program for two ranks. All ranks draw the same; a failure on one ends all.
 ON_TWO = """
 import random, sys
 from test_exchange_property import check_exchange, check_two_fields, scenario

@@ -138,7 +138,7 @@ def test_window_shows_steps_from_the_middle() -> None:
     work = Row("rank 0", "stream", [Bar("send", "kernel", 10.0 * n + 2, 12.0) for n in range(11)])
     host, stream = timeline.window([steps, work], "step", 2)
     assert [bar.start for bar in host.bars] == [0, 10]
-    # Spans that begin before or end after the window are clipped.
+    # Bars of spans that begin before or end after the window are clipped.
     assert [(bar.start, bar.duration) for bar in stream.bars] == [(0, 4), (2, 12), (12, 8)]
 
 
@@ -159,7 +159,7 @@ def test_run_writes_report_and_trace(cli: Cli, small: Path) -> None:
     rows = timeline.read([small.parent / "traced" / "rank0.json"])
     names = {bar.name for row in rows for bar in row.bars}
     assert {"step", "begin", "end", "prepare", "interior", "boundary"} <= names
-    # Spans in one host row nest: begin and end are within their step.
+    # Spans in a host row are nested: begin and end lie within their step.
     (host,) = (row for row in rows if row.name == "host")
     steps = [bar for bar in host.bars if bar.name == "step"]
     assert len(steps) == 40

@@ -12,7 +12,7 @@ from ranks import run_on
 
 
 def by_numpy(ids: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sums of integers, which are exact."""
+    """Expected sums by NumPy; they are exact, because the values are integers."""
     unique, group = np.unique(ids, return_inverse=True)
     sums = np.zeros((values.shape[0], unique.size))
     for component, row in enumerate(values):
@@ -46,7 +46,7 @@ def test_copies_on_all_devices_get_the_sum(devices: int, routes: list[str]) -> N
 
 
 def test_faces_of_two_elements_of_order_two() -> None:
-    # Elements [z][y][x] in a row: the last points along x of one are the first of the next.
+    # Ids of elements [z][y][x] in a row: the last points along x of one are the first of the next.
     ids = np.arange(1, 3 * 3 * 5 + 1).reshape(3, 3, 5)
     both = np.stack([ids[..., :3], ids[..., 2:]])
     u = np.ones_like(both, float)
@@ -77,7 +77,7 @@ def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
         owned = [part[gs.unique_points(device)] for device, part in enumerate(each)]
         v = [np.full((2, points.size), np.nan) for points in owned]
         gs.gather(u, v)
-        # Rows come in the order of first appearance, on any number of devices.
+        # Unique values come in the order of first appearance, on any number of devices.
         unique, first = np.unique(ids, return_index=True)
         first = np.sort(first[unique > 0])
         np.testing.assert_array_equal(np.concatenate(owned), first)

@@ -58,7 +58,7 @@ def modes() -> Any:
     return np.zeros((4, 3, 4), complex)
 
 
-#: Uses u, a cube of 64 float64 numbers, as the input of each call.
+#: Calls that use u, a cube of 64 float64 numbers, as input.
 READS: dict[str, Call] = {
     "source of a transpose": turned,
     "source of a coded transpose": lambda u: turned(u, coding="cast"),
@@ -85,7 +85,7 @@ CALLS = READS | WRITES
 
 
 class Interface:
-    """An array that supports only one protocol."""
+    """An array that supports one protocol only."""
 
     def __init__(self, held: Any, protocol: str) -> None:
         self.held = held
@@ -108,7 +108,7 @@ def swapped() -> Any:
 
 
 def buffer_of(kind: Any) -> Any:
-    """A cube that supports only the buffer protocol."""
+    """A cube that supports the buffer protocol only."""
     return (kind * 4 * 4 * 4)()
 
 
@@ -180,7 +180,7 @@ def test_what_is_read_only_is_not_written_by_another_name() -> None:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Codes of the errors that calls raise, and the values of their fact `given`; None without the fact."""
+    """Codes of the errors that calls raise, with the values of their fact `given`; None without this fact."""
 
     codes: str
     given: set[str | None]
@@ -195,7 +195,7 @@ def strides(z: int, y: int, x: int) -> Refusal:
     return Refusal("mismatch unsupported", told)
 
 
-#: Kinds of arrays and their refusal; None if accepted.
+#: Kinds of arrays with their refusal; None if they are accepted.
 KINDS: dict[str, tuple[Callable[[], Any], Refusal | None]] = {
     "packed": (lambda: np.ones(SHAPE), None),
     "an array in a list": (lambda: [np.ones(SHAPE)], None),
@@ -240,9 +240,9 @@ MOVING = {"a halo", "a coded halo", "a halo that is combined"}
 def test_each_kind_of_array_is_taken_or_refused(call: str, kind: str) -> None:
     make, refusal = KINDS[kind]
     if call == "source that is bound" and kind == "none":
-        refusal = None  # an omitted array stays bound
+        refusal = None  # no refusal, because an omitted array stays bound
     if call == "source that is bound" and kind == "behind an offset":
-        refusal = Refusal("unsupported", {"8"})  # bytes behind a multiple of 16
+        refusal = Refusal("unsupported", {"8"})  # refused, because the address is no multiple of 16
     if kind == "a Python array" and call in FLAT:
         refusal = None
     if call == "a halo" and kind == "bool" or call in MOVING and kind == "float32":

@@ -83,7 +83,7 @@ def test_own_update_in_python_gives_on_the_gpu_what_it_gives_on_the_host() -> No
                     there = start[places[::-1]]
                     part[...] = cupy.asarray(there) if backend == "cuda" else there
             stencil.run(5)
-            whole = np.full_like(start, np.nan)  # however many GPUs share it
+            whole = np.full_like(start, np.nan)  # expected values, however many GPUs share the array
             for block, part in stencil.blocks("u"):
                 places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))
                 whole[places[::-1]] = cupy.asnumpy(part) if backend == "cuda" else part
@@ -180,8 +180,8 @@ def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, devi
             return cupy.asarray(array)
 
     def finish() -> None:
-        # CuPy assigns on a stream of the current device, wherever the array is; exchanges wait for streams of their
-        # devices.
+        # CuPy assigns on a stream of the current device, wherever the array is, while exchanges wait for streams of
+        # their devices.
         cupy.cuda.Device().synchronize()
 
     check_large_messages(layout, device_grid, put, cupy.asnumpy, finish, backend="cuda")

@@ -14,7 +14,7 @@ from ranks import run_on
 
 
 def whole(cells: tuple[int, int, int], dtype: str, seed: int = 0) -> NDArray[np.generic]:
-    """A cube as [z, y, x]."""
+    """Values of a cube as [z, y, x]."""
     random = np.random.default_rng(seed)
     return (random.integers(0, 100, cells[::-1]) + (1j if "complex" in dtype else 0)).astype(dtype)
 
@@ -29,7 +29,7 @@ def test_every_cell_comes_to_its_place(axes: tuple[int, int, int], dtype: str) -
     source = slip.Grid(cells, backend="host", devices_per_rank=2, device_grid=(1, 1, 2))
     target = slip.Grid(there, backend="host", devices_per_rank=2, device_grid=(2, 1, 1))
     u = whole(cells, dtype)
-    # NumPy counts axes from the slowest.
+    # Expected values; NumPy counts axes from the slowest.
     wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
     into = [np.zeros_like(part) for part in parts(target, wanted)]
     with slip.Transpose(source, target, parts(source, u), into, axes=axes, rebinds=True) as transpose:
@@ -95,7 +95,7 @@ def test_fields_that_lie_apart_travel_in_one_exchange() -> None:
     with slip.Transpose(source, target, arrays, into, axes=(2, 1, 0), rebinds=True) as transpose:
         transpose.run()
         assert all(arrived(name, u) for name, u in given.items())
-        # One message per pair of devices, for any number of fields.
+        # Number of messages: one per pair of devices, for any number of fields.
         assert len([m for m in transpose.messages() if m.source != m.target]) == 2
         transpose.bind({"v": parts(source, 2 * given["v"])})
         transpose.run()

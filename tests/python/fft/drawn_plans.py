@@ -21,7 +21,7 @@ from drawing import (
 )
 
 EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16]
-#: Rounding tolerance relative to the largest possible value.
+#: Tolerance for rounding, relative to the largest possible value.
 EXACT = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13}
 
 
@@ -58,7 +58,7 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _factor(r: random.Random, cells: tuple[int, ...]) -> Options:
-    """Keyword arguments of convolve(); `multiply` names the kind of its array."""
+    """Draws keyword arguments of convolve(); `multiply` names the kind of its array."""
     possible = {
         "constant": r.choice([2.5, -1, 0.5 - 2j, 1j]),
         "derivative": tuple(r.choice([0, 0, 1, 2]) for _ in cells),
@@ -105,7 +105,7 @@ def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
         _compare(s, plan.spectral, modes, natural, abs(spectra).max(), _in_order(s, used))
         if not s["in_place"]:
             _compare(s, plan.physical, mine, u, 0)
-        # Checks the backward transform.
+        # The backward transform is checked below.
         back, modes = _both(s, plan)
         _fill(plan.spectral, modes, np.where(_in_order(s, used), natural, 0), read_only=not s["in_place"])
         plan.backward(_form(s, modes), _form(s, back))
@@ -139,7 +139,7 @@ def _convolve(s: Options, plan: slip.fft.Plan, u: np.ndarray, spectra: np.ndarra
 
 
 def _number(s: Options, factor: Options) -> tuple[np.ndarray, Any]:
-    """The factor of each mode, [z, y, x], and the array of `multiply`."""
+    """The factor of each mode, [z, y, x], and the array for `multiply`."""
     edges = factor.get("edges", (2 * math.pi,) * 3)
     modes = _wave_numbers(s)
     kappa = [2 * math.pi * k / edge for k, edge in zip(modes, edges, strict=True)]
@@ -157,7 +157,7 @@ def _number(s: Options, factor: Options) -> tuple[np.ndarray, Any]:
         number = np.where(square > factor["sharp"] ** 2, 0, number)
     given = None
     if "multiply" in factor:
-        # The transform of a real kernel is Hermitian, as required of factors for real values.
+        # A real kernel is transformed, because its transform is Hermitian, as required of factors for real values.
         kernel = np.random.default_rng(s["seed"] + 2).normal(size=s["cells"][::-1])
         given = _transform(s)(kernel) / math.sqrt(kernel.size)
         if factor["multiply"] == "real":
@@ -185,7 +185,7 @@ def _random(s: Options, cells: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 def _spectrum(s: Options, u: np.ndarray) -> np.ndarray:
-    """[component, z, y, x] in double precision."""
+    """Expected spectrum, [component, z, y, x], in double precision."""
     wide = u.astype("complex128" if np.iscomplexobj(u) else "float64")
     return _transform(s)(wide, axes=(1, 2, 3))
 
@@ -202,7 +202,7 @@ def _norm(s: Options, spectra: np.ndarray) -> float:
 
 
 def _wave_numbers(s: Options) -> list[np.ndarray]:
-    """-n/2 < k <= n/2 along x, y, z, shaped for broadcasting to [z, y, x]."""
+    """Wave numbers -n/2 < k <= n/2 along x, y, z, shaped for broadcasting to [z, y, x]."""
     found = []
     for axis, n in enumerate(s["cells"]):
         index = np.arange(n // 2 + 1 if axis == 0 and "float" in s["dtype"] else n)
@@ -229,7 +229,7 @@ def _part(whole: np.ndarray, block: dict) -> np.ndarray:
 
 
 def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Arrays [component, ...] of each local block for u and v; in common memory if in place."""
+    """Arrays [component, ...] of each local block for u and v, in common memory if in place."""
     sides: tuple[list, list] = [], []
     blocks = [{block.device: n for n, block in enumerate(grid.local)} for grid in (plan.physical, plan.spectral)]
     if s["in_place"] and blocks[0] == blocks[1] and s["components"] == 1:
@@ -246,7 +246,7 @@ def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.nd
 
 
 def _form(s: Options, arrays: list[np.ndarray]) -> Any:
-    """As passed by the caller."""
+    """Arrays in the form in which a caller passes them."""
     if s["form"] == "tuple":
         fields = [[array[component] for array in arrays] for component in range(s["components"])]
         return tuple(field[0] if len(field) == 1 else field for field in fields)

@@ -69,7 +69,7 @@ def test_a_rank_without_blocks_has_nothing_to_give(tmp_path: Path) -> None:
     assert result.returncode == 0 and result.stdout.count("right") == 3, result.stdout + result.stderr
 
 
-#: Two planes for three ranks.
+#: Program in which three ranks share two planes.
 FEW_PLANES = """
 import numpy as np
 import slipstream as slip
@@ -266,7 +266,7 @@ def test_modes_are_wave_numbers_of_each_block() -> None:
     ],
 )
 def test_memory_is_known_before(how: dict[str, Any]) -> None:
-    # Large enough that transfer lists, which the estimate omits, are negligible.
+    # A size at which transfer lists, which the estimate omits, are negligible.
     grid = slip.Grid((96, 96, 96), backend="host", devices_per_rank=4)
     needed = slip.fft.memory(grid, "float64", **how)
     assert sum(m.physical for m in needed) == 96**3 * 8 and sum(m.spectral for m in needed) == 49 * 96**2 * 16
@@ -337,7 +337,7 @@ def test_what_one_rank_refuses_is_an_error_on_all(tmp_path: Path) -> None:
     assert result.returncode == 0 and result.stdout.count("all refused") == 2, result.stdout + result.stderr
 
 
-#: Only rank 1 passes each of these.
+#: Program in which only rank 1 passes an invalid argument.
 ONE_REFUSES = """
 import numpy as np
 import slipstream as slip

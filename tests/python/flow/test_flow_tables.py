@@ -25,7 +25,9 @@ def results(cli: Cli, folder: Path, *arguments: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", ["poiseuille", "couette"])
 def test_channel_converges_with_order_two(name: str, cli: Cli, tmp_path: Path) -> None:
-    """Half-way walls: half the cell size gives a quarter of the error. The velocity is scaled with the cell size."""
+    """Checks half-way walls: half the cell size gives a quarter of the error. The velocity is scaled with the cell
+    size.
+    """
     distances = []
     for n in (1, 2):
         changes = [
@@ -46,13 +48,13 @@ def test_taylor_green_vortex_loses_the_energy_that_viscosity_takes(cli: Cli, tmp
     run = results(cli, tmp_path, str(CASES / "taylor_green.toml"), *changes, "output.reference=none")
     found = energy.read(tmp_path / "r" / "energy.csv", load(CASES / "taylor_green.toml", changes))
     assert found.kinetic[0] == pytest.approx(0.125, rel=1e-3)
-    assert found.dissipation[0] == pytest.approx(0.75 / 100, rel=0.05)  # 2 nu times the enstrophy of 3/8
+    assert found.dissipation[0] == pytest.approx(0.75 / 100, rel=0.05)  # 2 nu times the enstrophy, which is 3/8
     np.testing.assert_allclose(found.decay[2:-1], found.dissipation[2:-1], rtol=0.07)
     assert run["findings"]["energy.peak_dissipation"] == pytest.approx(found.decay.max(), rel=0.01)
 
 
 def test_cylinder_sheds_vortices_with_the_strouhal_number(cli: Cli, tmp_path: Path) -> None:
-    """With half the cells of the case the error of the Strouhal number is at most 5 %."""
+    """Checks that with half the cells of the case the error of the Strouhal number is at most 5 %."""
     body = '{shape="cylinder",centre=[20,20,0],radius=5,area=10}'
     changes = [
         "grid.cells=[220,41,1]",
@@ -67,7 +69,7 @@ def test_cylinder_sheds_vortices_with_the_strouhal_number(cli: Cli, tmp_path: Pa
 
 
 def test_pressure_drop_drives_a_channel() -> None:
-    """A parabola with maximum drop x height^2 / (8 viscosity length)."""
+    """Compares with a parabola whose maximum is drop x height^2 / (8 viscosity length)."""
     channel = Simulation(
         cells=(12, 8), viscosity=0.1, reference_velocity=0.01, walls={}, periodic=(True, False, False), precision="f64",
         pressure_drop=(8 * 0.1 * 0.01 * 12 / 64, 0, 0), backend="host",

@@ -17,7 +17,7 @@ CYLINDER = ["grid.cells=[66,41,1]", "physics.length=10", "bodies.cylinder.centre
 
 
 def swing(strouhal: float, lift: float = 0.3, rows: int = 200, until: float = 60.0) -> LoadSeries:
-    """Drag 1.5 and a lift that swings, after a start that does not count."""
+    """A load series with drag 1.5 and an oscillating lift, after a start that does not count."""
     time = np.linspace(0.0, until, rows)
     values = np.zeros((rows, 3))
     values[:, 0] = 1.5 + 5.0 * (time < 0.4 * until)
@@ -33,7 +33,7 @@ def test_strouhal_number_is_the_same_by_rises_and_by_the_spectrum(strouhal: floa
     assert found is not None
     width = float(found.strouhal[1] - found.strouhal[0])
     assert abs(found.peak() - strouhal) <= width
-    # A Hann window spreads a line over three places, the largest of which holds 0.85 of it at least.
+    # A Hann window spreads a line over three frequencies, the largest of which holds at least 0.85 of it.
     assert 0.84 * 0.3 <= found.amplitude.max() <= 1.01 * 0.3
 
 
@@ -51,7 +51,7 @@ def test_rows_that_are_not_even_in_time_change_no_spectrum() -> None:
 
 
 def write_loads(path: Path, case: LbmCase, one: LoadSeries) -> None:
-    """As a run writes them, at the steps next to the times."""
+    """Writes loads as a run does, at the steps nearest to the times."""
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(

@@ -54,7 +54,7 @@ def test_box_round_a_mesh_holds_whole_blocks_and_the_margins(car: Path) -> None:
         assert cells % 8 == 0
         assert low[axis] >= before - 1e-9
         assert cells * 0.2 - high[axis] >= behind - 1e-9
-        # No block could be removed.
+        # The box is minimal: no block could be removed.
         assert cells * 0.2 - 8 * 0.2 < high[axis] - low[axis] + before + behind
     assert low[2] == pytest.approx(0.0, abs=1e-9)  # the wheels stay on the road
 
@@ -65,7 +65,7 @@ def test_point_of_the_moments_moves_along_with_its_body(car: Path) -> None:
     body = case.bodies["car"]
     assert body.about is not None
     assert bodies.read(body).bounds()[0] == pytest.approx(before, abs=1e-9)
-    # Displacement of the box's corner from the given position of the body.
+    # The reference point has moved with the body by the displacement of the box's corner.
     assert body.about == pytest.approx(
         [p + b - a for p, b, a in zip((1, 2, 3), body.translate, (10, 0, -2), strict=True)]
     )
@@ -124,7 +124,7 @@ def test_blocks_that_do_not_fit_are_refused(car: Path) -> None:
 
 
 def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
-    """Links of a sphere: half the sum of |c . n| over velocities, times its area, at 88 bytes each."""
+    """Compares with a sphere's links: half the sum of |c . n| over velocities, times its area, at 88 bytes each."""
     path = tmp_path / "ball.toml"
     path.write_text(
         "[grid]\ncells = [40, 40, 40]\n[exchange]\nblocks_per_device = [2, 1, 1]\n[machine]\nbackend = 'host'\n"
@@ -162,7 +162,7 @@ def test_cells_beside_bodies_are_in_the_plan_of_moments(precision: str) -> None:
 
     past = lbm({"ball": ball})
     taken = past.solver.bytes_of_cells() - lbm({}).solver.bytes_of_cells()
-    finding = 40**2 * 2 * 8  # bits used to find cells
+    finding = 40**2 * 2 * 8  # bytes of the bits that find cells
     cells = planned(past, "moments") - planned(past, "populations")
-    # The layer outside of the ball is larger than its surface, by the ratio of thickness to radius.
+    # The layer outside of the ball exceeds its surface by the ratio of thickness to radius.
     assert 0.89 < cells / (taken - finding) < 0.96

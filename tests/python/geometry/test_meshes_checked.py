@@ -6,7 +6,7 @@ import pytest
 from conftest import SMALL, TETRAHEDRON, Cli, is_one_error
 
 SEAM = "v 0.4 0.4 0.6000001\n"
-#: Text of a mesh, keys of its body, and the code and facts of the error.
+#: Flawed meshes: text, keys of the body, and the code and facts of the error.
 FLAWED: dict[str, tuple[str, str, str, dict[str, object]]] = {
     "open seam": (TETRAHEDRON.replace("f 2 3 4", f"{SEAM}f 2 3 5"), "", "unsupported", {"open_edges": 4}),
     "missing face": (TETRAHEDRON.replace("f 2 3 4\n", ""), "", "unsupported", {"open_edges": 3}),

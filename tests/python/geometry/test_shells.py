@@ -8,7 +8,7 @@ from conftest import Cli
 from errors import is_error
 from slipstream.geometry import shells
 
-#: Boxes as corners in cells, whether they face inwards, and the number of enclosed cells.
+#: Shells: boxes as corners in cells, whether they face inwards, and the number of enclosed cells.
 SHELLS: dict[str, tuple[list[tuple[tuple[int, int, int], tuple[int, int, int], bool]], int]] = {
     "one": ([((2, 2, 2), (6, 6, 6), False)], 0),
     "one that faces inwards": ([((2, 2, 2), (6, 6, 6), True)], 0),

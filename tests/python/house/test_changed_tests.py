@@ -23,7 +23,7 @@ def tree(tools: dict[str, ModuleType]) -> Any:
     return tools["changed_tests"].Tree(ROOT)
 
 
-#: By changed file, which need not exist: tests in tests/ that it can break, and tests that it cannot.
+#: Changed files, which need not exist, with tests in tests/ that they can break, and tests that they cannot.
 BREAKS = {
     "a room that all use": ("src/device/new.cpp", ["unit/grid/grid_test", "python/run/test_run"], []),
     "a room that some use": (

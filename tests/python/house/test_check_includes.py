@@ -246,7 +246,7 @@ def test_this_tree_is_in_order(tool):
     assert found == []
 
 
-#: Pictures of single solvers or benchmarks, and modules with an entry per benchmark or solver.
+#: Modules of single solvers or benchmarks: pictures, and modules with an entry for each.
 OWN = {"flow_quantities", "flow_scenes", "overview", "seismograms", "spectra", "surfaces"}
 OWN |= {"out_of_core", "registry", "sem_thesis", "sentinel_probes", "wave"}
 

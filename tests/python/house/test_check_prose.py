@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 
 LONG = "The device " + "copies and " * 15 + "waits."
-#: Thirty words, the longest sentence that passes.
+#: A sentence of thirty words, the longest that passes.
 FULL = "Ranks " + "copy and " * 14 + "wait."
 SHORT = "Ranks " + "copy and " * 8 + "wait."
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake on t
 
 
 def joined(tree: Path, call: str) -> list[str]:
-    """The list in RESULT after a call, relative to the tree."""
+    """Value of the list RESULT after a CMake call, with paths relative to the tree."""
     script = tree / "script.cmake"
     script.write_text(
         f"""set(PROJECT_SOURCE_DIR {tree})

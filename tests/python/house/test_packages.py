@@ -29,7 +29,7 @@ def test_set_up_installs_what_pictures_in_three_dimensions_need() -> None:
 
 
 def test_set_up_installs_what_the_build_needs() -> None:
-    # Only pip needs scikit-build-core, and fetches it itself.
+    # scikit-build-core is not listed, because only pip needs it and fetches it itself.
     assert listed("build") == sorted(set(PROJECT["build-system"]["requires"]) - {"scikit-build-core>=0.10"})
 
 

@@ -31,7 +31,7 @@ PYTEST = """<testsuites><testsuite>
 <testcase classname="tests.python.test_run" name="test_c" time="0"><skipped message="no GPU"/></testcase>
 </testsuite></testsuites>"""
 
-# Coloured, as under an MPI launcher, whose output is a terminal.
+# Coloured output, as under an MPI launcher, whose output is a terminal.
 PRINTED = """[ RUN      ] Box.Holds
 [       OK ] Box.Holds (250 ms)
 [ RUN      ] Sizes/Box.Grows/3
@@ -220,7 +220,7 @@ def test_program_reports_how_its_tests_ended(tool: ModuleType, tmp_path: Path) -
 
 
 def test_parts_run_side_by_side_but_for_those_that_need_all_cores(tool: ModuleType, tmp_path: Path) -> None:
-    # Each part waits until the other has started; the last finds both finished.
+    # Each of two parts waits until the other one has started; the last part finds both finished.
     meet = "import pathlib, sys, time; me, other = map(pathlib.Path, sys.argv[1:]); me.touch()\n"
     meet += "for _ in range(3000):\n  if other.exists(): sys.exit(0)\n  time.sleep(0.01)\nsys.exit(1)"
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
@@ -238,7 +238,8 @@ def test_each_lane_has_its_share_of_the_cores(tool: ModuleType, tmp_path: Path) 
     parts = [tool.Part(name, (sys.executable, "-c", told)) for name in ("one", "two")]
     spread = tool.Part("spread", (sys.executable, "-c", told), spread=True)
     try:
-        os.sched_setaffinity(0, range(os.cpu_count() or 1))  # this process may be bound to one core
+        # restores all cores, because this process may be bound to one
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
         cores = sorted(os.sched_getaffinity(0))
         tool.run_side_by_side([*parts, spread], 2, tmp_path, lambda row: None)
         seen = {name: json.loads((tmp_path / f"{name}.log").read_text()) for name in ("one", "two", "spread")}
@@ -306,7 +307,7 @@ def test_a_part_that_is_cut_off_tells_what_had_failed(
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_to_a_job_in_the_background_ends_the_parts_that_run(tmp_path: Path, name: str) -> None:
-    # Shells start background jobs with SIGINT ignored.
+    # SIGINT is restored, because shells start background jobs with SIGINT ignored.
     program = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "tools")!r})

@@ -17,7 +17,7 @@ RODS = [{"shape": "cylinder", "centre": centre, "radius": 4} for centre in ((16,
 CHANNEL = {"length": 24, "boundaries": FAST, "bodies": {"rod": RODS[0]}}
 RIVER = {"length": 8, "boundaries": SLOW, "bodies": {"rod": RODS[1]}}
 
-#: Flows that diverge, the number of steps until then, and the number of remedies.
+#: Flows that diverge, with the number of steps until then, and the number of remedies.
 UNSOUND: dict[str, tuple[Keys, int, int]] = {
     "cavity": ({"cells": (16, 16, 16), "reynolds": 1000}, 2000, 2),
     "cavity by SRT": ({"cells": (16, 16, 16), "reynolds": 1000, "collision": "SRT"}, 2000, 2),
@@ -31,7 +31,7 @@ UNSOUND: dict[str, tuple[Keys, int, int]] = {
 
 
 def ends(keys: Keys, steps: int) -> tuple[Simulation, str]:
-    """A flow after up to `steps` steps, and the reason if it failed."""
+    """Runs a flow for up to `steps` steps. Returns it, and the reason if it failed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         flow = Simulation(**({"reference_velocity": 0.1, "backend": "host"} | keys))

@@ -23,7 +23,7 @@ from slipstream.machine.discovery import MachineTable
 CELLS = (12, 10, 8)
 BALL = {"shape": "sphere", "centre": (6.0, 5.0, 4.0), "radius": 2.0}
 
-#: The case file tables of each class of keys; for equal names the first counts.
+#: Tables of a case file by the class of keys in Python; for keys of one name the first table counts.
 TABLES: dict[str, tuple[Any, list[type[BaseModel]]]] = {
     "keywords": (options.Options, [LbmTable, MachineTable, ExchangeTable]),
     "boundaries": (options.Boundary, [BoundaryTable]),

@@ -89,7 +89,7 @@ def flow_past(body: dict[str, object]) -> Simulation:
         bodies={"ball": body},
         backend="host",
     )
-    # Sound waves between inlet and outlet decay slowly.
+    # Many steps, because sound waves between inlet and outlet decay slowly.
     flow.run(steps=8000, quiet=True)
     return flow
 
@@ -302,7 +302,8 @@ def test_body_with_an_edge_thinner_than_a_cell_is_told(cli: Cli, tmp_path: Path)
         flow = Simulation((24, 12, 12), reynolds=10, backend="host", bodies={"wing": wing, "ball": ball})
     assert len(told) == 1
     number = flow.solver.links_through_bodies()[0]
-    # From x = 13 on the wing is thinner than a cell, which affects 2 or 3 columns along x and 6 rows along z.
+    # The number of thin places: from x = 13 on the wing is thinner than a cell, which affects 2 or 3 columns along x
+    # and 6 rows along z.
     assert 5 * 2 * 6 - 12 <= number <= 9 * 3 * 6
     text = f"{IN_CELLS.partition('[lbm]')[0]}[physics]\nreynolds = 10\nreference_velocity = 0.05\n[run]\nsteps = 1\n"
     text = text.replace("[24, 12, 1]", "[24, 12, 12]") + '[bodies.wing]\nmesh = "wing.obj"\n'
@@ -402,7 +403,7 @@ def test_run_writes_the_loads_on_its_bodies(cli: Cli, tmp_path: Path) -> None:
     assert "moment coefficient" in result.stdout
     assert len(rows) >= 4
     loads = json.loads((tmp_path / "out" / "comparison.json").read_text())["run"]["loads"]
-    # Half of the channel's length and half of the shipped case's cells.
+    # The case has half of the channel's length and half of the shipped case's cells, hence the tolerance.
     assert loads["cylinder"]["coefficient"][0] == pytest.approx(5.58, rel=0.03)
-    # The torque about its axis is much smaller than that of the drag acting at the radius.
+    # The torque about the axis of the body is much smaller than that of the drag at the radius.
     assert abs(loads["cylinder"]["moment"][2]) < 0.1 * 5 * loads["cylinder"]["force"][0]

@@ -32,7 +32,7 @@ def forced(**keys: Any) -> LbmCase:
     return flow(grid=grid, physics=physics, run={"residual": 1e-3, "time_units": 2000})
 
 
-#: Fraction of the fluid that flows in or out per length / reference velocity.
+#: Share of the fluid that flows in or out per length / reference velocity.
 CHANGE = "67 %"
 
 
@@ -162,7 +162,7 @@ class Still:
 def test_slow_flow_is_not_steady_at_the_first_look() -> None:
     solver, case = Still(), forced()
     outcome = march(LbmRun(solver, case), case, case.last_step, 72, lambda progress: None)
-    # Relative to the reference velocity it would be steady after 40 steps, at 4 % of its final velocity.
+    # Relative to the reference velocity the flow would be steady after 40 steps, at 4 % of its final velocity.
     assert outcome.steady and solver.speed(outcome.steps) > 0.96e-3
 
 

@@ -10,13 +10,13 @@ from slipstream.lbm import Simulation
 
 #: Time to become steady, in length / reference velocity.
 UNTIL = {100: 20, 400: 35, 1000: 45}
-#: Cells along a side: with 96 the errors are 0.8 and 0.4 percent; the tolerance is 1.5.
+#: Number of cells along a side: with 96 the errors are 0.8 and 0.4 percent; the tolerance is 1.5.
 CELLS = {100: 96, 400: 96, 1000: 128}
 
 
 @cache
 def square(reynolds: int) -> tuple[Simulation, float, float]:
-    """A steady square cavity, with its mass before and after."""
+    """A steady square cavity, with its mass before and after the run."""
     flow = Simulation(
         cells=(CELLS[reynolds],) * 2, reynolds=reynolds, reference_velocity=0.1, precision="f64", backend="host"
     )
@@ -119,7 +119,7 @@ def test_flow_between_a_moving_and_a_resting_wall_is_linear() -> None:
 
 
 def shear_viscosity(precision: str, speed: float, along: str, phase: float) -> float:
-    """Viscosity from the decay of an axis-aligned wave by moments, relative to the given one."""
+    """Viscosity from the decay of an axis-aligned wave, with the moment representation, relative to the given one."""
     viscosity, steps, length = 0.02, 1300, 32
     axis = "xy".index(along)
     velocity: list[float | str] = [0, 0, 0]
@@ -147,7 +147,7 @@ def test_shear_wave_of_16_bits_decays_as_in_f32(speed: float) -> None:
     right = shear_viscosity("f32", speed, "y", 0.0)
     starts = [("y", 0.0), ("y", 0.05), ("x", 0.0), ("x", 0.1)]
     errors = [shear_viscosity("f16", speed, *start) / right - 1 for start in starts]
-    # The standard deviation of one run is 2e-4 (tests/unit/solver/lbm/rounded_moments_test.cpp). It would be 4e-3 if
-    # the cells of a plane rounded alike.
+    # Standard deviation of one run is 2e-4 (tests/unit/solver/lbm/rounded_moments_test.cpp). It would be 4e-3 if the
+    # cells of a plane rounded alike.
     assert np.abs(errors).max() < 1e-3
     assert abs(np.mean(errors)) < 5e-4

@@ -202,7 +202,7 @@ def test_energy_is_that_of_the_velocity() -> None:
     flow = Simulation((8, 32), 20, 0.05, walls={}, periodic=(True, True, True), initial=wave, backend="host")
     kinetic, dissipation = flow.energy()
     assert kinetic == pytest.approx(0.25, rel=1e-3)
-    # Mean of nu (du/dy)^2 in reference_velocity^3 / length; the length is 8 cells.
+    # Mean of nu (du/dy)^2 in units of reference_velocity^3 / length; the length is 8 cells.
     assert dissipation == pytest.approx(0.5 * (2 * np.pi * 8 / 32) ** 2 / 20, rel=0.02)
 
 
@@ -222,7 +222,7 @@ def test_box_round_the_meshes_of_a_simulation_holds_whole_blocks(tmp_path: Path)
         backend="host",
     )
     assert flow.case.grid.cells == (8, 8, 8)
-    # The mesh has 4 cells between margins of 2; its corner was at (8, 8, 8).
+    # The mesh has 4 cells between margins of 2; its corner was at (8, 8, 8) in the file.
     assert flow.case.bodies["pyramid"].about == pytest.approx((2, 2, 2))
     assert flow.solver.fluid_cells() < 8**3
 
@@ -242,7 +242,7 @@ def test_fields_of_a_simulation_are_a_series_for_paraview(
     for _ in range(2):
         flow.run(steps=10, quiet=True)
         flow.write(path)
-        flow.write(path)  # a repeated step adds no frame
+        flow.write(path)  # a second write in the same step, which adds no frame
         times.append(flow.time)
     velocity = flow.velocity
     assert velocity is not None

@@ -14,7 +14,7 @@ SUMMIT = str(ROOT / "machines" / "summit.toml")
 
 
 class Described:
-    """The part of a machine that the model uses."""
+    """The part of a machine that the model of an exchange uses."""
 
     def __init__(self, file: MachineFile) -> None:
         self.file = file
@@ -38,10 +38,11 @@ GB = 1e9
     ("traffic", "seconds", "busiest"),
     [
         ([(0, 1, 50 * GB)], 1.0, "device 0 to device 1"),
-        ([(0, 1, 50 * GB), (0, 2, 50 * GB)], 1.0, "device 0 to device 1"),  # both transfers have separate lines
-        ([(0, 3, 50 * GB)], 1.0, "device 0 to device 3"),  # the transfer has the bus for itself
+        ([(0, 1, 50 * GB), (0, 2, 50 * GB)], 1.0, "device 0 to device 1"),  # time of two transfers on separate lines
+        ([(0, 3, 50 * GB)], 1.0, "device 0 to device 3"),  # time of a transfer that has the bus for itself
         ([(0, 3, 32 * GB), (1, 4, 32 * GB), (2, 5, 32 * GB)], 1.5, "between, out of group 0 of node 0"),
-        ([(0, 3, 32 * GB), (3, 0, 32 * GB)], 0.64, "device 0 to device 3"),  # each direction has its own rate
+        # time of two transfers in opposite directions, each with its own rate
+        ([(0, 3, 32 * GB), (3, 0, 32 * GB)], 0.64, "device 0 to device 3"),
         ([(0, 6, 23 * GB), (5, 12, 23 * GB)], 2.0, "network, out of node 0"),
         ([(0, 6, 23 * GB), (12, 7, 23 * GB)], 2.0, "network, into node 1"),
         ([(0, 3, 50 * GB), (0, 4, 10 * GB), (0, 6, 5 * GB)], 1.3, "host, out of device 0"),
@@ -83,7 +84,7 @@ def test_bench_keeps_the_papers_large_faces_within_the_triads(cli: Cli, tmp_path
     assert {devices[0] // 3, devices[2] // 3, devices[4] // 3} != {devices[1] // 3, devices[3] // 3, devices[5] // 3}
     assert len({devices[i] // 3 for i in (0, 2, 4)}) == 1
     assert found["theoretical"]["time_us"] < found["trivial"]["time_us"] < found["random"]["time_us"]
-    # By hand: three blocks per socket send two x faces each, with adjacent edges and corners, over the bus.
+    # Time by hand: three blocks per socket send two x faces each, with adjacent edges and corners, over the bus.
     crossing = 3 * 2 * 3 * (484 + 6) * (700 + 6) * 16
     assert found["theoretical"]["links_us"] == pytest.approx(1e6 * crossing / 64e9, rel=0.01)
     assert (tmp_path / "placement" / "summit-1-node.png").stat().st_size > 1000

@@ -44,7 +44,7 @@ def test_a_single_node_is_shown_whole(cli: Cli) -> None:
 
 
 class Mixed:
-    """Three nodes of two devices; the last one has another link."""
+    """A machine of three nodes with two devices each; the last node has another link."""
 
     nodes, ranks, name = 3, 3, "mixed"
     kinds = ("same", "nvlink", "numa", "network")

@@ -12,7 +12,7 @@ from errors import is_error
 
 
 class Page(HTMLParser):
-    """Collects text, headings and references of a page."""
+    """Collects text, headings and references of an HTML page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def test_page_says_what_the_run_was_and_did(results: Path) -> None:
 
 def test_page_holds_everything_itself(results: Path) -> None:
     page = Page(results / "report.html")
-    # Planes, profiles, streamlines, the exchange.
+    # Pictures of the page: planes, profiles, streamlines, the exchange.
     assert len(page.sources) == 4 and all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert not page.tags & {"script", "link", "iframe"}
 

@@ -33,7 +33,7 @@ def box(cells: list[int], **tables: Any) -> LbmCase:
 
 
 def centres(case: LbmCase) -> list[np.ndarray]:
-    """x, y and z of all cells, [z][y][x]."""
+    """Coordinates x, y and z of all cells, each [z][y][x]."""
     along = [(np.arange(n) + 0.5) * case.spacing for n in case.grid.cells]
     z, y, x = np.meshgrid(*reversed(along), indexing="ij")
     return [x, y, z]
@@ -95,7 +95,7 @@ def test_vorticity_of_a_uniform_flow_vanishes_at_openings_and_mirrors() -> None:
 def test_derivative_of_a_periodic_parabola_is_exact_across_the_end() -> None:
     case = box([8, 8, 1], grid={"cells": [8, 8, 1], "periodic": [True, True, False]})
     x = centres(case)[0][0]
-    # A parabola centred on the periodic boundary between the last and the first cell.
+    # Values of a parabola centred on the periodic boundary between the last and the first cell.
     distance = np.where(x < 0.5, x, x - 1.0)
     slope = derived.derivative(case, distance**2, 0, 0, 1, np.zeros((8, 8), dtype=bool))
     np.testing.assert_allclose(slope[:, [0, 1, -1]], 2 * distance[:, [0, 1, -1]], atol=1e-12)
@@ -115,9 +115,9 @@ def test_vorticity_follows_the_right_hand_about_every_axis(axes: str, axis: int)
 @pytest.mark.parametrize(
     ("gradient", "q"),
     [
-        ([[0, -3, 0], [3, 0, 0], [0, 0, 0]], 9.0),  # rotation: Q is its rate squared
-        ([[2, 0, 0], [0, -2, 0], [0, 0, 0]], -4.0),  # strain: Q is minus its rate squared
-        ([[0, 5, 0], [0, 0, 0], [0, 0, 0]], 0.0),  # shear: rotation and strain cancel
+        ([[0, -3, 0], [3, 0, 0], [0, 0, 0]], 9.0),  # rotation: Q is the square of its rate
+        ([[2, 0, 0], [0, -2, 0], [0, 0, 0]], -4.0),  # strain: Q is minus the square of its rate
+        ([[0, 5, 0], [0, 0, 0], [0, 0, 0]], 0.0),  # shear: Q is 0, because rotation and strain cancel
     ],
 )
 def test_q_criterion_weighs_rotation_against_strain(gradient: list[list[float]], q: float) -> None:
@@ -151,7 +151,7 @@ def test_pressure_is_a_third_of_the_density_above_rest() -> None:
 def test_pressure_of_a_case_in_si_is_in_pascal() -> None:
     si = {"units": {"system": "SI", "cell": 0.001, "density": 1000.0, "step": 0.01}}
     case = box([8, 8, 8], **si, physics={"reference_velocity": 0.01, "reynolds": 10, "length": 0.008})
-    # c_s^2 = (0.001 / 0.01)^2 / 3 m^2/s^2
+    # Pressure with c_s^2 = (0.001 / 0.01)^2 / 3 m^2/s^2.
     np.testing.assert_allclose(pressure(case, np.array([1003.0])), [0.01], rtol=1e-9)
 
 

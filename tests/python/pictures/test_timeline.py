@@ -29,7 +29,7 @@ def write(path: Path, events: list[dict[str, Any]]) -> Path:
 
 
 def rank_file(folder: Path, rank: int) -> Path:
-    """A rank that packs, copies and waits; its host thread spans both."""
+    """Trace file of a rank that packs, copies and waits; the bar of its host thread spans both."""
     return write(
         folder / f"rank{rank}.json",
         [
@@ -109,7 +109,9 @@ def _colour_of(svg: str, kind: str) -> str:
 
 
 def test_steps_are_shown_where_devices_make_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host queues eight steps within 8 us; the device makes them afterwards, each in two kernels of 100 us."""
+    """Times of a run in which the host queues eight steps within 8 us; the device makes them afterwards, each in two
+    kernels of 100 us.
+    """
     queued = [bar(0, 1, n, 1, "step", "step") for n in range(8)]
     made = [bar(0, 2, 50 + 100 * n, 100, "collide" if n % 2 else "stream", "compute") for n in range(16)]
     path = write(tmp_path / "rank0.json", queued + made)

@@ -13,10 +13,10 @@ from conftest import ROOT, SMALL, TETRAHEDRON, Cli
 from errors import is_error
 from slipstream.base.errors import Fault
 
-#: Without pictures and fields, which take longer than these runs.
+#: Arguments of a run without pictures and fields, which take longer than these runs.
 PLAIN = ["lbm.precision=f64", "output.pictures=false", "output.fields=false", "machine.backend=host"]
 MOMENTS = ["lbm.representation=moments", "lbm.collision=recursive"]
-#: Much longer than any test waits.
+#: Arguments of a run that takes much longer than any test waits.
 ENDLESS = "run.steps=400000000"
 
 
@@ -59,11 +59,12 @@ def figures(folder: Path) -> dict[str, object]:
 
 
 def family(head: int) -> list[int]:
-    """A process and all its descendants; launchers give ranks their own process groups."""
+    """Ids of a process and all its descendants; launchers give ranks their own process groups."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
-            # The name may contain spaces; the state and the parent follow it.
+            # The parent is searched from the end, because the name may contain spaces; the state and the parent follow
+            # it.
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(entry.name))
     found = [head]
@@ -73,7 +74,7 @@ def family(head: int) -> list[int]:
 
 
 def kill_at_once(run: subprocess.Popen[str]) -> None:
-    """kill -9 of a run and its ranks; waits until they have ended."""
+    """Kills a run and its ranks by SIGKILL, and waits until they have ended."""
     processes = family(run.pid)
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
@@ -99,5 +100,5 @@ def with_mesh(folder: Path, area: str = "") -> Path:
 
 
 def nudge_a_vertex(folder: Path) -> None:
-    """Moves it by 0.04 cells."""
+    """Moves a vertex of the mesh by 0.04 cells."""
     (folder / "part.obj").write_text(TETRAHEDRON.replace("v 0.6 0.4 0.4", "v 0.601 0.4 0.4"))

@@ -320,7 +320,7 @@ def test_rim_that_is_no_width_is_refused_in_one_line(
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-#: A tetrahedron with edges of 6 along the axes from (4, 4, 4), and its faces.
+#: Vertices and faces of a tetrahedron with edges of 6 along the axes from (4, 4, 4).
 CORNERS = "v 4 4 4\nv 10 4 4\nv 4 10 4\nv 4 4 10\n"
 FACES = ["f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
 

@@ -25,7 +25,7 @@ def one_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def made(tmp_path: Path, small: Path, one_checkpoint: bytes) -> Path:
-    """Puts that checkpoint where the small case's own would be."""
+    """Puts that checkpoint into the folder of the small case's own checkpoints."""
     path = tmp_path / "results" / "small" / "checkpoints" / name(40)
     path.parent.mkdir(parents=True)
     path.write_bytes(one_checkpoint)
@@ -34,7 +34,7 @@ def made(tmp_path: Path, small: Path, one_checkpoint: bytes) -> Path:
 
 def test_flipped_byte_is_refused_naming_file_and_dataset(made: Path, cli: Cli) -> None:
     content = bytearray(made.read_bytes())
-    content[len(content) // 2] ^= 1  # most of the file are populations
+    content[len(content) // 2] ^= 1  # a byte of the populations, which are most of the file
     made.write_bytes(content)
     said = refusal(cli, None, "--restart", "last", "-n", "2", key="--restart")
     assert f"{name(40)}' is damaged in the dataset /fields/populations: piece" in said
@@ -62,7 +62,7 @@ def test_checkpoint_of_another_case_is_refused_with_the_difference(made: Path, c
 
 
 def test_checkpoint_of_another_coding_is_refused(made: Path, cli: Cli) -> None:
-    """The coding affects bits; routes do not."""
+    """A coding affects bits, so checkpoints of another coding are refused; routes do not."""
     result = cli(
         "run", "small.toml", *PLAIN, "--restart", "last", "exchange.coding=zfp, rate 16", 'exchange.routes=["staged"]'
     )
@@ -161,7 +161,7 @@ def test_magic_number_may_change_where_no_collision_reads_it(small: Path, collis
 def test_key_that_a_checkpoint_does_not_know_yet_has_its_default(small: Path) -> None:
     now = Flow.of(load(small), "host")
     lines = now.text.splitlines()
-    # An older version without lbm.streaming would have written this.
+    # Text that an older version without lbm.streaming would have written.
     older = "\n".join(line for line in lines if not line.startswith("streaming"))
     assert older != now.text
     before = Flow(older, {})
@@ -235,7 +235,7 @@ def test_shared_folder_of_checkpoints_keeps_those_of_another_flow(tmp_path: Path
         refused = cli(*words, *more, "--overwrite")
         is_error(refused, "mismatch", **facts)
     assert first.read_bytes() == made and not (tmp_path / "other").exists()
-    # From the same flow, or from the run whose results are replaced.
+    # Checkpoints are accepted from the same flow, or from the run whose results are replaced.
     assert cli(*words, "output.folder=other", "--overwrite", "run.steps=3").returncode == 0
     assert [path.name for path in first.parent.iterdir()] == [name(3)]
     assert cli(*words, "output.folder=other", "--overwrite", "physics.reynolds=50").returncode == 0

@@ -25,7 +25,7 @@ def cubic(x: np.ndarray) -> np.ndarray:
 
 
 class Flow:
-    """Imitates the solver: velocity by a formula at cell centres, for a reference velocity of 0.1."""
+    """Imitates a solver whose velocity is a formula at cell centres, for a reference velocity of 0.1."""
 
     def __init__(self, cells: tuple[int, int, int]) -> None:
         z, y, x = np.meshgrid(*((np.arange(n) + 0.5) / n for n in reversed(cells)), indexing="ij")
@@ -117,7 +117,7 @@ def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, coun
     assert len(values) == count + 2 and (values[0] == values[-1]).all()
     if count == 1:
         assert values[:, 0] == pytest.approx(values[1, 0])
-    profiles.compare(lines, None)  # also compares the extrema
+    profiles.compare(lines, None)  # this call also compares the extrema
 
 
 # Solid cells cover both layers next to the line (6, 7 | 8, 9), one of them, or none.
@@ -160,7 +160,7 @@ def test_mid_plane_leaves_solid_cells_out(small: Path, cells: tuple[int, int, in
     plane = profiles.mid_plane(flow, case)
     assert free is not None and plane is not None and not np.ma.getmaskarray(free).any()
     solid = np.ma.getmaskarray(plane)[..., 0]
-    # Between a solid and a fluid layer the middle is on the wall.
+    # The middle between a solid and a fluid layer is on the wall.
     assert solid[:, 0].all() and solid[:, 1].all() == (cells[2] % 2 == 0) and not solid[:, 2:].any()
     assert plane.compressed() == pytest.approx(0.5)
 
@@ -291,7 +291,7 @@ def test_extrema_are_compared_where_published(small: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
     by_name = {entry.name: entry for entry in profiles.compare(perfect(case), profiles.reference_for(case)).extrema}
     assert by_name["u_min"].reference == -0.2803833
-    # The table's points are too coarse for the exact extremum.
+    # The extremum has a tolerance, because the table's points are too coarse for the exact one.
     assert abs(by_name["u_min"].error_percent or 100) < 3
 
 

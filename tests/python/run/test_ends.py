@@ -59,7 +59,7 @@ def verdict(folder: Path) -> str:
 
 
 def ranks_of(run: subprocess.Popen[str]) -> list[int]:
-    """Processes that run the case, without the launcher; rank 0 is the first."""
+    """Ids of the processes that run the case, without the launcher; rank 0 is the first."""
     found = []
     for process in family(run.pid)[1:]:
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
@@ -81,7 +81,7 @@ def test_ctrl_c_ends_a_run_as_sigterm_does(
 ) -> None:
     run = start(tmp_path, "run", "flat.toml", ENDLESS, *words)
     wait_for_steps(run)
-    # As a terminal does: to the whole foreground process group.
+    # The signal goes to the whole foreground process group, as a terminal sends it.
     os.killpg(run.pid, number)
     said, _ = run.communicate(timeout=60)
     assert run.returncode == 0, said
@@ -128,7 +128,7 @@ def test_second_ctrl_c_ends_at_once(tmp_path: Path, flat: Path, ranks: int) -> N
     run = start(tmp_path, "run", "flat.toml", ENDLESS, "-n", str(ranks))
     wait_for_steps(run)
     processes = family(run.pid)
-    # Simulates steps that take much longer than the user waits.
+    # The ranks are stopped, which simulates steps that take much longer than the user waits.
     for process in ranks_of(run):
         os.kill(process, signal.SIGSTOP)
     os.killpg(run.pid, signal.SIGINT)
@@ -201,7 +201,7 @@ def test_mesh_that_one_rank_cannot_read_is_one_message_and_ends_all(tmp_path: Pa
 def test_initial_flow_without_a_value_on_one_rank_is_one_message_and_ends_all(
     tmp_path: Path, flat: Path, cli: Cli
 ) -> None:
-    # Between the cells that a check samples, in the half of rank 1.
+    # The expression is singular between the cells that a check samples, in the half of rank 1.
     singular = 'initial={velocity=["1e-3/(y-36.5)",0,0]}'
     found = cli("run", "flat.toml", "grid.cells=[8,40,1]", "physics.length=16", singular, "-n", "2")
     is_error(found, "overflow", rank=1, key="initial", given="1e-3/(y-36.5)")
@@ -277,7 +277,7 @@ def test_killed_process_that_still_gives_back_its_memory_holds_no_folder(tmp_pat
         (tmp_path / locks.FILE).write_text(json.dumps(dataclasses.asdict(owner)))
         assert "is in use by a run" in locks.problem(tmp_path, "output.folder")
         run.kill()
-        while Path(f"/proc/{run.pid}/exe").exists():  # its memory is freed before its parent reaps it
+        while Path(f"/proc/{run.pid}/exe").exists():  # waits until its memory is freed, before its parent reaps it
             pass
         assert locks.problem(tmp_path, "output.folder") == ""
 
@@ -308,7 +308,7 @@ def test_lock_of_a_dead_process_is_none_and_one_of_another_host_is_named(tmp_pat
     held.take(tmp_path, "output.folder")
     owner = json.loads(path.read_text())
     assert locks.problem(tmp_path, "output.folder") == "", "it is this process's own"
-    path.write_text(json.dumps(owner | {"pid": 1, "born": "0"}))  # another process has this number now
+    path.write_text(json.dumps(owner | {"pid": 1, "born": "0"}))  # simulates that another process has this number now
     assert locks.problem(tmp_path, "output.folder") == ""
     path.write_text(json.dumps(owner | {"host": "elsewhere"}))
     said = locks.problem(tmp_path, "output.folder")
@@ -358,7 +358,7 @@ def test_lock_that_another_run_has_taken_over_from_a_dead_one_stays(
 def test_run_goes_on_without_its_reader(
     tmp_path: Path, flat: Path, monkeypatch: pytest.MonkeyPatch, on: list[str]
 ) -> None:
-    # As on a terminal, where each check redraws the line.
+    # The live line is redrawn at each check, as on a terminal.
     monkeypatch.setenv(terminal.TERMINAL_WIDTH, "80")
     run = start(tmp_path, "run", "flat.toml", "run.steps=60", "run.check_every=1", *on)
     assert run.stdout is not None
@@ -480,7 +480,7 @@ def test_run_that_ended_badly_leaves_signals_alone(tmp_path: Path) -> None:
 
 def test_semaphore_of_another_users_file_is_not_asked_for(tmp_path: Path, flat: Path, cli: Cli) -> None:
     words = ["run", "flat.toml", "output.fields=true", "-n", "2"]
-    # MPI-IO would create this file; a folder of the same name blocks it even for root.
+    # A folder with the name of the file that MPI-IO would create blocks it even for root.
     in_the_way = [Path(f"/dev/shm/sem.OMPIO_{name}") for name in ("fields.vtkhdf",)]
     made = [path for path in in_the_way if not path.exists()]
     for path in made:

@@ -43,7 +43,8 @@ def test_writing_between_two_looks_does_not_change_the_residual(every: float | N
     flow = Steady()
     outcome = march(LbmRun(flow, case(every)), case(every), 1000, 72, lambda progress: None, flow.residual)
     assert outcome.steps == 1000
-    # 1e-6 per step, 320 steps per length / reference velocity, relative to a reference velocity of 0.1.
+    # The residual follows from 1e-6 per step, 320 steps per length / reference velocity, and a reference velocity of
+    # 0.1.
     assert outcome.residual == pytest.approx(1e-6 * 320 / 0.1)
 
 
@@ -59,7 +60,7 @@ def test_frames_lie_at_the_steps_nearest_to_whole_periods_without_drift(period: 
 
 def test_first_frame_is_that_of_the_start_and_the_fiftieth_of_50_periods() -> None:
     flow, times, small = Steady(), [], case(0.012)
-    # 320 steps per length / reference velocity.
+    # The flow has 320 steps per length / reference velocity.
     march(LbmRun(flow, small), small, 1000, 72, lambda progress: None, lambda: times.append(flow.step / 320))
     assert len(times) == 1 + 260 and times[0] == 0.0
     np.testing.assert_allclose(times, 0.012 * np.arange(261), atol=0.5 / 320 + 1e-9)

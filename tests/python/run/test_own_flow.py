@@ -11,12 +11,12 @@ from conftest import ROOT
 
 PAGE = (ROOT / "docs" / "own_flow.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-#: Seconds of the flow on the page, and in the quick test.
+#: Durations of the flow on the page, and in the quick test.
 SHORTER = {"time = 20 ": "time = 2 ", "run.time=25": "run.time=2.5", "until=5": "until=0.5"}
 
 
 def script(page: str) -> str:
-    """The page as a shell reads it: a file is named in backticks before its block."""
+    """Files and commands of the page as a shell reads them: a file is named in backticks before its block."""
     parts = []
     for block in BLOCK.finditer(page):
         language, text = block.groups()
@@ -51,15 +51,16 @@ def test_page_leads_from_an_empty_folder_to_the_drag_of_a_body(tmp_path: Path, q
         [float(value) for value in re.findall(rf"^{re.escape(name)} (\S+)$", done.stdout, re.MULTILINE)]
         for name in ("spindle force x (N)", "spindle coefficient x")
     )
-    # F = C rho U^2 A / 2, before and after the restart.
+    # Forces satisfy F = C rho U^2 A / 2, before and after the restart.
     assert len(forces) == 2 and forces == pytest.approx(
         [c * 870 * 0.02**2 * 0.0012566 / 2 for c in coefficients], rel=1e-6
     )
     wake = [float(value) for value in re.findall(r"^x = 0\.\d\d m: (\S+) m/s$", done.stdout, re.MULTILINE)]
-    assert len(wake) == 4 and 0 < wake[0] < wake[1] < wake[3] < 0.021  # the stream is 0.02
+    # velocities in the wake, below that of the stream, 0.02
+    assert len(wake) == 4 and 0 < wake[0] < wake[1] < wake[3] < 0.021
     alone, on_two_ranks = re.findall(r"^drag (\S+) N$", done.stdout, re.MULTILINE)
     assert alone == on_two_ranks
     made = tmp_path / "spindle" / "results" / "spindle"
     assert (made / "report.html").is_file() and len(list((made / "pictures").glob("*.png"))) >= 3
-    if not quick:  # a sphere has 1.8 at this Reynolds number (Clift, Grace & Weber 1978)
+    if not quick:  # a sphere has a drag coefficient of 1.8 at this Reynolds number (Clift, Grace & Weber 1978)
         assert 1.4 < coefficients[1] < 2.2 and wake == sorted(wake)

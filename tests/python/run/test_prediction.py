@@ -28,12 +28,12 @@ def test_size_is_said_in_two_digits(amount: float, said: str) -> None:
 
 def test_step_is_that_of_the_steps_after_the_warm_up() -> None:
     clock = Meter()
-    clock.advanced(1, 0.3)  # kernels are loaded
+    clock.advanced(1, 0.3)  # a slow step, in which kernels are loaded
     for _ in range(19):
         assert not clock.enough
         clock.advanced(1, 0.07)
     assert clock.enough and clock.step() == pytest.approx(0.07)
-    clock.advanced(1000, 300.0)  # what comes later is no prediction
+    clock.advanced(1000, 300.0)  # later steps, which no prediction uses
     assert clock.step() == pytest.approx(0.07) and clock.steps == 1020
 
 
@@ -47,7 +47,7 @@ def test_a_single_stall_is_no_prediction() -> None:
 
 def test_steps_that_are_slow_are_few() -> None:
     clock = Meter()
-    clock.advanced(1, 15.0)  # first guesses are empty
+    clock.advanced(1, 15.0)  # a slow step, whose initial guess is empty
     clock.advanced(1, 8.0)
     assert not clock.enough
     clock.advanced(1, 8.0)
@@ -88,11 +88,11 @@ def test_what_a_run_took_stands_beside_what_was_predicted() -> None:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A prediction is made after a moment."""
+    """Makes predictions after a moment."""
     monkeypatch.setattr(meter, "SECONDS", 0.02)
 
 
-#: A case of each solver, short.
+#: Short runs, one per solver.
 CASES_IN_SHORT = {
     "cavity": ["grid.cells=[24,24,24]", "run.steps=300"],
     "car": ["units.cell=0.2", "run.time_units=1"],
@@ -119,7 +119,7 @@ def test_check_says_how_much_a_run_leaves_on_the_disk(brief: None, cli: Cli, tmp
     if predicted:
         assert predicted["steps"] >= took["steps"]
         there = sum(file.stat().st_size for file in [*path.parent.glob("fields*"), *path.parent.glob("checkpoints/*")])
-        # Files of HDF5 have a few kilobytes beside the values.
+        # Tolerance for HDF5, whose files have a few kilobytes beside the values.
         assert predicted["bytes"] == pytest.approx(there, rel=0.1, abs=60_000)
         assert took["bytes"] == pytest.approx(there, rel=0.01, abs=1000)
 

@@ -17,7 +17,7 @@ from small_runs import ENDLESS, PLAIN, checkpoints, figures, kill_at_once, name,
 
 
 def state_in(path: Path) -> dict[str, bytes]:
-    """All fields of a checkpoint as whole arrays, its step and notes, independent of its decomposition."""
+    """All fields of a checkpoint as whole arrays, with its step and notes, independent of its decomposition."""
     with h5py.File(path) as file:
         found = {
             "step": bytes(file.attrs["step"]),
@@ -36,11 +36,11 @@ def state_in(path: Path) -> dict[str, bytes]:
     return found
 
 
-#: Seeds the random times of kills.
+#: Seed of the random times of kills.
 SEED = 20261121
 
 
-# More kills cover more stages of the same run.
+# In the thorough set, more kills cover more stages of the same run.
 @pytest.mark.parametrize(("kills_wanted", "steps"), [(2, 2400), pytest.param(20, 6000, marks=pytest.mark.thorough)])
 def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bits(
     tmp_path: Path, small: Path, cli: Cli, kills_wanted: int, steps: int
@@ -48,7 +48,7 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
     body = 'bodies.ball={shape="sphere",centre=[8,7,8],radius=3,area=28}'
     plain = [*PLAIN, "output.report=false", f"run.steps={steps}", body, "output.energy=true"]
     plain.append(f"checkpoint.every={steps // 40}")
-    # Two blocks in both cases, because sums are taken by block.
+    # Two blocks are used in both cases, because sums are taken by block.
     on = {"1": ["machine.devices_per_rank=2"], "2": ["-n", "2"]}
     folder, usual = tmp_path / "results" / "small", {}
     for ranks in ("2", "1"):
@@ -72,7 +72,7 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
         run = start(tmp_path, "run", "small.toml", *plain, waiting, *restart, *on[ranks])
         went_on += restart[0] == "--restart"
         try:
-            # At random times: some before the first step, some during a checkpoint.
+            # Kills come at random times: some before the first step, some during a checkpoint.
             said, _ = run.communicate(timeout=moment * usual[ranks])
         except subprocess.TimeoutExpired:
             kill_at_once(run)
@@ -93,13 +93,13 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
     compare_end()
 
 
-#: Long enough to be killed before its end.
+#: Arguments of a run that is long enough to be killed before its end.
 LONG = "run.steps=1500"
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Profiles of that run without interruption; they do not depend on the number of ranks."""
+    """Profiles of the run without interruption; they do not depend on the number of ranks."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     (folder / "small.toml").write_text(SMALL)
     assert command(folder, "run", "small.toml", *PLAIN, LONG).returncode == 0
@@ -153,7 +153,7 @@ def test_restart_between_two_residuals_becomes_steady_at_the_same_step(tmp_path:
     assert right_figures["steady"] and int(str(right_figures["steps"])) > 60
     assert cli(*words, "run.steps=58", "checkpoint.every=50", "--overwrite").returncode == 0
     assert checkpoints(tmp_path) == [name(50), name(58)]
-    # The checkpoint of the end was written after one more evaluation of the residual.
+    # The last checkpoint was written after one more evaluation of the residual.
     again = cli(*words, "run.steps=5000", "--restart", f"results/small/checkpoints/{name(50)}")
     assert again.returncode == 0, again.stderr
     assert results(tmp_path) == right
@@ -209,7 +209,7 @@ def test_end_without_room_for_its_checkpoint_is_a_failure(tmp_path: Path, small:
 UNSTABLE = ["physics.reference_velocity=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
 
 
-# One rank finds the same as two; two must also agree.
+# One rank gives the same result as two; two must also agree.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_guard_names_cell_and_last_good_checkpoint_and_exits_with_3(
     tmp_path: Path, small: Path, cli: Cli, ranks: str

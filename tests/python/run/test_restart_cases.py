@@ -13,7 +13,7 @@ from conftest import CASES, Cli
 from slipstream.base import rows
 from slipstream.run import checkpoint
 
-#: Arguments that shorten a run, its number of steps, and the step at which it is stopped.
+#: Runs: arguments that shorten them, number of steps, and the step at which they are stopped.
 SHORT: dict[str, tuple[list[str], int, int]] = {
     "bead_array": (["grid.cells=[12,12,12]", "bodies.bead.centre=[6,6,6]", "bodies.bead.radius=3.7"], 20, 9),
     "bead_pack": (["grid.cells=[16,16,16]", "bodies.beads.radius=4"], 20, 9),
@@ -51,7 +51,7 @@ SHORT: dict[str, tuple[list[str], int, int]] = {
     "taylor_green_sem": (["grid.cells=[2,2,2]", "sem.order=4"], 6, 4),
     "walls_sem": (["grid.cells=[2,2,1]", "sem.order=4"], 6, 4),
 }
-#: Variants of these cases with more state carried between steps.
+#: Variants of these cases in which more state is carried between steps.
 MORE: dict[str, tuple[str, list[str]]] = {
     "held energy": ("forced_turbulence", ['dns.forcing="energy"', "dns.forcing_power=0", "dns.budget=true"]),
     "held energy in f64": (
@@ -65,7 +65,7 @@ CLOCKS = re.compile("seconds|mlups|date|commit")
 
 
 def flat(data: Any, prefix: str = "") -> dict[str, Any]:
-    """Flattens nested data to numbers and strings by path."""
+    """Flattens nested data to numbers and strings by their path."""
     if not isinstance(data, dict | list):
         return {prefix: data}
     entries = data.items() if isinstance(data, dict) else enumerate(data)
@@ -81,13 +81,13 @@ def left_by(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-#: Few steps between checks: each half contains one, and the run stops between two of them.
+#: Each half has few steps between checks: it contains one check, and the run stops between two of them.
 EVERY = "run.check_every=3"
 PLAIN = [EVERY, "expected={}", "output.fields=false", "output.report=false", "--overwrite"]
 
 
 def both(cli: Cli, tmp_path: Path, case: str, words: Sequence[str], steps: int, stop: int) -> None:
-    """Writes results/whole and results/parts."""
+    """Runs a case as a whole and in parts, and writes results/whole and results/parts."""
     usual = [str(CASES / f"{case}.toml"), *words, *PLAIN]
     for name, more in (
         ("whole", [f"run.steps={steps}"]),
@@ -139,7 +139,7 @@ def test_a_checkpoint_of_an_earlier_version_carries_nothing_and_is_read(
     assert found.keys() == left_by(tmp_path / "results" / "whole").keys()
 
 
-#: Position of a receiver of cases/point_source.toml after a restart, and whether earlier rows belong to it.
+#: Positions of a receiver of cases/point_source.toml after a restart, and whether earlier rows belong to it.
 MOVED = {"at its place": ("middle", None, True), "moved": ("middle", [1300.0, 600.0, 5.0], False)}
 
 

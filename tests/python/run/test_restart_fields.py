@@ -10,7 +10,7 @@ from conftest import CASES, Cli
 from errors import is_error
 from slipstream.results.results import Results, field_files
 
-#: A short case per solver: its field; steps in total, of the first run, and between frames.
+#: Short cases, one per solver: the field; steps in total, of the first run, and between frames.
 SOLVERS: dict[str, tuple[list[str], str, int, int, int]] = {
     "cavity": (["grid.cells=[12,12,12]"], "velocity", 12, 5, 4),
     "cavity_si": (["grid.cells=[12,12,12]", "units.cell=0.008333333333333333"], "velocity", 12, 5, 4),
@@ -44,7 +44,7 @@ def test_frames_of_a_restart_are_behind_those_of_before_in_the_same_file(
     assert again.returncode == 0, again.stderr
     assert [path.name for path in field_files(Path("results/parts"))] == ["fields.vtkhdf"]
     whole, found = Results("results/whole"), Results("results/parts")
-    # The end of the first run adds a frame.
+    # One frame more, because the end of the first run adds one.
     assert len(found.frames) == len(whole.frames) + 1 and np.diff([frame.time for frame in found.frames]).min() > 0
     for frame in whole.frames:
         there = found.frame(frame.time)
@@ -57,7 +57,7 @@ def test_frames_behind_the_step_of_a_restart_are_replaced(cli: Cli, tmp_path: Pa
     assert cli(*words, "run.steps=50").returncode == 0
     folder = tmp_path / "results" / "small"
     before = [frame.time for frame in Results(folder).frames]
-    for step in (20, 40):  # back to a frame of the first run, then to the last frame
+    for step in (20, 40):  # steps of restarts: back to a frame of the first run, then to the last frame
         checkpoint = f"results/small/checkpoints/checkpoint-{step:012d}.h5"
         assert cli(*words, "run.steps=45", "--restart", checkpoint).returncode == 0
         times = [frame.time for frame in Results(folder).frames]

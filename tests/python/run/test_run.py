@@ -18,11 +18,11 @@ from slipstream_bench.lbm import updates
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
 
-#: Far more cells than fit any memory; the length keeps tau in its range.
+#: Arguments with far more cells than fit any memory; the length keeps tau in its range.
 HUGE = ["grid.cells=[9000,9000,9000]", "physics.length=64"]
 
 
-#: Changes of the options whose defaults give another method: lattice, collision, LES model and force.
+#: Options whose values give another method than the defaults: lattice, collision, LES model and force.
 CUMULANT = ["lbm.lattice=D3Q27", "lbm.collision=cumulant", "lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]"]
 
 
@@ -211,7 +211,7 @@ def test_plan_of_a_machine_that_is_not_there(cli: Cli, small: Path) -> None:
     assert result.returncode == 0, result.stderr
     said = words(result.stdout)
     assert "summit: 4 nodes, 24 ranks, 24 devices" in said and "predicted step" in said
-    # Each reason once, however many messages have it.
+    # Each reason is printed once, however many messages have it.
     assert said.count("not kernel: ") == said.count("why 1: ") == 1
 
 

@@ -55,7 +55,7 @@ if again == halo.check:
 os._exit(3)
 """
 
-# Two nodes of two ranks; the launcher ends all with the first that exits.
+# Arguments for two nodes of two ranks; the launcher ends all ranks with the first that exits.
 ON_NODES = f"""
 import os, signal, time, numpy as np, slipstream as slip
 grid = slip.Grid((8, 8, 8), periodic=(True,) * 3, backend="host", ranks_per_node=2)
@@ -136,7 +136,7 @@ def test_a_stopped_rank_is_named_by_its_node_and_by_the_other(tmp_path: Path) ->
 
 
 def lets_others_live() -> bool:
-    """Open MPI 4 can keep the job alive; other launchers end it with the first rank."""
+    """Options of Open MPI 4, which can keep the job alive; other launchers end it with the first rank."""
     launcher = shutil.which("mpiexec")
     if not launcher:
         return False

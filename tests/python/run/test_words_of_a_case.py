@@ -6,7 +6,7 @@ from pathlib import Path
 from conftest import SMALL, Cli
 from small_runs import PLAIN
 
-#: Escape, carriage return, backspace and delete, as TOML allows them.
+#: Text of a case with escape, carriage return, backspace and delete, as TOML allows them.
 CONTROL = r"a \u001b[1mbold\u001b[0m, \r \b \u007f b"
 
 

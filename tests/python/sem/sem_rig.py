@@ -7,7 +7,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-#: Two blocks of elements, so that two devices have some.
+#: Case of diffusion with two blocks of elements, so that two devices have some.
 DIFFUSION = """
 [case]
 name = "spread"
@@ -54,7 +54,7 @@ value = "x"
 """
 
 
-#: 3 u - 2 Lap u = source on slightly deformed elements.
+#: Case of 3 u - 2 Lap u = source on slightly deformed elements.
 HELMHOLTZ = """
 [case]
 name = "screened"
@@ -103,7 +103,7 @@ def last_u(path: Path) -> np.ndarray:
         return file["VTKHDF/PointData/u"][begin:]
 
 
-#: Robin sides, a divided side, and variable coefficients.
+#: Case with Robin sides, a divided side, and variable coefficients.
 MIXED = """
 [case]
 name = "mixed"

@@ -57,7 +57,7 @@ def test_a_side_divided_by_place_has_either_condition(here: Cli, tmp_path: Path)
     assert "value, flux y+" in said
     assert here("run", path, *words).returncode == 0
     assert findings(tmp_path, "screened")["findings"]["exact.distance"] < 2.2e-5
-    # A flux of the wrong sign on half of the side.
+    # The flux has the wrong sign on half of the side.
     words[1] = f"boundaries.y+.otherwise.flux=-({flux})"
     assert here("run", path, *words, "--overwrite").returncode == 0
     assert findings(tmp_path, "screened")["findings"]["exact.distance"] > 1e-2
@@ -71,7 +71,7 @@ def test_a_side_divided_by_place_has_either_condition(here: Cli, tmp_path: Path)
 
 def test_robin_sides_and_coefficients_by_expressions_fall_to_the_exact_solution(here: Cli, tmp_path: Path) -> None:
     words = ["sem.diffusivity=2 + x*y", "sem.reaction=1 + z"]
-    # -div(kappa grad u) + c u of u = exp(2 x - y) cos(2 pi z): grad kappa . grad u = (2 y - x) u.
+    # Source -div(kappa grad u) + c u of u = exp(2 x - y) cos(2 pi z), where grad kappa . grad u = (2 y - x) u.
     words += ["sem.source=((1 + z) - (2 + x*y)*(5 - 4*pi^2) - (2*y - x))*exp(2*x - y)*cos(2*pi*z)"]
     words += ["boundaries.x+.flux=(2*(2 + x*y) + 3 + y)*exp(2 - y)*cos(2*pi*z)", "boundaries.x+.transfer=3 + y"]
     words += ["boundaries.y-.flux=2*exp(2*x)*cos(2*pi*z)", "output.report=false"]

@@ -18,7 +18,8 @@ from slipstream.case.reader import load
 from slipstream.results.results import Results
 from slipstream.sem import sampling
 
-#: Inflow at x-, outflow at x+, a moving wall, a symmetry side; two blocks of elements, so that two devices have some.
+#: Case with inflow at x-, outflow at x+, a moving wall, a symmetry side, and two blocks of elements, so that two
+#: devices have some.
 CHANNEL = """
 [case]
 name = "channel"
@@ -82,7 +83,7 @@ def test_a_run_leaves_velocity_and_pressure_statistics_and_field_files(here: Cli
     nek = readnek(str(folder / "fields0.f00002"))
     of_file = np.stack([element.vel for element in nek.elem])
     assert of_file.shape == (18, 3, 5, 5, 5)
-    # The inlet's values, at a corner that it shares with the symmetry side.
+    # Values of the inlet, at a corner that it shares with the symmetry side.
     assert of_file[0, :, 0, 0, 0] == pytest.approx([1 + 0.2 * np.sin(0.03), 0, 0], abs=1e-12)
     assert np.stack([element.pres for element in nek.elem]).std() > 1e-3
     header, lines = rows.read(folder / "statistics.csv")
@@ -158,13 +159,14 @@ def left_by_interpolation(plan: Any, order: int) -> float:
     return float(np.sqrt(off / size))
 
 
-# Order 6 takes three times as long as the other two.
+# Order 6 is tested in the thorough set, because it takes three times as long as the other two.
 @pytest.mark.parametrize("most", [5, pytest.param(6, marks=pytest.mark.thorough)])
 def test_kovasznays_flow_falls_tenfold_with_each_order_as_interpolation_does(
     here: Cli, tmp_path: Path, most: int
 ) -> None:
     path, errors = str(ROOT / "cases/kovasznay_sem.toml"), []
-    for order, steps in zip(range(4, most + 1), (13, 21, 30), strict=False):  # with nearly equal Courant numbers
+    # numbers of steps with nearly equal Courant numbers
+    for order, steps in zip(range(4, most + 1), (13, 21, 30), strict=False):
         words = (f"sem.order={order}", f"sem.time_step={0.06 / steps}", f"run.steps={steps}", "--overwrite")
         result = here("run", path, *words, "output.folder=out")
         assert result.returncode == 0, result.stderr
@@ -188,13 +190,13 @@ def test_receivers_and_profiles_have_velocity_and_pressure(here: Cli, tmp_path: 
     header, lines = rows.read(tmp_path / "results/channel/profiles.csv")
     table = np.array([line[1:] for line in lines], dtype=float)
     inlet = (1 + 0.2 * np.sin(0.03)) * (1 + table[:, 2])
-    # The wall is assigned last, so its values count at common points and affect the polynomials next to it.
+    # Values of the wall count at common points, because it is assigned last, and affect the polynomials next to it.
     np.testing.assert_allclose(table[:3, 4], inlet[:3], atol=1e-12)
     assert table[-1, 4] == pytest.approx(2, abs=1e-12)
 
 
 def test_forces_means_and_planes_are_those_of_a_channel(here: Cli, tmp_path: Path) -> None:
-    # Poiseuille flow from the start: u = y (1 - y).
+    # Arguments of Poiseuille flow from the start: u = y (1 - y).
     words = ["sem.force=[1, 0, 0]", "sem.viscosity=0.5", "initial.velocity=['y*(1 - y)', 0, 0]", "sem.deformation=0"]
     words += ["grid.periodic=[true, false, true]", "sem.mean_from=0.01", "output.planes=y", "output.nek=no"]
     text = CHANNEL[: CHANNEL.index("[boundaries]")] + CHANNEL[CHANNEL.index("[initial]") :]
@@ -288,7 +290,7 @@ def test_from_python_means_are_those_of_the_steps_and_walls_hold_what_drives_the
     assert np.ptp(u[..., 0], axis=0).max() > 1e-4, "the flow changes"
     planes = flow.planes("y")
     assert {planes[name].shape for name in planes} == {(9,)}
-    # A wall's own plane is at rest; the mean over a plane is that of its points, by their weights.
+    # The plane of a wall is at rest; the mean over a plane is that of its points, by their weights.
     assert planes.place[[0, 4, 8]] == pytest.approx([0, 0.5, 1]) and planes.u[[0, 8]] == pytest.approx([0, 0])
     w = np.array([0.1, 49 / 90, 32 / 45, 49 / 90, 0.1]) / 2
     for name, values in (("u", mean.velocity[..., 0]), ("ww", mean.squares[..., 2])):
@@ -306,7 +308,7 @@ def test_from_python_means_are_those_of_the_steps_and_walls_hold_what_drives_the
 
 
 def test_couette_flow_between_cylinders_stays_what_it_is() -> None:
-    # u = (a + b / r^2) (-y, x): zero at r = 1, speed 1 at r = 2.
+    # Angular velocity of u = (a + b / r^2) (-y, x), with speed zero at r = 1 and speed 1 at r = 2.
     turn = "(2/3 - 2/3/(x^2 + y^2))"
     flow = slip.sem.Flow(
         (2, 6, 1),
@@ -327,7 +329,7 @@ def test_couette_flow_between_cylinders_stays_what_it_is() -> None:
     found = flow.statistics()
     assert found.distance is not None and found.pressure_off is not None
     assert found.distance < 2e-6 and found.pressure_off < 2e-5 and found.divergence < 1e-5
-    # Friction gives the torque on the inner cylinder: 4 pi nu 2/3 for a depth of 1. Forces on a whole ring vanish.
+    # The torque of friction on the inner cylinder is 4 pi nu 2/3 for a depth of 1. Forces on a whole ring vanish.
     assert np.abs(np.array(flow.solver.forces()["x-"])).max() < 1e-6
 
 
@@ -348,7 +350,7 @@ def test_faults_of_a_case_are_told_by_key(here: Cli, tmp_path: Path) -> None:
         is_error(here("check", path, *words), code, **facts)
     for words, code, facts in (
         (["boundaries.x+.velocity=[0, 0, 0]"], "invalid_argument", {"problem": "balance"}),
-        # Inflow and outflow balance at the start, but not later.
+        # In this case inflow and outflow balance at the start, but not later.
         (["boundaries.x+.velocity=['1 + y', 0, 0]"], "not_converged", {"problem": "balance", "time": 0.01}),
         (["sem.deformation=0.2"], "invalid_argument", {"element": 0}),
         (["sem.time_step=0.5"], "not_converged", {"problem": "courant", "field": "velocity"}),

@@ -55,7 +55,7 @@ def test_render_shows_planes_of_elements_in_three_dimensions(cli: Cli, tmp_path:
     assert result.returncode == 0 and result.stderr == "", result.stderr
     with Image.open(tmp_path / "results" / "still" / "pictures" / "render_u.png") as image:
         pixels = np.asarray(image.convert("RGB"), dtype=float)
-    # u = x - 1: the plane z is blue on the left and red on the right; the plane x = 1.5 is red.
+    # The field is u = x - 1: the plane z is blue on the left and red on the right; the plane x = 1.5 is red.
     red, blue = pixels[..., 0] - pixels[..., 2] > 60, pixels[..., 2] - pixels[..., 0] > 60
     scene = slice(0, int(0.8 * pixels.shape[1]))  # crops the colour bar
     left, right = np.argwhere(blue[:, scene])[:, 1], np.argwhere(red[:, scene])[:, 1]
@@ -73,7 +73,7 @@ def test_pictures_of_a_state_without_time_tell_none(here: Cli, tmp_path: Path) -
     cut = planes.Cut("z", 0.5)
     plane = planes.cut_plane(shown, shown.frame(), cut)
     assert planes.where(plane) == "z = 0.5"
-    # u = x - 1 has both signs: its colour scale is symmetric. That of u + 1.01 begins at zero.
+    # The colour scale of u = x - 1 is symmetric, because u has both signs. That of u + 1.01 begins at zero.
     u = plane.values("u")
     ends = [planes.look(shown.case, cut, "u", [values]).norm for values in (u, u + 1.01)]
     assert ends[0].vmin == -ends[0].vmax and ends[1].vmin == 0 and ends[1].vmax == pytest.approx(2, rel=0.1)
@@ -85,7 +85,7 @@ def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tm
     u = shown.read(shown.frame(), "u", (slice(None), slice(3, 5), slice(7, 8)))
     nx, ny, nz = shown.extent
     assert u.shape == (1, 2, nx) and shown.size == pytest.approx((2, 3, 1))
-    # Equal to x up to the constant of the mean, within the error of deformed elements of order 4.
+    # The field equals x up to the constant of the mean, within the error of deformed elements of order 4.
     np.testing.assert_allclose(u[0, 0], (np.arange(nx) + 0.5) * 2 / nx - 1, atol=2e-3)
     places = np.random.default_rng(1).uniform(0, 1, (200, 3)) * [2, 3, 1]
     element, local = sampling.find(load(tmp_path / "a.toml"), places)
@@ -102,6 +102,6 @@ def test_elements_of_the_highest_orders_open_in_vtk(here: Cli, tmp_path: Path, o
     assert result.returncode == 0, result.stderr
     grid = pyvista.read(tmp_path / "results" / "still" / "fields.vtkhdf")
     assert grid.n_cells == 1 and grid.n_points == (order + 1) ** 3
-    # VTK splits the element into tetrahedra between all its nodes.
+    # The volume is exact, because VTK splits the element into tetrahedra between all its nodes.
     assert grid.volume == pytest.approx(6, rel=1e-9)
     np.testing.assert_allclose(grid["u"], grid.points[:, 0] - 1, atol=2e-2)

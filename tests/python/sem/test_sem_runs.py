@@ -48,7 +48,7 @@ def test_restart_goes_on_with_the_same_bits_on_other_devices_and_ranks(
         words = [case(tmp_path, text), *words[1:], "sem.start=exact"]
     assert here("run", *words, "machine.devices_per_rank=3").returncode == 0
     straight = last_u(folder / "fields.vtkhdf")
-    # From step 3 on the restart needs the whole history.
+    # The restart at step 3 needs the whole history.
     first = here("run", *words, "run.steps=3", "machine.devices_per_rank=3", "--overwrite")
     assert first.returncode == 0, first.stderr
     result = cli("run", *words, "machine.devices_per_rank=2", "--restart", "last", "-n", "2")
@@ -64,7 +64,7 @@ def test_restart_of_a_carried_solution_has_the_same_bits_amid_parts_that_change(
 ) -> None:
     folder = tmp_path / "results" / "spread"
     text = DIFFUSION.replace("[initial]", "[exact]") if start == "exact" else DIFFUSION
-    # From two substeps per step to many; the count includes those before the restart.
+    # Substeps vary from two per step to many; the count includes those before the restart.
     velocity = "sem.velocity=['(1 + 300*t^2)*y', '0.3*(1 + 300*t^2)*sin(2*pi*x)', 0.0]"
     words = [case(tmp_path, text), velocity, "sem.target_courant=0.12", f"sem.start={start}", *backend_of(3)]
     words += ["output.report=false", "run.steps=4"]
@@ -118,7 +118,7 @@ def test_run_on_two_devices_tells_of_the_messages_of_its_sums(cli: Cli, tmp_path
     messages = [line.split() for line in table.splitlines() if line.split()[:2] in (["0", "1"], ["1", "2"], ["3", "2"])]
     assert len(messages) == 3, table
     for words in messages:
-        # Source, target, route, reason, then bytes, us, GB/s: whole values of 8 bytes.
+        # Columns: source, target, route, reason, then bytes, us, GB/s; bytes are whole values of 8 bytes.
         assert any(word.isdigit() and int(word) > 0 and int(word) % 8 == 0 for word in words[3:]), words
 
 
@@ -149,7 +149,7 @@ def test_sums_are_measured_where_the_case_asks(cli: Cli, tmp_path: Path) -> None
 
 
 def test_results_before_a_step_that_was_not_solved_are_kept(cli: Cli, tmp_path: Path) -> None:
-    # The solution is zero until the fifth step.
+    # In this case the solution is zero until the fifth step.
     still = ["initial.value=0", "boundaries.y-.value=0", "boundaries.y+.flux=0", "sem.most_iterations=9"]
     words = [*still, "sem.source=exp(x*y)*(t - 0.09 + abs(t - 0.09))", "output.every=0.02", "run.check_every=1"]
     path = case(tmp_path, DIFFUSION)
@@ -162,6 +162,6 @@ def test_results_before_a_step_that_was_not_solved_are_kept(cli: Cli, tmp_path: 
     assert [int(row[0]) for row in rows.read(folder / "solutions.csv")[1]] == [1, 2, 3, 4]
     with h5py.File(folder / "fields.vtkhdf") as file:
         assert file["VTKHDF/Steps"].attrs["NSteps"] == 5
-    # With "go on" a restart continues from there.
+    # With "go on" a restart continues from a step that did not converge.
     result = cli("run", path, *words, "sem.not_converged=go on", "--restart", "last")
     assert result.returncode == 0 and "linear solutions did not reach" in " ".join(result.stdout.split()), result.stderr

@@ -12,7 +12,7 @@ from slipstream.base import rows
 from slipstream.base.core import part
 from slipstream.sem import Simulation
 
-#: u, a scalar with the same operator, and one with another diffusivity and other sides.
+#: Unknowns: u, a scalar with the same operator, and one with another diffusivity and other sides.
 SCALARS = (
     DIFFUSION.replace("time_step = 0.02", 'time_step = 0.02\nvelocity = ["0.3*y", 0.0, 0.0]')
     + """

@@ -26,7 +26,7 @@ def diffusion(**more: Any) -> Simulation:
 
 
 def of_nek(path: Path, name: str) -> np.ndarray:
-    """[element][component][t][s][r], in the order of element numbers."""
+    """Values of a field of a Nek5000 file, [element][component][t][s][r], in the order of element numbers."""
     found = readnek(str(path))
     part = {"X": "pos", "U": "vel", "P": "pres", "T": "temp", "S": "scal"}[name]
     return np.stack([getattr(element, part) for element in found.elem])
@@ -97,7 +97,7 @@ def test_a_start_from_a_file_has_its_values_and_goes_to_another_order(tmp_path: 
     file = str(tmp_path / "x0.f00000")
     np.testing.assert_allclose(diffusion(initial={"file": file}).u, first.u, rtol=1e-15, atol=1e-15)
     finer = diffusion(order=7, initial={"file": file})
-    # On undeformed elements the polynomials agree; here the positions between points differ.
+    # The polynomials agree on undeformed elements only; here the positions between points differ.
     points = finer.places[3, 0, 0, [0, -1]]
     np.testing.assert_allclose(finer.at(points), first.at(points), atol=1e-12)
     straight = diffusion(deformation=0)
@@ -255,13 +255,13 @@ def test_a_case_writes_nek_frames_receivers_and_profiles_and_starts_from_a_frame
     lines = np.loadtxt(folder / "profiles.csv", delimiter=",", skiprows=1, usecols=range(1, 6))
     np.testing.assert_allclose(lines[:, 0], np.linspace(0, 1, 11), atol=1e-15)
     np.testing.assert_array_equal(lines[:, 4], sim.at(lines[:, 1:4]))
-    # A step of the same length from the frame of step 2.
+    # The second run makes a step of the same length from the frame of step 2.
     (tmp_path / "b.toml").write_text(CASE.replace('value = "cos(pi*x) + y*z"', f'file = "{folder / frames[1]}"'))
     result = cli("run", "b.toml", "case.name=on", "run.steps=1", "sem.time_order=1", "output.report=false")
     assert result.returncode == 0, result.stderr
     found = json.loads((tmp_path / "results" / "on" / "findings.json").read_text())["findings"]
     assert found["u.mean"] == pytest.approx(sim.statistics().mean, abs=1e-9)
-    # Copies of a point were averaged.
+    # Copies of a point were averaged, so they are equal.
     first = of_nek(tmp_path / "results" / "on" / "fields0.f00000", "T")
     np.testing.assert_allclose(first, of_nek(folder / frames[1], "T"), rtol=1e-15, atol=1e-15)
 

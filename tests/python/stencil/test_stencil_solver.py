@@ -188,7 +188,7 @@ def test_a_run_that_was_stopped_has_its_seismograms_and_goes_on_with_them(cli: C
     words = ["--restart", "last", "run.steps=40"]
     assert cli("run", path, *words).returncode == 0
     assert table.read_text() == heard and findings(tmp_path, "shot")["findings"] == found
-    # A checkpoint of the end has no steps left, and a new receiver has no record.
+    # A checkpoint of the last step has no steps left, and a new receiver has no record.
     assert cli("run", path, *words, "receivers.new.at=[1.5,1.5,0.5]", "output.pictures=true").returncode == 0
     assert table.read_text().splitlines()[40] == heard.splitlines()[40] + ",nan"
     assert "new.largest" not in findings(tmp_path, "shot")["findings"]
@@ -445,7 +445,7 @@ def test_runs_that_cannot_be_are_refused(
             "unsupported",
             {"needed": 4},
         ),
-        # The value is infinite in the half of rank 0 alone.
+        # The value is infinite in the half of rank 0 only.
         (["initial.value=1/(x-1.5)"], None, {"key": "initial"}),
         *(pytest.param(*run, marks=pytest.mark.thorough) for run in REFUSED),
     ],

@@ -146,7 +146,7 @@ TEST_P(BlockCodings, SayThatAValueIsNotFinite) {
       const auto codes = coded.encoded(values);
       EXPECT_TRUE(coded.lost());
       const auto back = elsewhere.decoded(codes);
-      EXPECT_TRUE(elsewhere.lost());  // by the received message alone
+      EXPECT_TRUE(elsewhere.lost());  // a decoder reports the loss from the message alone
       int lost = 0;
       for (const double value : back) lost += std::isnan(value);
       EXPECT_TRUE(std::isnan(back[40]));
@@ -196,7 +196,8 @@ TEST(CodedBoxes, TakeBlocksThatSuitThem) {
     return std::array<int, 3>{block.extent[0], block.extent[1], block.extent[2]};
   };
   EXPECT_EQ(of(zfp, {64, 64, 64}), (std::array{4, 4, 4}));
-  EXPECT_EQ(of(zfp, {64, 64, 3}), (std::array{4, 4, 1}));  // a cube on three layers would waste a quarter
+  // cubes on three layers would leave a quarter of each block empty
+  EXPECT_EQ(of(zfp, {64, 64, 3}), (std::array{4, 4, 1}));
   EXPECT_EQ(of(zfp, {3, 64, 64}), (std::array{1, 4, 4}));
   EXPECT_EQ(of(zfp, {3, 64, 3}), (std::array{1, 4, 1}));
   EXPECT_EQ(of(floats, {64, 64, 64}), (std::array{16, 1, 1}));

@@ -124,7 +124,7 @@ TEST(Arena, WhatIsKeptIsNeverTakenAgain) {
   EXPECT_EQ(arena.use().used, Arena::least_chunk);
   EXPECT_NE(arena.take<std::byte>(Arena::least_chunk).data(), place);
   detail::free_unused_chunks(host);
-  *place = std::byte{1};  // AddressSanitizer would report freed memory here
+  *place = std::byte{1};  // AddressSanitizer reports this store if the memory was freed
   EXPECT_EQ(arena.use().bytes, Arena::least_chunk);
 }
 

@@ -1,4 +1,4 @@
-// The contract of buffers and devices, on every available backend.
+// Buffers and devices keep their contract on every available backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Streams, events, signals and graphs.
+// Tests of streams, events, signals and graphs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Batched launches of many small kernels.
+// Tests of batched launches of many small kernels.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -68,7 +68,7 @@ class Togethers : public testing::TestWithParam<Backend> {
     boxes[0].hi = boxes[0].lo;
   }
   int* cube(int n) { return cells.data() + static_cast<std::ptrdiff_t>(n) * side * side * side; }
-  /// Numbers the box of each cube, then doubles it. The first and every third cube are only doubled.
+  /// Numbers the cells of a cube, then doubles them. The first and every third cube are only doubled.
   void queue() {
     Together together(stream);
     for (int n = 0; n < cubes; ++n) {

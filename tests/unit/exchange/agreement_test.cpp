@@ -1,4 +1,4 @@
-// Ranks tell each other what all must know; here there is one.
+// Agreement between ranks about sequence numbers and errors, here with one rank.
 #include <gtest/gtest.h>
 
 #include "exchange/agreement.hpp"
@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// An exchange of one rank with two devices, whose values are coded.
+/// An exchange with coded values on one rank with two devices.
 struct Agreed {
   explicit Agreed(const std::string& routes, bool produced = false) {
     ExchangeOptions options;
@@ -53,7 +53,7 @@ TEST(AgreementOf, HostsThatDriveNoRouteAsksNowAndThen) {
 TEST(AgreementOf, HostsThatDriveNoRouteAsksAtLast) {
   Agreed agreed("kernel,direct");
   agreed.agreement->ask_last(1);
-  agreed.agreement->ask_at_end(1, [] { return false; });  // not its time
+  agreed.agreement->ask_at_end(1, [] { return false; });  // the agreement at the end is not due yet
   agreed.told.overflow = 1;
   expect_error([&] { agreed.agreement->ask_last(1); }, ErrorCode::overflow, {{"sequence", 1}});
 }

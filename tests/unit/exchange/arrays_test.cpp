@@ -1,4 +1,4 @@
-// Where the values of items lie, and arrays that take their places.
+// Arrays of items: their addresses, and other arrays that replace them.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -18,7 +18,7 @@ struct TwoBlocks {
   const Halo halo{Halo::Options{}};
   std::vector<Stream> streams = streams_of(grid);
 
-  /// The places that a device's receivers write.
+  /// The addresses to which a device's receivers write.
   static std::vector<Place> targets(Parts& parts, DeviceArrays& on) {
     std::vector<Place> all;
     for (const Channel& c : parts.plan.channels)
@@ -63,7 +63,7 @@ TEST(ItemArraysOf, AFieldWithCopiesAreListedForEachThatMayBeCurrent) {
   }
 }
 
-/// Why so many fields that swap between two arrays cannot share an exchange; none where they can.
+/// The error if this many fields swap between two arrays in one exchange; none if they can.
 std::optional<Error> problem_of_swapping(std::size_t count) {
   TwoBlocks two;
   std::deque<Field> fields;
@@ -126,7 +126,7 @@ TEST(Binding, IsRefusedWhereArraysBecomeTheSame) {
     for (const std::int64_t id : grid.local()) all.push_back(field.data(id));
     return all;
   };
-  // They change places: between the two calls both are the same.
+  // The arrays swap roles. Between the two calls source and target are the same array.
   exchange.bind(0, ItemEnd::source, arrays(v), streams);
   exchange.bind(0, ItemEnd::target, arrays(u), streams);
   exchange_once(exchange, streams, 0);

@@ -1,4 +1,4 @@
-// The loop that measures choices.
+// Tests of the loop that measures choices.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -95,7 +95,7 @@ std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t blo
   return groups;
 }
 
-/// Checks that each group occurs once, in a tile or among the large groups. Returns the number of large ones.
+/// Checks that each group occurs once, in a tile or among the large groups. Returns the number of large groups.
 std::size_t expect_each_once(Backend backend, const Lists<std::uint32_t>& rows) {
   constexpr std::int64_t block = 37;
   const Tiles tiles = tiles_of(backend, rows, block);
@@ -138,12 +138,12 @@ TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
     for (std::uint32_t c = 0; c < (n % 100 ? 2 + n % 3 : 60); ++c) rows.items.push_back(n * 3 + c * (far + n));
     rows.close();
   }
-  for (std::uint32_t n = 0; n < 40; ++n) {  // at, just below and just above the limit
+  for (std::uint32_t n = 0; n < 40; ++n) {  // group sizes at, just below and just above the limit
     const std::uint32_t first = 20000 + n;
     rows.items.insert(rows.items.end(), {first, first + far - 1 + n % 3});
     rows.close();
   }
-  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // the groups of 60 copies
+  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // the groups of 60 copies count as large
 }
 
 TEST(GroupTiles, AreRefusedWhereIndicesDoNotReach) {

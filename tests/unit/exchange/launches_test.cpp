@@ -38,7 +38,7 @@ class LaunchesOn : public testing::TestWithParam<const char*> {
     for (int a = 3; a-- > 0;) number = 100 * number + static_cast<double>((p[a] + cells[a]) % cells[a]);
     return number;
   }
-  /// Calls f(value, what it should be, whether it lies inside) for all cells and ghosts.
+  /// Calls f(value, expected value, whether the cell is interior) for all cells and ghosts.
   template <class F>
   void each_cell(F f) {
     for (const std::int64_t id : grid.local()) {
@@ -58,7 +58,7 @@ class LaunchesOn : public testing::TestWithParam<const char*> {
     each_cell([&](double v, double right, bool) { found += v != right; });
     return found;
   }
-  /// One exchange, begun on all devices before any of them receives.
+  /// One exchange. All devices send before any of them receives.
   void exchange(std::uint64_t number) {
     for (std::size_t i = 0; i < launches.size(); ++i) {
       Stream& own = launches[i]->behind(streams[i]);
@@ -121,7 +121,7 @@ TEST_P(LaunchesOn, LeaveNoPoisonInGhosts) {
   for (const auto& each : launches) EXPECT_EQ(each->poison()->left().count, 0);
 }
 
-/// All windows keep their poison, because nothing is stored into them.
+/// Windows keep their poison value, because nothing writes to them.
 TEST_P(LaunchesOn, TellOfWindowsThatNobodyStoredTo) {
   ExchangeOptions options;
   options.poison = true;

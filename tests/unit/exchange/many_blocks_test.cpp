@@ -1,4 +1,4 @@
-// A device with thousands of blocks.
+// Set-up of a device with thousands of blocks.
 #include <gtest/gtest.h>
 
 #include "support/exchange_rig.hpp"

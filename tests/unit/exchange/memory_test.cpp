@@ -1,4 +1,4 @@
-// Where messages land.
+// Memory in which messages are received.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// A block on each of two devices of this rank, and messages that cross by one route.
+/// A block on each of two devices of this rank, and messages between them by one route.
 struct Received {
   explicit Received(const std::string& routes, std::int64_t in_place = -1, std::int64_t chunk = 0) {
     options.routes = routes_from_string(routes);
@@ -27,7 +27,7 @@ struct Received {
   std::optional<Parts> parts;
 };
 
-/// Calls f(channel, its receive buffer) for messages between devices.
+/// Calls f(channel, receive buffer) for each message between devices.
 template <class F>
 void each_receive_buffer(Received& of, F f) {
   for (const Channel& c : of.parts->plan.channels)

@@ -1,4 +1,4 @@
-// A plan refuses what no route can do, before ranks speak.
+// A plan rejects requests that no route supports, before ranks communicate.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// One rank's part in an exchange, on machines that are not there.
+// Plans of one rank on described machines, without the devices of these machines.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// Both ends of a message compute what they have not told each other.
+/// Sender and receiver compute equal descriptions of a message without communication.
 TEST(PlanOf, BothEndsOfAMessageAgrees) {
   const Machine machine = planned_machine(4, 2);
   const Halo halo{Halo::Options{}};
@@ -89,7 +89,7 @@ TEST(PlanOf, ARankListsThoseOfAllMessagesThatLeaveOrReachIt) {
   }
 }
 
-/// GPUs that are not there, and none here: a plan asks no device.
+/// A plan for GPUs needs no GPU on this machine.
 TEST(PlanOf, GpusNeedsNone) {
   const Machine machine = planned_machine(2, 1, Backend::cuda);
   const Grid grid({32, 16, 16}, machine, 0, all_periodic());

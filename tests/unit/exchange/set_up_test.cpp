@@ -59,7 +59,7 @@ Cost cost_of(int ranks) {
 TEST(SetUp, OfAHaloCostsARankTheSameAmong64And4096) {
   cost_of(64);  // warms up one-time costs
   const Cost few = cost_of(64), many = cost_of(4096);
-  EXPECT_EQ(many.messages, 52u);  // 26 neighbours, both directions
+  EXPECT_EQ(many.messages, 52u);  // one message in each direction for 26 neighbours
   EXPECT_EQ(many.messages, few.messages);
   EXPECT_EQ(many.legs, few.legs);
   if (few.bytes == 0) GTEST_SKIP() << "this allocator does not count bytes";

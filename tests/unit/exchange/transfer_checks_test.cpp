@@ -137,7 +137,7 @@ IndexSet random_set(const FieldOptions& options, bool listed, std::mt19937& rand
 
 class Writers : public Transfers {
  protected:
-  /// The error for items that copy to block 1 of one field, or of two fields in turn.
+  /// The error for items that copy to block 1 of one field, or alternately of two fields.
   std::optional<Error> refused(const std::vector<std::vector<Transfer>>& of_items, Op op = Op::copy, int fields = 1) {
     std::vector<Field> targets;
     targets.reserve(static_cast<std::size_t>(fields));

@@ -1,4 +1,4 @@
-// A rank has waited in vain.
+// Errors when a rank waits in vain for another one.
 #include <gtest/gtest.h>
 
 #include <memory>

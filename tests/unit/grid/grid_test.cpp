@@ -51,7 +51,7 @@ TEST(Partition, CutsThePapersExampleAsThePaperDoes) {
   EXPECT_EQ(p.devices, (Extent{2, 2, 1}));
   ASSERT_EQ(p.boxes.size(), 48u);
   for (const Box& box : p.boxes) EXPECT_EQ(box.extents(), (Extent{1, 2, 2}));
-  // Node [1, 2, 0] begins at x = 2, y = 8.
+  // Node [1, 2, 0] of the partition begins at x = 2, y = 8.
   EXPECT_EQ(p.boxes[(2 * 2 + 1) * 4].lo, (Extent{2, 8, 0}));
 }
 
@@ -171,7 +171,7 @@ TEST(Placement, NamesAreReadBack) {
   EXPECT_THROW(placement_from_string("node_aware"), Error);
 }
 
-/// One node of six devices in two triads: 50 GB/s within, 20 across (Pearson et al. 2020, fig. 10).
+/// One node of six devices in two triads: 50 GB/s within a triad, 20 between them (Pearson et al. 2020, fig. 10).
 Machine triads() {
   const Machine alike = described(1, 6);
   std::vector<MachineDevice> devices;
@@ -259,7 +259,7 @@ Machine two_switches(int nodes) {
 
 class NodePlacement : public testing::TestWithParam<int> {};
 
-// Exact up to 8 nodes; by local search for more.
+// The search is exact for up to 8 nodes and local for more.
 TEST_P(NodePlacement, PutsNeighboursAmongNodesThatAreNear) {
   GridOptions options = placed(PlacementMethod::theoretical);
   options.periodic = {false, false, false};

@@ -108,7 +108,7 @@ TEST_F(CheckpointFile, WithAnyByteFlippedIsRefusedOrHarmless) {
     put(damaged);
     const auto error = restore_error();
     if (!error) {
-      EXPECT_EQ(all_bytes(), before) << "byte " << at;  // in a gap between datasets
+      EXPECT_EQ(all_bytes(), before) << "byte " << at;  // this byte is in a gap between datasets
       EXPECT_EQ(state.step, 1234567) << "byte " << at;
       EXPECT_EQ(state.time, 0.1) << "byte " << at;
       continue;

@@ -16,7 +16,7 @@ namespace {
 
 std::uint32_t sum(const std::string& text) { return crc32c(0, text.data(), text.size()); }
 
-TEST(Crc32c, GivesThePublishedValues) {  // RFC 3720, B.4, and the check value of the CRC catalogue
+TEST(Crc32c, GivesThePublishedValues) {  // values of RFC 3720, B.4, and the check value of the CRC catalogue
   EXPECT_EQ(sum("123456789"), 0xe3069283u);
   EXPECT_EQ(sum(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(sum(std::string(32, '\xff')), 0x62a8ab43u);

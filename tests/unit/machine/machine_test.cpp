@@ -103,7 +103,7 @@ TEST(LinksByClass, AreThoseOfEachPair) {
   EXPECT_TRUE(equal(uneven));
   EXPECT_EQ(uneven.machine().links().within.size(), 2u);
 
-  // Links without any structure.
+  // A description of links without any structure.
   Description random = description(80, 1, 1);
   std::minstd_rand numbers(7);
   for (Link& link : random.links) link.gb_per_s = 1 + static_cast<double>(numbers() % 1000);

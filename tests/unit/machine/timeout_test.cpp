@@ -1,4 +1,4 @@
-// Limits of waits in nanoseconds.
+// Time limits of waits, in nanoseconds.
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -92,7 +92,7 @@ void move_plainly(const Mover& m) {
                     static_cast<std::size_t>(m.word));
 }
 
-/// Copies to another target.
+/// Copies the words of a mover to another target.
 void move_plainly(Mover m, std::uint32_t* target) {
   m.target = bytes(target);
   move_plainly(m);

@@ -1,4 +1,4 @@
-// Concurrent launches between earlier and later work of their stream.
+// Concurrent launches on a stream, with earlier and later work.
 #include <gtest/gtest.h>
 
 #include <map>

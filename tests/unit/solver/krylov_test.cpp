@@ -294,7 +294,7 @@ TEST(Fit, TellsWhatConjugateGradientsMayNotHave) {
                ErrorCode::not_converged, {{"problem", "indefinite"}});
 }
 
-/// The shift of all values by one place: no vector of fewer than `count` holds anything of the solution.
+/// The matrix shifts all values by one place. A Krylov space of fewer than `count` vectors has no part of the solution.
 TEST(FlexibleGmres, EndsWhereNoCycleWillDoBetter) {
   const Machine machine = machine_here(Backend::host, 1);
   std::vector<Stream> streams;
@@ -318,7 +318,7 @@ TEST(FlexibleGmres, EndsWhereNoCycleWillDoBetter) {
   options.must_converge = true;
   expect_error(error_of([&] { method.solve(streams, system, {b.data()}, {x.data()}, options); }),
                ErrorCode::not_converged, {{"problem", "hard"}, {"iterations", 5}});
-  // As many vectors as there are values find it.
+  // GMRES finds the solution with as many vectors as there are values.
   const Result found = FlexibleGmres(Communicator::world(), machine, Layout{{count}, {0}, 8, {}}, count)
                            .solve(streams, system, {b.data()}, {x.data()}, options);
   streams[0].synchronize();

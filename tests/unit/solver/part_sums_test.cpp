@@ -15,7 +15,7 @@ TEST(PartSums, AreThoseOfEachPartWhateverDeviceItLiesOn) {
   std::vector<Stream> streams;
   for (int device = 0; device < 3; ++device) streams.emplace_back(Device{Backend::host, device});
   PartSums sums;
-  // More parts, then fewer, then none on a device.
+  // Adds parts, removes some, and removes all parts of a device.
   for (const std::vector<PartSums::Part>& parts :
        {std::vector<PartSums::Part>{{1, 2}, {0, 3}, {1, 5}}, {{1, 1}, {0, 40}}, {{2, 4}, {2, 0}}, {}}) {
     const auto all = sums.of(streams, parts, [&](std::size_t i, Together& together, double* place) {

@@ -18,7 +18,8 @@ dim3 block_shape(const Box& box, int threads);
 void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block, std::size_t shared_bytes,
                      void** arguments, bool early = false);
 
-/// Blocks of a kernel that a multiprocessor of the device holds at once, from the driver's occupancy calculation.
+/// Number of blocks of a kernel that a multiprocessor of the device holds at once, from the driver's occupancy
+/// calculation.
 int resident_blocks(Device device, const void* function, int threads, std::size_t shared_bytes);
 
 /// Registers a kernel, which is then loaded on each device when the next stream is made there. A kernel that is loaded

@@ -31,7 +31,7 @@ constexpr int resident_of(int otherwise) {
     return otherwise;
   }
 }
-/// Rows of a team's threads, for libraries that index threads by two numbers.
+/// Shape of a team's threads in rows, for libraries that index threads by two numbers.
 template <class Kernel>
 constexpr int block_rows_of() {
   if constexpr (requires { Kernel::block_rows; }) {
@@ -43,7 +43,7 @@ constexpr int block_rows_of() {
 inline constexpr int cell_threads = 256;
 inline constexpr int most_threads = 1024;
 
-/// Programmatic dependent launch: true where the functor's `early()` says so. The kernel then waits for its predecessor
+/// Whether the functor's `early()` asks for programmatic dependent launch. The kernel then waits for its predecessor
 /// itself. Its successor may be placed as soon as all of the kernel's own blocks are.
 template <class Kernel>
 bool early(const Kernel& kernel) {
@@ -84,7 +84,8 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel travels to the device as bytes");
   static_cast<void>(&CellsFunction<Kernel>::registered);
   const dim3 block = block_shape(box, threads_of<Kernel>(cell_threads));
-  // Grids hold 65535 blocks in y and in z; larger boxes go in pieces, so that the kernel itself needs no loop.
+  // A grid holds 65535 blocks in y and in z. Larger boxes are launched in pieces, so that the kernel itself needs no
+  // loop.
   const std::int64_t rows = std::int64_t{65535} * block.y, planes = std::int64_t{65535} * block.z;
   for (std::int64_t z = box.lo[2]; z < box.hi[2]; z += planes) {
     for (std::int64_t y = box.lo[1]; y < box.hi[1]; y += rows) {
@@ -105,7 +106,7 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   }
 }
 
-/// One team in one thread block; the same interface as host::Team.
+/// A team that is one thread block; the same interface as host::Team.
 class Team {
  public:
   static constexpr bool sequential = false;

@@ -17,7 +17,7 @@ void parallel(std::int64_t count, std::int64_t cost, const std::function<void(st
 
 namespace slipstream::host {
 
-/// One team on one host thread: its threads are a loop, so every each() is a barrier by itself.
+/// A team that runs on one host thread: its threads are a loop, so every each() is a barrier by itself.
 class Team {
  public:
   static constexpr bool sequential = true;
@@ -40,7 +40,8 @@ class Team {
 };
 
 #if defined(SLIPSTREAM_LOOPS_APART)
-// Another compiler compiles them from the same file, with the definitions below (CMake: slipstream_loops).
+// These functions may be compiled by another compiler from the same file, with the definitions below (CMake:
+// slipstream_loops).
 template <class Kernel>
 void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel);
 template <class Kernel>
@@ -79,13 +80,13 @@ template <class Kernel>
   });
 }
 
-// Neither is inlined, so that objects compiled without the definitions can link to them.
+// Neither function is inlined, so that objects compiled without the definitions can link to them.
 template <class Kernel>
 [[gnu::noipa]] void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
                                  const Kernel& kernel) {
   detail::submit(stream, [=] {
     std::int64_t cost = threads;
-    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // of a team
+    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // cost of a team
     detail::parallel(teams, cost, [&](std::int64_t first, std::int64_t last) {
       std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);
       for (std::int64_t t = first; t < last; ++t) kernel(Team(t, threads, shared.data()));

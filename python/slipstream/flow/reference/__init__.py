@@ -13,23 +13,23 @@ from slipstream.base.errors import CaseError, ErrorCode
 class Line:
     """Reference points of one velocity component along one centreline."""
 
-    name: str  #: u_of_y or v_of_x
-    place: np.ndarray  #: 0 to 1
-    value: np.ndarray  #: in units of the lid speed
+    name: str  #: name of the line: u_of_y or v_of_x
+    place: np.ndarray  #: position along the line, 0 to 1
+    value: np.ndarray  #: velocity in units of the lid speed
 
 
 @dataclass(frozen=True)
 class Extremum:
     """A minimum or maximum of a profile."""
 
-    name: str  #: u_min, v_min or v_max
+    name: str  #: name of the extremum: u_min, v_min or v_max
     value: float
     place: float
 
 
 @dataclass(frozen=True)
 class Reference:
-    """One published cavity at one Reynolds number."""
+    """Published values of one cavity at one Reynolds number."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ class Reference:
     extrema: tuple[Extremum, ...] = field(default=())
 
 
-#: Name, title for legends, dimensions; the best comes first.
+#: Sets of published values: name, title for legends, and dimensions; the most accurate set comes first.
 _SETS = (
     ("botella1998", "Botella & Peyret 1998 (spectral)", 2),
     ("ghia1982", "Ghia et al. 1982", 2),
@@ -50,14 +50,14 @@ _SAME = 1e-6
 
 
 def _read(name: str) -> tuple[str, list[dict[str, str]]]:
-    """Citation and rows of one table."""
+    """Reads one table: its citation and rows."""
     lines = (files(__package__) / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     header = [line for line in lines if line.startswith("#")]
     return header[0].lstrip("# "), list(csv.DictReader(lines[len(header) :]))
 
 
 def _columns(name: str) -> list[float]:
-    """Reynolds numbers of a set."""
+    """Reynolds numbers that a set of published values has."""
     return [float(column) for column in list(_read(f"{name}_u_of_y")[1][0])[1:]]
 
 
@@ -71,7 +71,7 @@ def _line(name: str, line: str, reynolds: float) -> Line:
 
 
 def load(name: str, reynolds: float) -> Reference:
-    """The named set at a Reynolds number. Raises CaseError that lists the ones there are."""
+    """The named set at a Reynolds number. Raises CaseError that lists the available ones."""
     title = {key: title for key, title, _ in _SETS}.get(name)
     if title is None:
         raise CaseError(
@@ -100,7 +100,7 @@ def load(name: str, reynolds: float) -> Reference:
 
 
 def dimensions(name: str) -> int:
-    """2 or 3."""
+    """Number of dimensions of a set: 2 or 3."""
     return next(d for key, _, d in _SETS if key == name)
 
 

@@ -28,9 +28,9 @@ TAYLOR_GREEN = ("sin(x)*cos(y)*cos(z)", "-cos(x)*sin(y)*cos(z)", 0.0)
 
 
 class Condition(NamedTuple):
-    """A condition on a side, or on its faces where `where` is above 0."""
+    """A condition on a side, or on those of its faces where `where` is above 0."""
 
-    kind: str  #: "periodic", "velocity" or "symmetry"
+    kind: str  #: kind of the condition: "periodic", "velocity" or "symmetry"
     velocity: Parts = (0.0, 0.0, 0.0)
     where: str | None = None
 
@@ -44,9 +44,9 @@ class FlowCase(ElementsCase):
 
     sem: FlowTable
     boundaries: FlowSidesTable = FlowSidesTable()
-    initial: FlowStartTable | None = Field(None, description="The velocity at the start.")
-    exact: FlowSolutionTable | None = Field(None, description="The flow that is known.")
-    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="By name.")
+    initial: FlowStartTable | None = Field(None, description="The initial velocity.")
+    exact: FlowSolutionTable | None = Field(None, description="The exact flow.")
+    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="Receivers, by name.")
     run: FlowRunTable = FlowRunTable()
     output: FlowOutputTable = FlowOutputTable()
 
@@ -69,7 +69,7 @@ class FlowCase(ElementsCase):
 
     @property
     def published_cavity(self) -> reference.Reference | None:
-        """The reference centrelines of a cavity: a unit cube whose lid y+ moves at speed 1 along x."""
+        """Published centrelines, if the case is a cavity: a unit cube whose lid y+ moves at speed 1 along x."""
         if self.output.reference != "albensoeder2005":
             return None
         return reference.load(self.output.reference, 1 / self.sem.viscosity)
@@ -84,7 +84,7 @@ class FlowCase(ElementsCase):
 
     @property
     def conditions(self) -> list[list[Condition]]:
-        """Conditions of the sides x- to z+, in the order of precedence."""
+        """Conditions of the sides x- to z+, in order of precedence."""
         given = dict(self.boundaries.given())
         found: list[list[Condition]] = []
         for n, side in enumerate(SIDES):
@@ -109,7 +109,7 @@ class FlowCase(ElementsCase):
 
     @property
     def start(self) -> list[Callable[[Array, float], Array]]:
-        """The initial velocity; with start = "exact" also that of earlier times."""
+        """Functions for the initial velocity; with start = "exact" also for earlier times."""
         if self.sem.start == "exact" or self.initial is None:
             return self.solution[0]
         parts = TAYLOR_GREEN if self.initial.flow else self.initial.velocity

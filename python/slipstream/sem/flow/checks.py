@@ -109,7 +109,7 @@ def _cavity(case: FlowCase) -> Iterator[Problem]:
 
 
 def _expressions(case: FlowCase) -> Iterator[Problem]:
-    """Faults of expressions that cannot be evaluated at a few places of the box."""
+    """Faults of expressions that have no value at some of a few points of the box."""
     places = checks.some_places(case)
     for n, given in enumerate(case.sem.map or ()):
         yield from checks.tried(case, ("sem", "map", str(n)), given, places, None)
@@ -138,7 +138,7 @@ def _parts(
 
 
 def _side_expressions(case: FlowCase, path: Path, entry: FlowSideTable, places: np.ndarray) -> Iterator[Problem]:
-    if entry.where is None:  # with `where`, a velocity may be undefined elsewhere
+    if entry.where is None:  # where `where` restricts a condition, its velocity may be undefined elsewhere
         yield from _parts(case, (*path, "velocity"), entry.velocity, places, 0.0)
         return
     yield from checks.tried(case, (*path, "where"), entry.where, places, None)

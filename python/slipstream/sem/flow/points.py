@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from slipstream._sem import Flow, Probe
 
 Array = np.ndarray
-#: Columns: fields of the state and their components.
+#: Columns of receivers.csv: name, field of the state and its component.
 COLUMNS = {"u": ("velocity", 0), "v": ("velocity", 1), "w": ("velocity", 2), "p": ("pressure", 0)}
-#: Columns of planes.csv behind the place: means over a plane.
+#: Columns of planes.csv after the position: means over a plane.
 OF_PLANES = (*COLUMNS, "uu", "vv", "ww", "uv", "uw", "vw")
 
 
@@ -47,7 +47,7 @@ def monitors(engine: "Flow", case: FlowCase, goes_on: bool) -> Sequence[Monitor]
 
 
 def write_profiles(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
-    """Writes profiles.csv: line, point, distance along the line, place, velocity and pressure. Collective."""
+    """Writes profiles.csv: line, point, distance along the line, coordinates, velocity and pressure. Collective."""
     table: list[list[str]] = []
     for name, one in case.receivers.items():
         if one.to is None:

@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from slipstream._core import Trace
     from slipstream._sem import Flow
 
-#: Columns of statistics.csv behind step and time. Iterations are means over the steps since the row before.
+#: Columns of statistics.csv after step and time. Iterations are means over the steps since the row before.
 COLUMNS = (
     "energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "mean_u", "mean_v", "mean_w",
     "pressure_iterations", "velocity_iterations",
 )  # fmt: skip
-#: Names of `Flow.past` in a checkpoint.
+#: Names of the entries of `Flow.past` in a checkpoint.
 _PAST = ("last_length", "length_before", "lengths", "averaged", "earlier")
 _SUMS = ("solutions", "iterations", "unconverged", "rounded")
 
 
 class FlowRun(PlainRun):
-    """A running flow. Collective."""
+    """A run of an incompressible flow on elements. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -52,7 +52,7 @@ class FlowRun(PlainRun):
         self._last: dict[str, Any] = {}
         self._taken = -1
         self._before: dict[str, dict[str, int]] = {name: dict.fromkeys(_SUMS, 0) for name in ("pressure", "velocity")}
-        #: The effort up to the last row of statistics.csv.
+        #: Effort up to the last row of statistics.csv.
         self._counted = self._before
         elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
         self._idle = f"{devices} devices share {elements} elements: some have none" if elements < devices else ""
@@ -99,7 +99,7 @@ class FlowRun(PlainRun):
         }
 
     def carried(self) -> dict[str, Any]:
-        """`Flow.past`, and the effort so far and up to the last row."""
+        """Numbers for a checkpoint: `Flow.past`, and the effort so far and up to the last row."""
         return dict(zip(_PAST, self.engine.past(), strict=True)) | self._efforts_of_all() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
@@ -126,7 +126,7 @@ class FlowRun(PlainRun):
 
         def take() -> None:
             now, before = self._efforts_of_all(), self._counted
-            # A restart drops a row that only the end of the run before made.
+            # A row that only the end of the run before has made is dropped by a restart.
             if self.engine.step % self._case.check_every == 0:
                 self._counted = now
             means = {
@@ -215,7 +215,7 @@ class FlowRun(PlainRun):
         errors = np.abs(column["enstrophy"] / wanted - 1)
         result["energy.largest_enstrophy_error"] = float(errors.max())
         result["energy.largest_enstrophy_error_at"] = float(time[errors.argmax()])
-        # Next to the peak of the dissipation the elements resolve least.
+        # The comparison begins at the peak of the dissipation, where the elements resolve least.
         if time[-1] >= 9:
             result["divergence.at_9"] = float(np.interp(9, time, column["divergence"]))
         # The first row is left out, because it has no step before it.

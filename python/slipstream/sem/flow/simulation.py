@@ -26,7 +26,8 @@ Parts = Sequence[float | str]
 
 
 class FlowSide(TypedDict, total=False):
-    """[boundaries] of a side: a wall at rest, a velocity, or a mirror; `otherwise` where `where` is not."""
+    """Keys of [boundaries] for one side: a wall at rest, a velocity, or a symmetry plane; `otherwise` applies where
+    `where` does not."""
 
     kind: Literal["wall", "velocity", "symmetry"]
     velocity: Parts
@@ -112,13 +113,14 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
         return self._copy("pressure")[..., 0]
 
     def gathered(self) -> Array | None:
-        """The whole velocity, [element][t][s][r][component], on rank 0; None elsewhere."""
+        """Velocity of all elements, [element][t][s][r][component], on rank 0; None elsewhere."""
         n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
         found = self._engine.gather("velocity", (0, 0, 0), (n**3, elements, 1))
         return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
 
     def means(self) -> Means:
-        """Copies of this rank's running means from mean_from on. Zero until the first step that ends after it.
+        """Copies of this rank's running means from mean_from on. They are zero until the first step that ends after
+        mean_from.
 
         Raises ArgumentError (wrong_state) where mean_from was not given.
         """
@@ -151,8 +153,9 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
         return PlaneMeans(*np.array(self._engine.planes("xyz".index(axis))).T)
 
     def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
-        """Velocity and pressure at points [point][x y z], [point][u v w p], on every rank. Raises what Simulation.at
-        raises."""
+        """Velocity and pressure at points [point][x y z], as [point][u v w p] on every rank. Raises the errors of
+        Simulation.at.
+        """
         there = self._probe(points)
         parts = [self._engine.at(there, "velocity", c) for c in range(3)] + [self._engine.at(there, "pressure", 0)]
         return np.stack([np.asarray(part) for part in parts], axis=1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FlowSolver(Solver[FlowCase]):
-    """Incompressible flow on spectral elements."""
+    """The solver of incompressible flow on spectral elements."""
 
     compiled = ("sem", "Flow")
     case_type = FlowCase
@@ -25,7 +25,7 @@ class FlowSolver(Solver[FlowCase]):
     pictures: Mapping[str, str] = {"dissipation.png": "Energy and its dissipation over time"}
 
     def check_at_length(self, case: FlowCase) -> None:
-        """No element that is bent may be turned inside out."""
+        """Checks that no bent element is inverted."""
         if case.sem.deformation or case.sem.map:
             with as_case_error():
                 part("sem").check_flow_elements(case.options())

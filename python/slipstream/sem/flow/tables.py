@@ -15,21 +15,21 @@ Parts = tuple[Finite | str, Finite | str, Finite | str]
 
 
 class FlowSideTable(Table):
-    """[boundaries.SIDE]: a side of the box that is not periodic; one that is not named is a wall at rest."""
+    """[boundaries.SIDE]: a side of the box that is not periodic; a side without this table is a wall at rest."""
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
 
     kind: Literal["wall", "velocity", "symmetry"] = Field(
-        description="At rest; the fluid has a velocity there, as at an inlet, or at a wall that moves; or a mirror, on "
-        "sides that are planes across x, y or z."
+        description="A wall at rest, a given velocity (an inlet or a moving wall), or a symmetry plane normal to "
+        "x, y or z."
     )
-    velocity: Parts | None = Field(None, description=f"Of kind velocity. {_AND_TIME}.")
+    velocity: Parts | None = Field(None, description=f"velocity: the velocity on the side. {_AND_TIME}.")
     where: str | None = Field(
         None,
-        description="An expression in x, y, z, Lx, Ly, Lz: the condition holds on the elements' faces at whose centres "
+        description="An expression in x, y, z, Lx, Ly, Lz: the condition holds on element faces at whose centres "
         "it is above 0.",
     )
-    otherwise: "FlowSideTable | None" = Field(None, description="With where: what holds on the other faces.")
+    otherwise: "FlowSideTable | None" = Field(None, description="With where: the condition on the other faces.")
 
 
 class FlowSidesTable(SidesTable[FlowSideTable]):
@@ -37,46 +37,45 @@ class FlowSidesTable(SidesTable[FlowSideTable]):
 
 
 class FlowStartTable(Table):
-    """[initial]: the velocity at the start; left out: [exact] at time 0 where that is given, else at rest. One of flow
-    and velocity."""
+    """[initial]: the initial velocity; left out: that of [exact] at time 0, or rest. Give flow or velocity."""
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
 
     flow: Literal["taylor_green"] | None = Field(
-        None, description="Taylor & Green 1937: (sin x cos y cos z, - cos x sin y cos z, 0)."
+        None, description="The Taylor-Green vortex of 1937, (sin x cos y cos z, - cos x sin y cos z, 0)."
     )
-    velocity: Parts | None = Field(None, description=f"{_NAMES}.")
+    velocity: Parts | None = Field(None, description=f"Initial velocity. {_NAMES}.")
 
 
 class FlowSolutionTable(Table):
-    """[exact]: the flow that is known."""
+    """[exact]: the exact flow, for comparison."""
 
     in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity", "length^2 / time^2": "pressure"}
 
-    velocity: Parts | None = Field(None, description=f"{_AND_TIME}.")
-    pressure: Finite | str | None = Field(None, description=f"But for a constant. {_AND_TIME}.")
+    velocity: Parts | None = Field(None, description=f"Exact velocity. {_AND_TIME}.")
+    pressure: Finite | str | None = Field(None, description=f"Exact pressure, up to a constant. {_AND_TIME}.")
 
 
 class FlowRunTable(SemRunTable):
-    """[run]: when to stop, whichever comes first."""
+    """[run]: limits of a run, which ends at the first one reached."""
 
 
 class FlowOutputTable(SemOutputTable):
-    """[output]: what stays."""
+    """[output]: the files that a run writes."""
 
     fields: bool = Field(
-        True, description="Velocity and pressure as fields.vtkhdf, curved elements of high order for ParaView."
+        True, description="Write velocity and pressure to fields.vtkhdf, as curved high-order elements for ParaView."
     )
     nek: Literal["no", "f32", "f64"] = Field(
-        "no", description="Beside fields.vtkhdf, places, velocity (U) and pressure (P) as field files of Nek5000."
+        "no", description="Also write field files of Nek5000 with coordinates, velocity (U) and pressure (P)."
     )
     planes: Literal["x", "y", "z"] | None = Field(
         None,
-        description="planes.csv at the end: means over the planes of points across this axis, of the running means "
-        "where sem.mean_from is given.",
+        description="Write planes.csv at the end of the run: means over planes normal to this axis. With "
+        "sem.mean_from they are those of the running means.",
     )
     reference: Literal["auto", "none", "taylor_green1600", "albensoeder2005"] = Field(
         "auto",
-        description="What to compare with: a published decay (auto: of Taylor-Green at Reynolds number 1600), or a "
-        "cubic cavity of edge 1 whose lid y+ has the speed 1 along x.",
+        description="Flow for comparison: the Taylor-Green decay at Reynolds number 1600, or a lid-driven cubic "
+        "cavity. The cavity has edge 1, and its lid y+ has the speed 1 along x. auto: the decay.",
     )

@@ -32,7 +32,7 @@ def tables(cells: int, time: float) -> dict[str, Any]:
             given=cells,
             allowed="multiples of 5 to 10, from 10 on",
         )
-    # Speeds are near 1, and the nearest points lie 0.064 (order 7) of an element apart: on many points the Courant
+    # Speeds are near 1, and the nearest points of order 7 lie 0.064 of an element apart, so on many points the Courant
     # number stays below 0.4.
     time_step = 0.085 * (7 / order) ** 2 / (cells // order)
     return {
@@ -43,7 +43,7 @@ def tables(cells: int, time: float) -> dict[str, Any]:
             "lengths": [2 * math.pi] * 3,
             "viscosity": 1 / 1600,
             "time_step": time_step,
-            # On few points speeds overshoot when the vortex breaks down, so limit the Courant number.
+            # On few points speeds overshoot when the vortex breaks down, so the Courant number is limited.
             "target_courant": 0.4,
         },
         "initial": {"flow": "taylor_green"},

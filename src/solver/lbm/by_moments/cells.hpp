@@ -39,7 +39,8 @@ struct StoredMomentsF16 {
     constexpr float scale = 1.0f / unit(n);
     return float_of(word) * scale;
   }
-  /// Density that a start adds to a cell: an odd multiple of the least half, by up to 1023, above zero or below.
+  /// Small random density that a start adds to a cell: an odd multiple of half the least unit, by up to 1023, positive
+  /// or negative.
   static SLIP_FN float seed(std::uint32_t chance) {
     constexpr float least = 0x1p-24f / unit(0);
     return static_cast<float>(2 * static_cast<int>(chance >> 22) - 1023) * least;
@@ -57,7 +58,8 @@ struct StoredMomentsF16 {
 
 template <int n>
 using Nth = std::integral_constant<int, n>;
-/// Visits moments in the order of TenMoments; word(n) is the n-th, put(n, word) receives it.
+/// Converts between words and moments, in the order of TenMoments. word(n) returns the n-th word, put(n, word) receives
+/// it.
 template <class S, class F>
 SLIP_FN TenMoments<typename S::Number> moments_of_words(const F& word) {
   const auto part = [&](auto n) { return S::template load<n()>(word(n)); };
@@ -79,7 +81,8 @@ SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& 
   part(Nth<8>{}, m.xz);
   part(Nth<9>{}, m.yz);
 }
-/// The moments of a cell, the first of which lies at `at`. `chance`: additional random bits for rounding.
+/// Loads or stores the moments of a cell, the first of which lies at `at`. `chance`: additional random bits for
+/// rounding.
 template <class S>
 SLIP_FN TenMoments<typename S::Number> load_moments(const typename S::Word* at, std::int64_t component) {
   return moments_of_words<S>([&](auto n) { return at[n() * component]; });
@@ -125,7 +128,7 @@ struct TenWords {
   }
 };
 
-/// `S`: how they are stored. Moments are those that a cell left when it last collided.
+/// Storage of moments; `S` is their format in memory. A cell has the moments that its last collision left.
 template <class S>
 struct MomentCells {
   using Lattice = D3Q19;
@@ -165,19 +168,19 @@ struct MomentCells {
     });
     return found;
   }
-  /// The population that a cell receives: from a fluid cell, from a wall, or from a link.
+  /// Finds the population that a cell receives: from a fluid cell, from a wall, or from a link.
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const {
     const BoundaryCell beside = boundary_at(cell);
     if (beside.arrivals >= 0) return arrivals()[h.i * boundary.count + beside.arrivals];
     const bool back = (beside.resting >> h.i & 1u) != 0 || SideWalls::out_of(walls.beside(cell.x, cell.y, cell.z), h);
     return sent(back ? cell : behind(cell, h), back ? opposite(h) : h);
   }
-  /// Stores a population for a cell that links bring populations to.
+  /// Stores a population for a cell whose incoming populations come from links.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
-  /// Like the function of the same name in Populations.
+  /// Acts as the function of the same name in Populations.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     const Sending<Number> own = sending(cell);
@@ -201,8 +204,9 @@ struct MomentCells {
             part(std::integral_constant<int, 2>{}), part(std::integral_constant<int, 3>{})};
   }
 
-  /// Populations from the neighbours. For resting walls (bits of `resting`) they are the cell's own, also for walls at
-  /// sides `beside` it. Values are undefined if a link brings another one and cells beyond the side hold none.
+  /// Gathers populations from the neighbours of a cell. At resting walls (bits of `resting`, and sides `beside` the
+  /// cell) they are the cell's own. Values are undefined if a link brings another one and cells beyond the side hold
+  /// none.
   SLIP_FN void gather(const Cell& cell, std::uint32_t resting, unsigned beside, Number (&g)[D3Q19::q]) const {
     const Sending<Number> own = sending(cell);
     unrolled<0, D3Q19::q>([&](auto i) {

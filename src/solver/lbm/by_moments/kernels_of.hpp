@@ -1,5 +1,5 @@
 #pragma once
-// Kernels of the moment representation for one number format.
+// The kernels of the moment representation for one number format.
 #include "solver/lbm/by_moments/start.hpp"
 #include "solver/lbm/by_moments/steps_of.hpp"
 #include "solver/lbm/links/apply.hpp"
@@ -31,7 +31,7 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
 
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     launch_per_link(stream, b.boundary.list.size(), GatherArrivals<S>{Cells(b), b.boundary.list.data()}, b.together);
-    if (b.together) b.together->launch();  // links then complete the gathered populations
+    if (b.together) b.together->launch();  // links complete the gathered populations afterwards
     const Cells cells(b);
     apply_known(stream, links, cells, b.together);
     apply_pressure(stream, links, cells, model, b.together);

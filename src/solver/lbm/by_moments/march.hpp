@@ -14,16 +14,17 @@
 namespace slipstream::lbm {
 
 struct MarchShape {
-  int width, height;  ///< of a tile
-  int lanes;          ///< cells of a thread, neighbours along x, loaded and stored at once
-  int resident;       ///< teams that a multiprocessor holds
-  int deepest;        ///< planes of a team; teams that drift apart no longer share the ring in the L2 cache
-  bool early;         ///< cells of a plane are loaded while the plane before is processed
-  bool ring_early;    ///< also for cells of the ring; in f64 they do not fit into registers
-  int ahead;          ///< planes prefetched into the L2 cache, if few bytes are in flight
+  int width, height;  ///< width and height of a tile in cells
+  int lanes;          ///< number of cells of a thread: neighbours along x, loaded and stored at once
+  int resident;       ///< number of teams that a multiprocessor holds
+  /// largest number of planes of a team; teams that drift apart no longer share the ring in the L2 cache
+  int deepest;
+  bool early;       ///< whether cells of a plane are loaded while the plane before is processed
+  bool ring_early;  ///< whether this holds for cells of the ring, too; in f64 they do not fit into registers
+  int ahead;        ///< number of planes to prefetch into the L2 cache, if few bytes are in flight
 };
-/// Fastest shapes on an H100, by the bytes of a stored moment and the width of a tile; docs/notes/performance.md has
-/// the others.
+/// Shapes that are fastest on an H100, by the bytes of a stored moment and the width of a tile;
+/// docs/notes/performance.md has the others.
 constexpr MarchShape march_shape(std::size_t bytes, int width) {
   const int height = tiles_of(bytes)[width == 64 ? 0 : 1][1];
   if (bytes == 8) return {width, height, 1, 2, 32, true, false, 0};
@@ -31,20 +32,20 @@ constexpr MarchShape march_shape(std::size_t bytes, int width) {
   return {width, height, 2, 2, 48, false, false, width == 64 ? 2 : 0};
 }
 
-/// Tiles that handle walls: none, all, or only those with walls, which then form parts of their own.
+/// The tiles that handle walls: none, all, or only those with walls, which then form separate parts.
 enum class WallTiles : std::uint8_t { none, all, apart };
-/// The choice for blocks with walls that the step handles.
+/// Chooses the tiles that handle walls, in blocks whose step handles walls.
 constexpr WallTiles wall_tiles(std::size_t bytes) { return bytes == 8 ? WallTiles::apart : WallTiles::all; }
 
-/// Partition of a box among teams: columns of tiles, in layers of so many planes.
+/// A part of a box that is divided among teams: columns of tiles, cut into layers of `depth` planes.
 struct MarchPart {
   std::array<int, 3> low, high;
   int tiles_x, tiles_y, depth;
   SLIP_FN int teams() const { return tiles_x * tiles_y * ((high[2] - low[2] + depth - 1) / depth); }
 };
 
-/// Treats solid cells like fluid ones, because testing flags costs more than it saves. `walls`: the step handles walls
-/// at the block's sides.
+/// Steps the tiles of a part. Treats solid cells like fluid ones, because testing flags costs more than it saves.
+/// `walls`: the step handles walls at the block's sides.
 template <class S, class Collision, MarchShape shape, bool walls>
 struct MarchTiles {
   using T = typename S::Number;
@@ -55,7 +56,7 @@ struct MarchTiles {
   static constexpr int row = width + 2, cells = row * (height + 2), ring = 2 * row + 2 * height;
   static_assert(ring <= threads, "a thread takes one cell of the ring");
   static_assert(lanes == 1 || lanes == 2);
-  /// Populations that leave their column: all but those at rest and along z.
+  /// Number of populations that leave their column: all but those at rest and along z.
   static constexpr int shared = 16;
   static constexpr std::size_t shared_bytes = 2 * shared * cells * sizeof(T);
 
@@ -67,20 +68,21 @@ struct MarchTiles {
   static SLIP_FN int column_place(int at_x, int at_y) {
     return at_y * row + (lanes == 1 ? at_x : at_x % 2 * (row / 2) + at_x / 2);
   }
-  /// Offset from a thread's place to a neighbour of one of its cells. The place is its first cell or even column.
+  /// Offset in shared memory from a thread's place to a neighbour of one of its cells. The place is that of its first
+  /// cell or even column.
   template <int lane, int x, int y>
   static constexpr int neighbour() {
     constexpr int along = 1 + lane + x;
     return y * row + (lanes == 1 ? x : along % 2 * (row / 2) + along / 2);
   }
-  /// Index of a population among those in shared memory.
+  /// Index of a population among those that travel through shared memory.
   template <int i>
   static constexpr int slot() {
     int n = 0;
     for (int p = 1; p < i; ++p) n += D3Q19::velocity[p][0] != 0 || D3Q19::velocity[p][1] != 0;
     return n;
   }
-  /// Places where a cell of a thread writes an outgoing population and reads an incoming one.
+  /// Where in shared memory a cell of a thread writes an outgoing population, and where it reads an incoming one.
   template <int lane, int x, int y, int z>
   static SLIP_FN T& sent(T* place) {
     return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, 0, 0>()];
@@ -89,7 +91,7 @@ struct MarchTiles {
   static SLIP_FN T& coming(T* place) {
     return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, -x, -y>()];
   }
-  /// Five populations that cross a plane, by their velocity in the plane.
+  /// The five populations that cross a plane, named by their velocity within the plane.
   struct Five {
     T across, px, mx, py, my;
     SLIP_FN Crossing<T> sums() const { return {across, px, mx, py, my}; }
@@ -139,7 +141,7 @@ struct MarchTiles {
     });
   }
 
-  /// Whether a cell of the box reads the column at this place of a plane.
+  /// Whether some cell of the box reads the column at (x, y) of a plane.
   SLIP_FN bool needed(int x, int y) const {
     const auto& in = step.in;
     return x >= part.low[0] - 1 && x <= part.high[0] && y <= part.high[1] &&
@@ -149,16 +151,16 @@ struct MarchTiles {
     return static_cast<std::int32_t>(step.in.wrapped(x, 0) + step.in.wrapped(y, 1) * step.in.row);
   }
 
-  /// Cells of a thread in the tile.
+  /// The cells of a thread within the tile.
   struct Own {
     int place = 0;
     std::int32_t column[lanes] = {};
-    unsigned facts = 0;  ///< bit set per cell: needed, inside, adjacent sides along x and y
+    unsigned facts = 0;  ///< bits per cell: needed, inside, adjacent sides along x and y
     SLIP_FN bool needed(int lane) const { return (facts >> lane & 1u) != 0; }
     SLIP_FN bool inside(int lane) const { return (facts >> (2 + lane) & 1u) != 0; }
     SLIP_FN bool all_inside() const { return (facts >> 2 & 3u) == (1u << lanes) - 1; }
     SLIP_FN bool any_inside() const { return (facts >> 2 & 3u) != 0; }
-    /// Whether the cells can be loaded at once, as neighbours in memory.
+    /// Whether the cells of a thread are neighbours in memory, so that they can be loaded at once.
     SLIP_FN bool at_once() const { return lanes == 1 ? needed(0) : (facts & 16u) != 0; }
     SLIP_FN unsigned sides(int lane) const { return facts >> (8 + 8 * lane) & 15u; }
   };
@@ -180,7 +182,7 @@ struct MarchTiles {
     if (all) own.facts |= 16u;
     return own;
   }
-  /// A cell of the ring: its place in shared memory (-1 if no cell of the box reads it), and in a plane.
+  /// A cell of the ring: its place in shared memory, or -1 if no cell of the box reads it, and its place in a plane.
   struct Seat {
     int place = -1;
     std::int32_t column = 0;
@@ -194,7 +196,8 @@ struct MarchTiles {
     return {column_place(at_x, at_y), column(x, y)};
   }
 
-  /// The line of a tile in plane 0 that a thread prefetches, of all ten moments; null if it has none.
+  /// Address of the cache line of plane 0 that a thread prefetches, for each of the ten moments; null if the thread has
+  /// none.
   SLIP_FN const Word* line_of(int base_x, int base_y, int thread) const {
     constexpr int lines = std::max(1, width * static_cast<int>(sizeof(Word)) / 128), tile = lines * height;
     static_assert(shape.ahead == 0 || 10 * tile <= threads, "a thread fetches one line");
@@ -203,7 +206,7 @@ struct MarchTiles {
     return step.in.origin + thread / tile * step.in.component + x + y * step.in.row;
   }
 
-  /// `index`: of the team among those of the part.
+  /// Runs a team. `index`: number of the team within the part.
   template <class Team>
   SLIP_FN void run(const Team& team, int index) const {
     T* const memory = team.template shared<T>();
@@ -213,7 +216,7 @@ struct MarchTiles {
     const int first = part.low[2] + layer * part.depth,
               end = first + part.depth < part.high[2] ? first + part.depth : part.high[2];
     const auto& near_walls = step.in.walls;
-    // State of a thread that persists from plane to plane.
+    // This state of a thread persists from plane to plane.
     Own own;
     Seat beside;
     TenWords<S, lanes> next{};
@@ -266,7 +269,7 @@ struct MarchTiles {
         coming<l(), 0, -1, -1>(here) = sent<l(), 0, 1, 1>(before);
       }
     };
-    // Sends a loaded plane, and loads the next one.
+    // Sends populations of a loaded plane, and loads the next plane.
     const auto send = [&](int k) {
       T* const plane = plane_at(k);
       const TenWords<S, lanes> mine = next;
@@ -341,7 +344,7 @@ struct MarchTiles {
   }
 };
 
-/// The step of a whole box.
+/// Steps a whole box, which is divided into parts.
 template <class S, class Collision, MarchShape usual, MarchShape beside, WallTiles which>
 struct March {
   using Usual = MarchTiles<S, Collision, usual, which == WallTiles::all>;
@@ -353,8 +356,8 @@ struct March {
   static_assert(threads == NearWalls::threads);
 
   StepCells<S, Collision> step;
-  MarchPart parts[most_parts];  ///< the last one is the usual
-  int ends[most_parts];         ///< of their teams
+  MarchPart parts[most_parts];  ///< the last part has the usual shape
+  int ends[most_parts];         ///< number of teams up to the end of each part
 
   std::int64_t teams() const { return ends[most_parts - 1]; }
 
@@ -379,7 +382,7 @@ struct March {
   }
 };
 
-/// The depth with the least total work in whole waves of teams; each team reads two extra planes.
+/// Number of planes per team with the least total work, as teams run in whole waves and each reads two extra planes.
 inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_once, std::int64_t deepest) {
   std::int64_t best = std::min(planes, deepest), least = 0;
   for (std::int64_t layers = 1; layers <= planes; ++layers) {
@@ -395,7 +398,7 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
   return static_cast<int>(best);
 }
 
-/// `deepest`: limit of planes per team; 0: that of the shape.
+/// Divides a box. `deepest`: limit of planes per team; 0: the limit of the shape.
 inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors, int deepest) {
   const auto corner = [](const Extent& p) {
     return std::array{static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2])};
@@ -450,7 +453,8 @@ void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>&
   launch_teams_on_gpu(stream, march.teams(), march.threads, march.shared_bytes, march);
 }
 
-/// `tile`: its width, 64 or 32; 0, or with known walls: the usual one of the number format.
+/// Launches the step. `tile`: width, 64 or 32; 0, or with walls that the step handles: the usual width of the number
+/// format.
 template <class S, class Collision>
 void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int tile, int deepest) {
   constexpr std::size_t bytes = sizeof(typename S::Word);

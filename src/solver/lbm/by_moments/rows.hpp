@@ -15,12 +15,12 @@ struct MarchRows {
   using T = typename S::Number;
   using Word = typename S::Word;
   StepCells<S, Collision> step;
-  int low[3], high[3];  ///< of the box
-  int rows, depth;      ///< of a team
-  int slabs;            ///< teams along y
+  int low[3], high[3];  ///< corners of the box
+  int rows, depth;      ///< number of rows and of planes that a team takes
+  int slabs;            ///< number of teams along y
   std::int64_t cost;
 
-  /// Buffer sizes of a row with the cells at both ends, a population, and a plane.
+  /// Sizes of a buffer: of a row with the cells at both ends, of a population, and of a plane.
   SLIP_FN int row() const { return high[0] - low[0] + 2; }
   SLIP_FN int population() const { return (rows + 2) * row(); }
   SLIP_FN int plane() const { return D3Q19::q * population(); }
@@ -55,7 +55,8 @@ struct MarchRows {
     }
   }
 
-  /// `from`: start of a row of populations in the plane that they come from, by velocity along z.
+  /// Collects the populations of a row. Each pointer is the start of a row of populations in the plane from which they
+  /// come, by velocity along z.
   void receive(const T* down, const T* same, const T* up, int y, int z) const {
     each_part(low[0], high[0], y, z, [&](int first, int end) {
       const int skipped = first - low[0];
@@ -100,11 +101,11 @@ struct MarchRows {
   }
 };
 
-/// `height`: rows of a team, `deepest`: planes of one at most; 0: as many as fit a cache.
+/// Launches teams. `height`: rows of a team; `deepest`: limit of its planes; 0: as many as fit a cache.
 template <class S, class Collision>
 void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int height, int deepest) {
   using T = typename S::Number;
-  constexpr std::int64_t cache = 512 << 10;  // private cache of a core
+  constexpr std::int64_t cache = 512 << 10;  // assumed size of the private cache of a core
   const std::int64_t row = 3 * D3Q19::q * (box.extent(0) + 2) * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t suited = std::clamp<std::int64_t>(cache / row - 2, 2, 16);
   const auto rows = static_cast<int>(std::min(height > 0 ? height : suited, box.extent(1)));

@@ -6,13 +6,13 @@ namespace slipstream::lbm {
 
 struct SideWalls {
   int extent[3];   ///< extent of the block
-  unsigned sides;  ///< bits of the sides
+  unsigned sides;  ///< sides with such walls, as bits
 
   explicit SideWalls(const BlockArrays& b) : sides(b.walls) {
     for (int a = 0; a < 3; ++a) extent[a] = static_cast<int>(b.flags.shape.extent[a]);
   }
 
-  /// Bits of the walls next to a cell.
+  /// Walls next to a cell, as bits.
   SLIP_FN unsigned beside(int x, int y, int z) const {
     return sides == 0 ? 0 : along(0, x) | along(1, y) | along(2, z);
   }
@@ -20,7 +20,7 @@ struct SideWalls {
     const unsigned low = at == 0 ? side_bit(axis, false) : 0, high = at == extent[axis] - 1 ? side_bit(axis, true) : 0;
     return (low | high) & sides;
   }
-  /// Whether cells lie behind one of the walls, so that their values are never read.
+  /// Whether a coordinate lies behind one of the walls, where values are never read.
   SLIP_FN bool behind(int axis, int at) const {
     return (at < 0 && (sides & side_bit(axis, false)) != 0) ||
            (at >= extent[axis] && (sides & side_bit(axis, true)) != 0);

@@ -1,5 +1,5 @@
 #pragma once
-// Initial moments of a fluid at rest or of a given flow, in the state after a collision.
+// Initial moments of a fluid at rest or of a given flow, as they are after a collision.
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/by_moments/cells.hpp"
@@ -36,9 +36,9 @@ class ChanceOfPlace {
   std::int64_t low_[3], last_[3];
 };
 
-/// Fluid cells before the first step. In 16 bits, steps round with random bits from the cell itself. Equal cells would
-/// draw equal bits for ever, and averages could not remove the errors. So cells start unequal: with a seed in their
-/// density, and rounded with bits from their place.
+/// Sets fluid cells before the first step. In 16 bits, steps round with random bits from the cell itself. Equal cells
+/// would draw equal bits for ever, and averages could not remove the errors. So cells start unequal: with a seed in
+/// their density, and rounded with bits from their place.
 template <class S>
 struct StartCells {
   using Ten = TenMoments<typename S::Number>;
@@ -71,7 +71,7 @@ struct RestByMoments {
   }
 };
 
-/// Sets cells that are not fluid, for readers of the field.
+/// Sets the moments of cells that are not fluid, for those who read the field.
 template <class S>
 struct RestSolidsByMoments {
   MomentCells<S> cells;
@@ -82,7 +82,7 @@ struct RestSolidsByMoments {
   }
 };
 
-/// As StartFlow: the moments of its second-order series.
+/// As StartFlow: sets the moments of the second-order series of a given flow.
 template <class S>
 struct StartByMoments {
   using T = typename S::Number;

@@ -13,8 +13,8 @@ struct StepCells {
   MomentCells<S> in;
   typename S::Word* out;
   Collision collision;
-  /// Flags of a block whose solid cells are neither read nor written; origin null: there are none, or all cells are
-  /// treated alike. Fluid cells next to solid ones get their populations from lists in any case.
+  /// Flags of a block whose solid cells are neither read nor written. The origin is null if there are none, or if all
+  /// cells are treated alike. Fluid cells next to solid ones get their populations from lists in any case.
   Scalars<const std::uint8_t> flags;
 
   SLIP_FN bool skips() const { return flags.origin != nullptr; }
@@ -71,7 +71,7 @@ struct StepBoundary {
   SLIP_FN typename S::Number brought(const BoundaryCell& beside) const {
     return step.in.arrivals()[i * step.in.boundary.count + beside.arrivals];
   }
-  /// One population alone, as in gather().
+  /// Computes a single population as gather() does.
   template <int i>
   SLIP_FN typename S::Number coming(const BoundaryCell& beside) const {
     if (beside.arrivals >= 0) return brought<i>(beside);
@@ -81,8 +81,8 @@ struct StepBoundary {
   }
 };
 
-/// The same on a GPU. One thread would wait for 18 neighbours in turn, so a warp loads one neighbour of each of its
-/// cells.
+/// Gathers populations on a GPU. One thread would wait for 18 neighbours in turn, so a warp loads one neighbour of each
+/// of its cells.
 template <class S, class Collision>
 struct StepBoundaryByTeams {
   using T = typename S::Number;

@@ -1,5 +1,5 @@
 #pragma once
-// Steps of the moment representation for one number format.
+// The steps of the moment representation for one number format.
 #include <vector>
 
 #include "solver/lbm/by_moments/march.hpp"
@@ -21,7 +21,7 @@ StepCells<S, Collision> step_of(const BlockArrays& b, const Collision& collision
           b.has_solids && b.skip_solids ? Scalars<const std::uint8_t>(b.flags) : Scalars<const std::uint8_t>()};
 }
 
-/// Cells of a box next to walls that the step handles.
+/// Slabs of a box next to walls that the step handles.
 inline std::vector<Box> near_walls(const Box& box, const BlockArrays& b) {
   std::vector<Box> slabs;
   for (int side = 0; side < 6; ++side) {
@@ -34,7 +34,7 @@ inline std::vector<Box> near_walls(const Box& box, const BlockArrays& b) {
   return slabs;
 }
 
-/// The step of a plain model, or with a force or an LES model.
+/// Steps of a model. `plain`: without force and LES model.
 template <class S, bool plain>
 struct MomentSteps {
   static void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, const Model& model);
@@ -46,11 +46,11 @@ void MomentSteps<S, plain>::stream_collide(Stream& stream, const Box& box, const
   with_regularised<plain, typename S::Number>(model, [&](const auto& collision) {
     const auto step = step_of<S>(b, collision);
     const auto cells = step_of<S>(b, MomentCollision<typename S::Number, plain>(model));
-    // Marching teams pay only for rows of some length.
+    // Marching teams are faster only for rows of some length.
     if (stream.device().backend == Backend::host) {
       if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, cells);
       launch_rows(stream, box, step, b.tile[1], b.chunk);
-      // These loops do not handle walls.
+      // The loops of launch_rows() do not handle walls, so cells next to walls are computed again.
       for (const Box& slab : near_walls(box, b)) launch_on_host(stream, slab, cells);
       return;
     }

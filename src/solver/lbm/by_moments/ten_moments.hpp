@@ -17,7 +17,7 @@ template <class T>
 struct TenMoments {
   T excess, x, y, z, xx, yy, zz, xy, xz, yz;
 
-  /// The population at rest, divided by its weight.
+  /// Population at rest, divided by its weight.
   SLIP_FN T resting() const { return fused(T(-1.5), xx + yy + zz, excess); }
 };
 
@@ -33,9 +33,9 @@ struct TenMoments {
 template <class T>
 struct Sending {
   T base;                                ///< excess - 3/2 trace
-  T xx, yy, zz, xy, xz, yz;              ///< the tensor
-  T x, y, z;                             ///< the momentum along the axes
-  T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;  ///< along diagonals
+  T xx, yy, zz, xy, xz, yz;              ///< components of the tensor
+  T x, y, z;                             ///< components of the momentum
+  T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;  ///< third-order terms of populations along diagonals
 
   SLIP_FN Sending(const TenMoments<T>& m, bool recursive)
       : base(m.resting()),
@@ -71,12 +71,12 @@ struct Sending {
   }
 
  private:
-  /// Populations of weight 1/18.
+  /// A population of weight 1/18, along an axis.
   template <int sign>
   SLIP_FN T along(T square, T odd) const {
     return fused(T(sign * 3.0 / 18), odd, fused(T(4.5 / 18), square, T(1.0 / 18) * base));
   }
-  /// Populations of weight 1/36.
+  /// A population of weight 1/36, along a diagonal.
   template <int a, int b>
   SLIP_FN T diagonal(T squares, T mixed, T odd_a, T odd_b) const {
     const T odd = a == b ? odd_a + odd_b : odd_a - odd_b;
@@ -86,7 +86,8 @@ struct Sending {
 
   SLIP_FN void add_third_order(const TenMoments<T>& m) {
     const T inverse = T(1) / (T(1) + m.excess), ux = m.x * inverse, uy = m.y * inverse, uz = m.z * inverse;
-    // rho u u_b u_b + u n_bb + 2 u_b n_ab with n = a - rho u u: u (a_bb - 2 j_b u_b) + 2 u_b a_ab.
+    // The third-order moment is rho u u_b u_b + u n_bb + 2 u_b n_ab with n = a - rho u u. It equals u (a_bb - 2 j_b
+    // u_b) + 2 u_b a_ab.
     const T kxx = fused(T(-2) * m.x, ux, m.xx), kyy = fused(T(-2) * m.y, uy, m.yy), kzz = fused(T(-2) * m.z, uz, m.zz);
     const T nx = T(3) * ux, ny = T(3) * uy, nz = T(3) * uz;
     const T xyy = fused(nx, kyy, T(2) * ny * m.xy), xzz = fused(nx, kzz, T(2) * nz * m.xz),
@@ -115,7 +116,7 @@ struct Crossing {
     all = across + xx + yy;
   }
 };
-/// The same for the nine populations that stay in their plane.
+/// Partial moments of the nine populations that stay in their plane.
 template <class T>
 struct Staying {
   T all, x, y, xx, yy, xy;
@@ -172,12 +173,13 @@ SLIP_FN TenMoments<T> moments_arrived(const T (&g)[D3Q19::q]) {
   return Arrived<T>(up, own).with(down);
 }
 
-/// Collision in moment space. `plain`: no force and no LES model. Otherwise both are always computed, because a
-/// decision in every cell would prevent vectorisation on the host.
+/// Collides moments. `plain`: no force and no LES model. Otherwise both are always computed, because a decision in
+/// every cell would prevent vectorisation on the host.
 template <class T, bool plain>
 struct MomentCollision {
-  T rate;           ///< relaxation rate of the tensor
-  T tau_0, eddies;  ///< of the Smagorinsky model; eddies: 18 sqrt(2) C^2, 0: no model
+  T rate;  ///< relaxation rate of the tensor
+  /// relaxation time without eddies, and factor of the Smagorinsky model: 18 sqrt(2) C^2; 0: no model
+  T tau_0, eddies;
   T force[3];
 
   explicit MomentCollision(const Model& model)
@@ -243,7 +245,7 @@ struct MomentCollision {
     keep(last, kept);
     smooth(m, kept);
   }
-  /// The same in two parts: first save the moments of the last step, then average.
+  /// Averages in two parts: keep() saves the moments of the last step before they are overwritten.
   SLIP_FN void keep(const TenMoments<T>& last, T (&kept)[6]) const {
     const TenMoments<T> then = at_equilibrium(last);
     kept[0] = T(0.25) * (last.xx - then.xx);
@@ -265,7 +267,7 @@ struct MomentCollision {
   }
 
  private:
-  /// Moments of a cell in equilibrium at this density and momentum: rho u u + (u F + F u) / 2, u without the half of
+  /// Moments of a cell in equilibrium at this density and momentum: rho u u + (u F + F u) / 2. Here u lacks the half of
   /// the force that was added last.
   SLIP_FN TenMoments<T> at_equilibrium(const TenMoments<T>& m) const {
     T x = m.x, y = m.y, z = m.z;

@@ -11,7 +11,7 @@ constexpr std::array<std::array<int, 2>, 2> tiles_of(std::size_t bytes) {
   return {{{64, cells / 64}, {32, cells / 32}}};
 }
 
-/// Default width on GPUs. Blocks next to walls that the step handles always use it.
+/// Default width of a tile on GPUs. Blocks next to walls that the step handles always use it.
 constexpr int usual_tile_width(std::size_t bytes) { return bytes == 8 ? 32 : 64; }
 
 }  // namespace slipstream::lbm

@@ -59,7 +59,7 @@ struct Cumulant {
   SLIP_FN Tensor<T> relaxed(const Tensor<T>& s, const Flow<T>& u) const {
     constexpr T third = T(1.0 / 3);
     const T tr = trace<L>(s), mean = third * tr;
-    // The rates of strain along the axes, as the stress shows them.
+    // Rates of strain along the axes, derived from the stress.
     const T deviator = T(-1.5) * (shear * u.inverse), isotropic = T(-0.5) * (bulk * u.inverse) * tr;
     const T dx = u.x * u.x * (deviator * (s.xx - mean) + isotropic);
     const T dy = u.y * u.y * (deviator * (s.yy - mean) + isotropic);
@@ -78,7 +78,7 @@ struct Cumulant {
   /// Writes m[9 x + 3 b + c], x = 0, 1, 2 for populations of c_x = -1, 0, 1: moments of orders b and c in y and z.
   SLIP_FN static void along_x(T (&m)[27], const Tensor<T>& s, const Flow<T>& u) {
     constexpr T third = T(1.0 / 3), ninth = T(1.0 / 9);
-    // Per density: variances less 1/3, and covariances.
+    // Second cumulants per density: variances less 1/3, and covariances.
     const T a = s.xx * u.inverse, b = s.yy * u.inverse, c = s.zz * u.inverse;
     const T xy = s.xy * u.inverse, xz = s.xz * u.inverse, yz = s.yz * u.inverse;
     const T xy2 = xy * xy, xz2 = xz * xz, yz2 = yz * yz;
@@ -104,8 +104,8 @@ struct Cumulant {
     spread_odd<7>(m, k121, u.x);
   }
 
-  /// Central moments of orders 0, 1, 2 along one axis, in m[at], m[at + step], m[at + 2 step], become what moves by -1,
-  /// 0, 1. The weights' moment of order 0 in this line is `weights` / 36.
+  /// Converts central moments of orders 0, 1, 2 along one axis to the sums of populations that move by -1, 0, 1. They
+  /// lie in m[at], m[at + step], m[at + 2 step]. `weights` / 36: order 0 of the weights in this line.
   template <int weights, int at, int step>
   SLIP_FN static void spread(T (&m)[27], T u) {
     const T zeroth = m[at], first = m[at + step], second = m[at + 2 * step];
@@ -116,7 +116,7 @@ struct Cumulant {
     m[at + 2 * step] = T(0.5) * (even + odd);
   }
 
-  /// The same along x, where the moment of order 1 is zero, ...
+  /// Converts along x where the moment of order 1 is zero.
   template <int weights, int at>
   SLIP_FN static void spread_even(T (&m)[27], T zeroth, T second, T u) {
     const T whole = weights == 0 ? zeroth : zeroth + T(weights / 36.0);
@@ -126,7 +126,7 @@ struct Cumulant {
     m[at + 18] = T(0.5) * (even + odd);
   }
 
-  /// ... or those of orders 0 and 2.
+  /// Converts along x where the moments of orders 0 and 2 are zero.
   template <int at>
   SLIP_FN static void spread_odd(T (&m)[27], T first, T u) {
     const T even = T(2) * u * first;

@@ -24,7 +24,7 @@ struct Flow {
   }
 };
 
-/// c . v of a velocity c of the lattice.
+/// c . v, for the velocity c of population p.
 template <class L, int p, class T>
 SLIP_FN T along(T vx, T vy, T vz) {
   constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
@@ -35,7 +35,7 @@ SLIP_FN T along(T vx, T vy, T vz) {
   return sum;
 }
 
-/// a . b, without z in two dimensions.
+/// Scalar product a . b, without z in two dimensions.
 template <class L, class T>
 SLIP_FN T dot(T ax, T ay, T az, T bx, T by, T bz) {
   const T sum = ax * bx + ay * by;
@@ -53,7 +53,7 @@ SLIP_FN T trace(const Tensor<T>& a) {
   return L::dimensions == 3 ? a.xx + a.yy + a.zz : a.xx + a.yy;
 }
 
-/// Adds scale (u F + F u).
+/// Adds scale (u F + F u) to a tensor.
 template <class L, class T>
 SLIP_FN void add_work(Tensor<T>& s, T scale, const Flow<T>& u, const Force<T>& force) {
   const T fx = scale * force.x, fy = scale * force.y, fz = scale * force.z;
@@ -87,7 +87,7 @@ SLIP_FN Tensor<T> excess_stress(const T (&g)[L::q], const Flow<T>& u, const F& f
   return s;
 }
 
-/// sqrt(A:A) of a tensor less its trace.
+/// sqrt(A:A), for the traceless part A of a tensor.
 template <class L, class T>
 SLIP_FN T traceless_norm(const Tensor<T>& a) {
   const T mean = T(1.0 / L::dimensions) * trace<L>(a);

@@ -24,7 +24,7 @@ template <class L, class T, class Collision>
 struct Smagorinsky {
   Collision collision;
   T tau_0;
-  T factor;  ///< 18 sqrt(2) C^2
+  T factor;  ///< factor of the eddy viscosity: 18 sqrt(2) C^2
 
   Smagorinsky(const Collision& inner, double viscosity, double constant)
       : collision(inner),
@@ -45,8 +45,8 @@ struct Smagorinsky {
   }
 };
 
-/// The same with LES chosen at run time, so that one kernel serves both. On GPUs, memory hides the cost of the test; on
-/// the host it would prevent vectorisation.
+/// Adds LES if the run asks for it, so that one kernel serves both cases. On GPUs, memory hides the cost of the test;
+/// on the host it would prevent vectorisation.
 template <class L, class T, class Collision>
 struct MaybeSmagorinsky {
   Smagorinsky<L, T, Collision> model;

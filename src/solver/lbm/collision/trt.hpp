@@ -9,15 +9,15 @@ namespace slipstream::lbm {
 template <class L, class T, int unit = 1>
 struct Trt {
   T omega_plus, omega_minus;
-  T magic;              ///< (1 / omega_plus - 1/2) (1 / omega_minus - 1/2)
-  bool single = false;  ///< the rates stay equal when the relaxation time changes, whatever `magic` becomes
+  T magic;              ///< determines where walls lie: (1 / omega_plus - 1/2) (1 / omega_minus - 1/2)
+  bool single = false;  ///< a single rate: both stay equal when the relaxation time changes
 
   Trt(double plus, double minus)
       : omega_plus(static_cast<T>(plus)),
         omega_minus(static_cast<T>(minus)),
         magic(static_cast<T>((1 / plus - 0.5) * (1 / minus - 0.5))) {}
 
-  /// The same with another relaxation time of the stress; walls stay where they are.
+  /// This collision with another relaxation time of the stress; walls stay where they are.
   SLIP_FN Trt with_tau(T tau) const {
     const T beyond_half = tau - T(0.5);
     Trt changed = *this;
@@ -31,7 +31,7 @@ struct Trt {
     relax(g, omega_plus, omega_minus, force);
   }
 
-  /// Equal rates are the single-relaxation-time (BGK) model.
+  /// Relaxes populations. Equal rates are the single-relaxation-time (BGK) model.
   template <class F>
   SLIP_FN static void relax(T (&g)[L::q], T omega_plus, T omega_minus, const F& force) {
     Moments<T> m = moments<L>(g);
@@ -45,7 +45,7 @@ struct Trt {
     const T half_plus = T(0.5) * omega_plus, half_minus = T(0.5) * omega_minus;
     constexpr T w0 = T(unit * L::weight(0));
     g[0] = g[0] - omega_plus * (g[0] - w0 * still);
-    // Factors of the source: 9 and 3 (1 - rate / 2), and 3 u . F in it.
+    // Factors of the force's source: 9 and 3, each times (1 - rate / 2). `work`: 3 u . F.
     T even_source = T(0), odd_source = T(0), work = T(0);
     if constexpr (F::acts) {
       even_source = T(9) - T(4.5) * omega_plus;

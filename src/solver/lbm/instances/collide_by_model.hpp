@@ -1,8 +1,8 @@
 #pragma once
 // Instantiates the step for every collision, with and without LES model, under a force. A force of zero changes no bit,
-// so only TRT has kernels without. Each collision, with LES or without, has four kernels. Two take any strides, and may
-// wrap in x, handle walls and leave solid cells alone; one of them works in place. Two are for packed blocks. The host
-// has two more, one with an LES model, for neighbours in x that are neighbours in memory: they vectorise.
+// so only TRT has kernels without a force. Each collision, with LES or without, has four kernels. Two take any strides,
+// and may wrap in x, handle walls and leave solid cells alone; one of them works in place. Two are for packed blocks.
+// The host has two more, one with an LES model, for neighbours in x that are neighbours in memory: they vectorise.
 #include "solver/lbm/collision/guo.hpp"
 #include "solver/lbm/collision/mrt.hpp"
 #include "solver/lbm/collision/smagorinsky.hpp"
@@ -68,7 +68,7 @@ void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, 
       break;
     case Collision::regularised:
     case Collision::recursive:
-      break;  // by moments
+      break;  // the moment representation has this collision
   }
   throw Error(ErrorCode::internal, "no kernel for the collision " + to_string(model.collision) + " on a lattice of " +
                                        std::to_string(L::q) + " velocities: lbm::check refuses such options");

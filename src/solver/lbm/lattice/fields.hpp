@@ -11,7 +11,7 @@ namespace slipstream::lbm {
 
 Model model_of(const Options& options);
 
-/// Calls f with a value of the lattice's type.
+/// Calls f with an object of the lattice's type.
 template <class F>
 auto with_lattice(Lattice lattice, const F& f) {
   if (lattice == Lattice::d2q9) return f(D2Q9{});

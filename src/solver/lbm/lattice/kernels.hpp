@@ -20,7 +20,7 @@ namespace slipstream::lbm {
 
 struct Options;
 
-/// The block's extent on the axes where it is its own periodic neighbour, 0 on the others.
+/// Extent of a block on axes on which it is its own periodic neighbour, 0 on the others.
 struct Wrap {
   int extent[3] = {0, 0, 0};
 };
@@ -46,49 +46,52 @@ struct OutletArrays {
 /// A cell beside a wall, a body or an opening, by moments.
 struct BoundaryCell {
   Cell cell;
-  std::uint32_t resting = 0;   ///< bit i: population i comes back from a resting wall
+  std::uint32_t resting = 0;   ///< bit i is set if population i comes back from a resting wall
   std::int32_t arrivals = -1;  ///< index in the block's `arrivals` if links bring populations; else -1
 };
-/// Boundary cells of a block.
+/// The boundary cells of a block, for kernels of the moment representation.
 struct BoundaryArrays {
-  const BoundaryCell* cells = nullptr;  ///< in the order of the numbering; null: there are none
+  const BoundaryCell* cells = nullptr;  ///< sorted in the order of the numbering; null: there are none
   Numbering numbering;
-  void* arrivals = nullptr;             ///< [population][cell], in the numbers that collisions compute in
-  std::int64_t count = 0;               ///< cells that have arrivals
-  std::span<const std::uint32_t> list;  ///< cells that a kernel processes
+  /// populations that links bring, [population][cell], in the number format of collisions
+  void* arrivals = nullptr;
+  std::int64_t count = 0;               ///< number of cells that have arrivals
+  std::span<const std::uint32_t> list;  ///< numbers of the cells that a kernel processes
 };
 
-/// Arrays of one block.
+/// The arrays of one block that kernels read and write.
 struct BlockArrays {
-  Extent low{}, domain{};  ///< place of the block's first cell in the domain, and the domain's extent
-  BlockData populations;   ///< the array that a kernel reads, or both reads and writes; or the array of moments
+  Extent low{}, domain{};  ///< coordinates of the block's first cell in the domain, and the domain's extent
+  BlockData populations;   ///< array that a kernel reads, or both reads and writes; or the array of moments
   BlockData populations_out;
-  BlockData velocity;  ///< origin null if not wanted
+  BlockData velocity;  ///< velocity to write; its origin is null if it is not wanted
   BlockData density;
   BlockData flags;
   OutletArrays outlet;
   Wrap wrap;
-  std::uint8_t walls = 0;  ///< bit 2 a + (high): a resting wall at that side, which the step handles itself
+  /// bit 2 a + (high) is set if that side of axis a is a resting wall that the step handles itself
+  std::uint8_t walls = 0;
   Form form = Form::apart;
-  Numbering numbering;                   ///< of a packed block
-  std::span<const std::uint32_t> cells;  ///< of a packed block: cells of the step, in groups
-  bool has_solids = false;               ///< some interior cell of the block is not fluid
-  bool flags_by_word = false;            ///< the step reads four flags at once
+  Numbering numbering;                   ///< numbering of the stored cells of a packed block
+  std::span<const std::uint32_t> cells;  ///< list of the cells of a step, in groups, for a packed block
+  bool has_solids = false;               ///< whether some interior cell of the block is not fluid
+  bool flags_by_word = false;            ///< whether the step reads four flags at once
   Together* together = nullptr;          ///< collects launches of small blocks; null: launch directly
-  bool alone = false;                    ///< nothing may run on the device concurrently with the step
-  bool past_caches = false;              ///< host, two arrays: results of a step do not stay in the caches
-  bool leave_solids = false;             ///< the step does not write solid cells; else it puts them at rest
-  bool skip_solids = false;              ///< the step does not read them either
-  BoundaryArrays boundary;               ///< moment representation
-  bool recursive = false;                ///< moment representation: populations have terms of third order
-  std::array<int, 2> tile{};             ///< moment representation: as in Options
+  bool alone = false;                    ///< whether nothing may run on the device concurrently with the step
+  bool past_caches = false;              ///< whether results of a step bypass the caches, on the host with two arrays
+  bool leave_solids = false;             ///< whether the step leaves solid cells unwritten; else it puts them at rest
+  bool skip_solids = false;              ///< whether the step does not read solid cells either
+  BoundaryArrays boundary;               ///< boundary cells of the moment representation
+  bool recursive = false;                ///< whether populations of the moment representation have terms of third order
+  std::array<int, 2> tile{};             ///< tile of a step of the moment representation, as in Options
   int chunk = 0;
 };
 
-/// A flow in some cells of a block and around them: density less 1 and velocity, [z][y][x][4], on the device.
+/// A given flow in some cells of a block and around them: density less 1 and velocity, [z][y][x][4], in device memory.
 struct FlowValues {
   const double* values = nullptr;
-  Box around;  ///< the cells, and one more on each side where the domain goes on; local coordinates
+  /// cells with values in local coordinates: those of the flow, and one more on each side where the domain continues
+  Box around;
 };
 
 /// Collision model of a run, with its rates.
@@ -96,12 +99,12 @@ struct Model {
   Collision collision = Collision::trt;
   double viscosity = 0;
   double plus = 1;   ///< rate of the stress: 1 / (3 viscosity + 1/2)
-  double minus = 1;  ///< rate of the odd moments, by the magic number; equal to plus for SRT
+  double minus = 1;  ///< rate of the odd moments, from the magic number; equal to plus for SRT
   std::optional<double> smagorinsky;
   std::array<double, 3> force{0, 0, 0};
 
   bool forced() const { return force != std::array<double, 3>{0, 0, 0}; }
-  /// Two rates and nothing else.
+  /// Whether a model has two rates and nothing else.
   bool plain() const {
     return (collision == Collision::srt || collision == Collision::trt) && !smagorinsky && !forced();
   }
@@ -118,7 +121,7 @@ class Kernels {
   virtual void start_from(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
                           const FlowValues& flow) const = 0;
   /// Streams and collides the cells of a box (of a packed block, the listed ones). Writes to populations_out, or in
-  /// place by the form.
+  /// place.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
   /// Converts an array from its form to another; one of the two is `apart`. `spare`: memory for one population of every
@@ -132,26 +135,27 @@ class Kernels {
   /// turned form swaps both places. The array has at most 2^32 elements.
   virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
                            Bounce* places) const = 0;
-  /// Moment representation: applies links to the listed cells, after their neighbours' populations arrived.
+  /// Applies links to the listed cells of the moment representation, after their neighbours' populations arrived.
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
-  /// Moment representation: the step of the listed cells, after stream_collide, which writes wrong values there.
+  /// Steps the listed cells of the moment representation, after stream_collide, which writes wrong values there.
   virtual void step_boundary(Stream&, const BlockArrays&, const Model&) const {}
-  /// sums[6 team ...] = force and moment by the applied links. `corner`: vector from the reference point of moments to
-  /// the centre of the block's first cell. There are load_teams(links.size()) teams.
+  /// Computes sums[6 team ...] = force and moment of links. `corner`: vector from the reference point of moments to the
+  /// centre of the block's first cell. There are load_teams(links.size()) teams.
   virtual void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
                      const BlockArrays& block, double* sums) const = 0;
-  /// Velocity and density of the fluid cells; change[team] is the largest change of a velocity component. There is a
-  /// team for each of the CellRows of the box along the row axis of the populations, as for all sums by rows.
+  /// Computes velocity and density of the fluid cells; change[team] is the largest change of a velocity component.
+  /// There is a team for each of the CellRows of the box along the row axis of the populations, as for all sums by
+  /// rows.
   virtual void macroscopic(Together& together, const Box& box, const BlockArrays& block, const Model& model,
                            double* change) const = 0;
-  /// sum[row] = the row's sum over fluid cells of density less 1.
+  /// Computes sum[row] = the row's sum over fluid cells of density less 1.
   virtual void excess_mass(Together& together, const Box& box, const BlockArrays& block, double* sum) const = 0;
-  /// sums[2 row ...] = the row's sums over fluid cells of rho u^2 / 2 and of the dissipation in the next step. All
-  /// populations must have arrived.
+  /// Computes sums[2 row ...] = the row's sums over fluid cells of rho u^2 / 2 and of the dissipation in the next step.
+  /// All populations must have arrived.
   virtual void energy(Together& together, const Box& box, const BlockArrays& block, const Model& model,
                       double* sums) const = 0;
-  /// Guard: the first fluid cell of each row of the block with a density out of range.
+  /// Finds the first fluid cell of each row of the block whose density is out of range.
   virtual void inspect_density(Together& together, const BlockArrays& block, double lowest, double highest,
                                RowFinding* rows) const = 0;
 };
@@ -163,7 +167,7 @@ inline std::int64_t load_teams(std::size_t links) {
 
 const Kernels& kernels(const Options& options);
 
-// Defined in instances/; the most used variants have units of their own.
+// Returns the kernels of a variant. They are defined in instances/; the most used variants have units of their own.
 const Kernels& kernels_d2q9_f16();
 const Kernels& kernels_d2q9_f32();
 const Kernels& kernels_d2q9_f64();

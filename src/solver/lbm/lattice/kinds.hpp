@@ -16,15 +16,15 @@ struct Heading {
   std::int8_t x = 0, y = 0, z = 0;
 };
 
-/// Half-way bounce-back: the population that comes out of a wall = the opposite one that the cell sent there, plus a
-/// term.
+/// A half-way bounce-back link: the population that comes out of a wall is the opposite one that the cell sent there,
+/// plus a term.
 struct Link {
   Cell cell;
-  Heading in;       ///< out of the wall
-  double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
+  Heading in;       ///< the population that comes out of the wall
+  double term = 0;  ///< change by a moving wall: 6 w_i rho_0 c_i . u_wall; zero on walls that rest
 };
 
-/// The population `in` of a cell = another one that a cell sent, plus a term.
+/// A link that copies: the population `in` of a cell is another one that a cell sent, plus a term.
 struct CopiedLink {
   Cell cell;
   Heading in;
@@ -34,16 +34,17 @@ struct CopiedLink {
 };
 
 /// A cell beside bodies with interpolated links. Each population `in` that a body returns is the opposite one that the
-/// cell sent, less a share of its difference from a second one.
+/// cell sent, less a share of its difference from a second population.
 struct InterpolatedCell {
   Cell cell;
-  std::uint32_t in = 0;     ///< bit i: population i
-  std::uint32_t near = 0;   ///< bit i: the second is the incoming opposite population, else the outgoing i
-  std::uint32_t first = 0;  ///< index of its first share; one share per population, in ascending order
+  std::uint32_t in = 0;  ///< bit i is set if population i comes from a body
+  /// bit i is set if the second population is the incoming opposite one; else it is the outgoing i
+  std::uint32_t near = 0;
+  std::uint32_t first = 0;  ///< index of the cell's first share; each population has one share, in ascending order
 };
 
-/// The population `in` of a cell at a convective side: f(t) = (f(t - 1) + U other) / (1 + U). It goes `share` =
-/// U / (1 + U) of the way from its last value to the population that another cell sent.
+/// A link of a convective side. The population `in` of a cell becomes f(t) = (f(t - 1) + U other) / (1 + U). It goes
+/// `share` = U / (1 + U) of the way from its last value to the population `other` that another cell sent.
 struct ConvectiveLink {
   Cell cell;
   Heading in;
@@ -52,31 +53,31 @@ struct ConvectiveLink {
   double share = 0;
 };
 
-/// The density rho of a side, for the populations that come in through it and were copied.
+/// A cell at a side of given density rho, for the populations that enter through the side and were copied.
 struct PressureCell {
   Cell cell;
-  std::uint32_t in = 0;  ///< bit i: population i
-  double excess = 0;     ///< rho - 1
+  std::uint32_t in = 0;  ///< bit i is set if population i enters through the side
+  double excess = 0;     ///< density of the side, less 1
 };
 
-/// A cell along a convective side. Its incoming populations relax towards the density far away: each step adds `rate`
-/// times the weight times the density deficit.
+/// A cell along a convective side. Its incoming populations relax towards a given density far away: each step adds
+/// `rate` times the weight times the density deficit.
 struct HeldCell {
   Cell cell;
-  std::uint32_t in = 0;  ///< bit i: population i
-  double excess = 0;     ///< the density far away, less 1
+  std::uint32_t in = 0;  ///< bit i is set if population i enters through the side
+  double excess = 0;     ///< density far away, less 1
   double rate = 0;
 };
 
-/// A link whose exchange of momentum is a load on a wall or a body; q is where it meets the surface.
+/// A link whose exchange of momentum is a load on a wall or a body; q is the fraction of the link before the surface.
 struct LoadLink {
   Cell cell;
   Heading in;
   double q = 0.5;
 };
 
-/// A link of a resting wall, as elements of the block's array: the outgoing population is copied to the place of the
-/// incoming one. It has a third of a Link's bytes, and needs no arithmetic.
+/// A link of a resting wall as two elements of the block's array: the outgoing population is copied to the place of the
+/// incoming one. Takes a third of a Link's bytes, and needs no arithmetic.
 struct Bounce {
   std::uint32_t sent = 0, read = 0;
 };
@@ -92,7 +93,8 @@ struct LinkSpans {
   std::span<const HeldCell> held;
   std::span<const InterpolatedCell> interpolated;
   const double* shares = nullptr;  ///< shares of the interpolated cells
-  bool keep_mass = false;          ///< populations at rest absorb the mass error of interpolation; in closed flows
+  /// whether populations at rest absorb the mass error of interpolation, as in closed flows
+  bool keep_mass = false;
 };
 
 }  // namespace slipstream::lbm

@@ -58,7 +58,7 @@ struct AlongZ {
   }();
 };
 
-/// The number of a velocity.
+/// Index of the population with a given velocity.
 template <class L>
 constexpr int index_of(int x, int y, int z) {
   int i = 0;

@@ -8,10 +8,10 @@
 
 namespace slipstream::lbm {
 
-/// 32 neighbours along x.
+/// A word of 32 cells that are neighbours along x.
 struct CellWord {
-  std::uint32_t stored = 0;  ///< a bit each
-  std::uint32_t before = 0;  ///< stored cells of the block before the first of them
+  std::uint32_t stored = 0;  ///< one bit for each cell that is stored
+  std::uint32_t before = 0;  ///< number of stored cells of the block before the first cell of this word
 };
 
 /// Sets `before` of a block's words, and returns how many cells are stored.
@@ -26,23 +26,26 @@ inline std::int64_t count_stored(std::vector<CellWord>& words) {
 
 /// A cell in the list of a packed block's step.
 struct ListedCell {
-  std::uint32_t number = 0;  ///< in the block, all its cells counted
-  std::uint32_t walls = 0;   ///< bit i: population i comes back from a resting wall
+  std::uint32_t number = 0;  ///< number of the cell within the block, if all cells are counted
+  std::uint32_t walls = 0;   ///< bit i is set if population i comes back from a resting wall
 };
 
-/// Memory layout of such a list in groups of 32-bit words. The first word is the number of the group's first cell. Each
-/// cell then has a word: the distance from it, above a bit for each population that may come back from a wall.
+/// Memory layout of a list of cells in groups of 32-bit words. The first word is the number of the group's first cell.
+/// Each cell then has a word: the distance from the first cell, above a bit for each population that may come back from
+/// a wall.
 template <int populations>
 struct CellGroups {
-  static constexpr int walls = populations - 1;          ///< bits
-  static constexpr int size = walls <= 18 ? 32 : 8;      ///< cells of a group; fewer if distances have fewer bits
-  static constexpr std::uint32_t none = 0xffffffffu;     ///< placeholder: the next cell is too far away
+  static constexpr int walls = populations - 1;  ///< number of bits for populations from walls
+  /// number of cells in a group; fewer where distances have fewer bits
+  static constexpr int size = walls <= 18 ? 32 : 8;
+  /// marks an unused place, because the next cell is too far away
+  static constexpr std::uint32_t none = 0xffffffffu;
   static constexpr std::uint32_t reach = none >> walls;  ///< upper limit of a distance
 
   static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t from_walls) {
     return distance << walls | from_walls >> 1;
   }
-  /// Whether the list has an n-th cell. Bits of walls beyond the populations are undefined.
+  /// Finds the n-th cell of a list; false if there is none. Bits of walls beyond the populations are undefined.
   static SLIP_FN bool find(const std::uint32_t* words, std::int64_t n, ListedCell& cell) {
     const std::uint32_t* const group = words + n / size * (size + 1);
     const std::uint32_t found = group[1 + n % size];
@@ -54,11 +57,11 @@ struct CellGroups {
 
 /// Numbering for kernels, in local coordinates including ghosts.
 struct Numbering {
-  const CellWord* words = nullptr;  ///< null: every cell is stored, at its strides
+  const CellWord* words = nullptr;  ///< words of the block; null: every cell is stored, at its strides
   std::int32_t ghost[3] = {0, 0, 0};
-  std::int32_t row = 0, plane = 0;  ///< words from row to row, from plane to plane
+  std::int32_t row = 0, plane = 0;  ///< number of words from row to row, and from plane to plane
 
-  /// The number of a cell, or of the next stored one; and whether the cell itself is stored.
+  /// Result of a search: the number of the cell, or else of the next stored one, and whether the cell itself is stored.
   struct Found {
     std::uint32_t number, stored;
   };

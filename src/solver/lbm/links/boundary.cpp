@@ -24,7 +24,7 @@ struct Piece {
   Extent to_domain;
 };
 
-/// The parts of a box inside of the domain and of its periodic images.
+/// Cuts a box into parts inside of the domain and of its periodic images.
 std::vector<Piece> pieces_of(const Grid& grid, const Box& box) {
   std::vector<Piece> pieces{{box, {0, 0, 0}}};
   for (int a = 0; a < 3; ++a) {

@@ -67,7 +67,7 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
 }
 
 std::int64_t body_link_bytes(const NearBodies& beside, Representation representation, bool interpolated) {
-  // In the moment representation the cell itself marks half-way links.
+  // Half-way links need no memory in the moment representation, because bits of the cell mark them.
   const std::size_t link = interpolated                                ? sizeof(double)
                            : representation == Representation::moments ? 0
                                                                        : sizeof(Bounce);

@@ -21,7 +21,7 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
 struct NearBodies {
   std::int64_t links = 0, cells = 0;
 };
-/// Bytes of those links and of the loads on them.
+/// Bytes of the links to bodies, and of the loads on them.
 std::int64_t body_link_bytes(const NearBodies& beside, Representation representation, bool interpolated);
 NearBodies count_near_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s);
 
@@ -38,10 +38,10 @@ class BoundaryCells {
   void split(Stream& stream, const Box& interior);
 
   bool empty() const { return cells_.empty(); }
-  /// Bytes on the device.
+  /// Bytes of device memory.
   std::int64_t bytes() const;
   BoundaryArrays arrays() const;
-  /// Cells that links bring populations to, before or after the exchange.
+  /// Numbers of the cells to which links bring populations, before or after the exchange.
   std::span<const std::uint32_t> brought_to(bool exchanged) const;
   std::span<const std::uint32_t> stepped(bool interior, bool boundary) const;
 
@@ -53,7 +53,8 @@ class BoundaryCells {
   Numbering numbering_;
   Buffer<std::byte> arrivals_;
   std::int64_t arriving_ = 0;
-  Buffer<std::uint32_t> brought_, stepped_;  // local cells first; cells of the interior first
+  // numbers of cells: those that need no exchange first, and those of the interior first
+  Buffer<std::uint32_t> brought_, stepped_;
   std::size_t local_ = 0, interior_ = 0;
 };
 

@@ -28,7 +28,7 @@ void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
   const PerLink<Work> kernel{work, static_cast<std::int64_t>(count)};
   launch(stream, kernel.rows(), kernel);
 }
-/// Launches through `together` if it is given.
+/// Launches a kernel over links, through `together` if it is given.
 template <class Work>
 void launch_per_link(Stream& stream, std::size_t count, const Work& work, Together* together) {
   if (!together) return launch_per_link(stream, count, work);
@@ -47,7 +47,7 @@ struct HalfWay {
   }
 };
 
-/// Must run once per step: it adds to populations that have just arrived.
+/// Adds terms to populations that have just arrived, so it must run once per step.
 template <class Cells>
 struct Added {
   Cells cells;
@@ -69,7 +69,7 @@ struct Copied {
   }
 };
 
-/// Interpolated links, by cell. They return more or less than the cell sent into the body. With `keep_mass` the
+/// Interpolated links, by cell. A body returns more or less than the cell sent. With `keep_mass` the
 /// population at rest takes the difference, so that mass is conserved. The sum uses integers, so its order does not
 /// matter: mirror images of a cell keep their bits.
 template <class Cells>
@@ -87,7 +87,7 @@ struct Interpolated {
     cells.bring_each(at.cell, at.in, at.near, [&](T sent, T second) {
       const T returned = sent - static_cast<T>(*share++) * (sent - second);
       const T difference = sent - returned;
-      // Excludes large values, because the mass of a diverging flow is meaningless.
+      // Large differences are excluded, because the mass of a diverging flow is meaningless.
       if (difference > T(-0.25) && difference < T(0.25)) lost += static_cast<std::int64_t>(unit * difference);
       return returned;
     });
@@ -110,8 +110,8 @@ struct Convective {
   Cells cells;
   Scalars<const T> before;
   Scalars<T> after;
-  int axis;    ///< across the side
-  bool first;  ///< first step: no earlier populations
+  int axis;    ///< axis normal to the side
+  bool first;  ///< whether this is the first step, which has no earlier populations
   const ConvectiveLink* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const ConvectiveLink link = links[n];
@@ -123,15 +123,15 @@ struct Convective {
   }
 };
 
-/// Draws the pressure at a convective side towards that far away. The convective condition lets normal waves leave, so
-/// that any pressure would persist. Poinsot & Lele (1992, after Rudy & Strikwerda 1980) add a weak incoming wave of the
-/// amplitude L_1 = K (p - p_far), by which the density changes as d rho / dt = -K / 2 (rho - rho_far).
+/// Draws the pressure at a convective side towards the given one far away. The convective condition lets normal waves
+/// leave, so any pressure would persist. Poinsot & Lele (1992, after Rudy & Strikwerda 1980) add a weak incoming wave
+/// of the amplitude L_1 = K (p - p_far). By this wave the density changes as d rho / dt = -K / 2 (rho - rho_far).
 template <class Cells>
 struct Held {
   using L = typename Cells::Lattice;
   using T = typename Cells::Number;
   Cells cells;
-  Scalars<T> after;  ///< result of Convective
+  Scalars<T> after;  ///< populations after the kernel Convective
   int axis;
   const HeldCell* held;
   SLIP_FN void operator()(std::int64_t n) const {
@@ -156,7 +156,7 @@ struct Pressure {
   using L = typename Cells::Lattice;
   using T = typename Cells::Number;
   Cells cells;
-  T half[3];  ///< half of the force: stored momentum includes all of the last force, the velocity half of it
+  T half[3];  ///< half of the force: the stored momentum includes all of the last force, the velocity half of it
   const PressureCell* along;
   SLIP_FN void operator()(std::int64_t n) const {
     const PressureCell at = along[n];
@@ -186,8 +186,8 @@ struct Loads {
   Cells cells;
   const LoadLink* links;
   std::int64_t count;
-  double corner[3];  ///< from where moments are taken about, to the centre of the block's first cell
-  double* sums;      ///< [team][force, moment]
+  double corner[3];  ///< vector from the reference point of moments to the centre of the block's first cell
+  double* sums;      ///< results as [team][force, moment]
 
   SLIP_FN void add(double (&sum)[6], const LoadLink& link) const {
     const Heading out = opposite(link.in);

@@ -57,7 +57,7 @@ class Maker {
     return {part(0), part(1), part(2)};
   }
 
-  /// Whether the exchange writes into a cell.
+  /// Whether the exchange writes to a cell.
   bool brought(const Extent& p) const {
     return side_behind(grid_, options_, p) < 0 && !block_.box.contains(wrapped(p));
   }
@@ -82,14 +82,14 @@ class Maker {
     if (beside.in != 0) lists(near_brought(x)).interpolated.push_back(beside);
   }
 
-  /// Whether the exchange writes into a neighbour.
+  /// Whether the exchange writes to some neighbour of a cell.
   bool near_brought(const Extent& x) const {
     for (int i = 1; i < L::q; ++i)
       if (brought(behind(x, i))) return true;
     return false;
   }
 
-  /// Whether all links of a cell are at walls that the step handles.
+  /// Whether all links of a cell end at walls that the step handles itself.
   bool has_known_alone(const Extent& x) const {
     for (int i = 1; i < L::q; ++i) {
       const std::uint8_t there = flag(behind(x, i));
@@ -152,7 +152,7 @@ class Maker {
     (link.term == 0 ? to.resting : to.half_way).push_back(link);
   }
 
-  /// Where the link crosses the side, half-way between two cells.
+  /// Velocity of a moving side where the link crosses it, half-way between two cells.
   std::array<double, 3> velocity_at(const Boundary& boundary, int side, const Extent& x, int i) const {
     if (boundary.profile.empty()) return boundary.velocity;
     const int fast = side / 2 == 0 ? 1 : 0, slow = side / 2 == 2 ? 1 : 2;
@@ -160,9 +160,9 @@ class Maker {
     return boundary.profile.at(half_cells(slow) * (2 * grid_.extent()[fast] + 1) + half_cells(fast));
   }
 
-  /// Slip: the population of a neighbour, reflected at the side. Pressure: the population from beyond the side for an
-  /// extrapolated state with the given density. Convective: the same, but delayed. At edges both apply, each on its
-  /// axis.
+  /// Slip copies the population of a neighbour, reflected at the side. Pressure copies the population from beyond the
+  /// side, for an extrapolated state with the given density. Convective does the same with delay. At edges two sides
+  /// apply, each on its axis.
   void copy(const Extent& x, int i, const Boundary& boundary) {
     const Extent from = behind(x, i);
     Extent other = from;
@@ -196,7 +196,7 @@ class Maker {
     return 0.5 * boundary.relaxation * sound / length * (1 + 3 * sound);
   }
 
-  /// Adds a population to those of its cell.
+  /// Adds a population to the entry of its cell.
   template <class Item>
   Item& in_cell(std::vector<Item>& cells, const Extent& x, int i, double excess) {
     const Cell cell = local(x);
@@ -227,7 +227,7 @@ class Maker {
     links_.shares.push_back(1 - (q < 0.5 ? 2 * q : 1 / (2 * q)));
   }
 
-  /// Where the link along velocity `out` meets the surface; half-way where no cut is known.
+  /// Fraction of the link along velocity `out` before the surface; 1/2 where no cut is known.
   double cut_along(const Extent& x, int out) const {
     const auto key = [](const auto& c) { return std::tie(c.cell[2], c.cell[1], c.cell[0], c.direction); };
     Cut wanted;
@@ -244,7 +244,7 @@ class Maker {
   const Surroundings& s_;
   const unsigned known_;
   Neighbours neighbours_;
-  bool known_alone_ = false;  // of the current cell
+  bool known_alone_ = false;  // whether all links of the current cell end at walls that the step handles
   Links links_;
 };
 
@@ -289,9 +289,9 @@ Neighbours::Neighbours(const Grid& grid, const Block& block, const Surroundings&
 
 void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const {
   const std::int64_t n = box_.extent(0);
-  // In two dimensions there are no planes above and below.
+  // Two-dimensional blocks have no planes above and below.
   const bool planes = period_[2] != 0 || s_.around.extent(2) > box_.extent(2);
-  std::vector<std::uint8_t> near(n + 2);  // marks of the cells at x - 1
+  std::vector<std::uint8_t> near(n + 2);  // marks of cells; entry x stands for the cell at x - 1
   const Extent ends[2] = {wrapped({box_.lo[0] - 1, y, z}), wrapped({box_.hi[0], y, z})};
   const bool beyond = period_[0] != 0 || s_.around.extent(0) > n;
   for (std::int64_t dz = planes ? -1 : 0; dz <= (planes ? 1 : 0); ++dz)

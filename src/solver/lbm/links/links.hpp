@@ -14,7 +14,7 @@ namespace slipstream::lbm {
 
 /// The links of a block that are applied together, in this order.
 struct LinkLists {
-  std::vector<Link> added;  ///< links that add a term to the arriving population
+  std::vector<Link> added;  ///< links that add a term to the population that arrives
   std::vector<Link> half_way;
   std::vector<Link> resting;  ///< half-way links without a term, sorted by population
   std::vector<CopiedLink> copied;
@@ -34,22 +34,23 @@ void each_kind(Lists& a, Other& b, const F& f) {
   f(a.held, b.held);
   f(a.interpolated, b.interpolated);
 }
-/// All links of a block: those that may be applied before the exchange, and those of populations that the exchange
+/// All links of a block. Local ones may be applied before the exchange; the others have populations that the exchange
 /// brings or overwrites.
 struct Links {
   LinkLists local, exchanged;
-  std::vector<double> shares;                  ///< weights of the interpolated cells of both
-  std::map<int, std::vector<LoadLink>> loads;  ///< by loaded surface: a Side, or first_body + number of a body
+  std::vector<double> shares;  ///< weights of the interpolated cells of both lists
+  /// links with loads by surface: a Side, or first_body + the number of a body
+  std::map<int, std::vector<LoadLink>> loads;
 };
 constexpr int first_body = 6;
 
 /// Classifies the cells in and around a block: fluid, domain boundary or body.
 struct Surroundings {
   Box around;                         ///< the block with its ghosts
-  std::vector<std::uint8_t> flags;    ///< [z][y][x]
+  std::vector<std::uint8_t> flags;    ///< flag of each cell, [z][y][x]
   std::vector<std::uint16_t> bodies;  ///< [z][y][x]: 1 + the number of the body that holds a cell; empty without bodies
-  std::vector<Cut> cuts;              ///< of the block's cells
-  std::vector<bool> half_way;         ///< copied from Surfaces
+  std::vector<Cut> cuts;              ///< cuts of links from the block's cells
+  std::vector<bool> half_way;         ///< whether links of each body are half-way, copied from Surfaces
 };
 /// Returns `surfaces` after checking that kinds of links are given for each body or for none. Throws Error.
 Surfaces checked(Surfaces surfaces);
@@ -86,8 +87,8 @@ int convective_side(const Options& options);
 std::vector<std::int64_t> count_through(const Grid& grid, const Options& options, const Surroundings& surroundings,
                                         std::size_t bodies);
 
-/// `known`: bits of sides with resting walls that the step handles itself. Cells without other links then have none,
-/// except for loads.
+/// Makes the links of a block. `known`: bits of sides with resting walls that the step handles itself. Cells without
+/// other links then have none, except for loads.
 Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings,
                  unsigned known = 0);
 
@@ -100,7 +101,7 @@ void for_each_cell(const Box& box, F f) {
     for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
       for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) f(Extent{x, y, z});
 }
-/// Layers of a box that lie outside the domain, behind sides that are not periodic.
+/// Layers of a box outside of the domain, behind sides that are not periodic.
 Margins beyond_sides(const Grid& grid, const Box& box);
 
 }  // namespace slipstream::lbm

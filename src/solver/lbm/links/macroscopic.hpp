@@ -19,7 +19,7 @@ struct Macroscopic {
   Scalars<T> velocity, density;
   Scalars<const std::uint8_t> flags;
   CellRows rows;
-  /// Half of the force: stored momentum includes all of the last force, the velocity of the flow half of it.
+  /// Half of the force. The stored momentum includes all of the last force, the velocity of the flow half of it.
   T half[3];
   double* change;
 
@@ -71,7 +71,7 @@ struct ExcessMass {
   }
 };
 
-/// Finds densities out of a range; solid cells have no density.
+/// Finds cells whose density is out of range; solid cells have no density.
 template <class Cells>
 struct DensityFaults {
   Cells in;

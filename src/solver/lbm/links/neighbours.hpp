@@ -7,7 +7,7 @@
 
 namespace slipstream::lbm {
 
-/// How many cells of a box are fluid.
+/// Number of fluid cells in a box.
 std::int64_t count_fluid(const Surroundings& s, const Box& box);
 
 /// Finds the neighbours of a block's cells. Where the kernel wraps, cells beyond a side are those at the block's other
@@ -26,13 +26,13 @@ class Neighbours {
     return p;
   }
   std::uint8_t flag(const Extent& p) const { return s_.flags[index_in(s_.around, wrapped(p))]; }
-  /// Sets out[x] to 0 for fluid cells in the block's row (y, z) that have only fluid neighbours.
+  /// Sets out[x] to 0 for fluid cells of the block's row (y, z) whose neighbours are all fluid.
   void mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const;
 
  private:
   const Surroundings& s_;
   Box box_;
-  Extent period_{0, 0, 0};  // 0 on axes that do not wrap
+  Extent period_{0, 0, 0};  // period of each axis on which coordinates wrap, 0 on others
 };
 
 }  // namespace slipstream::lbm

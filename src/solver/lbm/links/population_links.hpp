@@ -12,7 +12,7 @@ struct PopulationLinks {
   void known(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
   void convective(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
   void interpolated(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
-  /// See Kernels::loads.
+  /// As Kernels::loads: computes forces and moments of links.
   void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
              const BlockArrays& b, double* sums) const;
 };

@@ -6,7 +6,7 @@
 
 namespace slipstream::lbm {
 
-/// Slabs cut into pieces of about so many cells, across their longest axis except that of rows. Each cell is in one
+/// Cuts slabs into pieces of about `cells` cells, across their longest axis except that of rows. Each cell is in one
 /// piece, and rows stay whole.
 std::vector<Box> boundary_pieces(const std::vector<Box>& slabs, std::int64_t cells, int row_axis);
 

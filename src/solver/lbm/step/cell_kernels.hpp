@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// `Cells`: constructed from BlockArrays, with the interface of Populations.
+/// Finds velocity and density. `Cells`: constructed from BlockArrays, with the interface of Populations.
 template <class Cells>
 class CellKernels : public Kernels {
   using T = typename Cells::Number;

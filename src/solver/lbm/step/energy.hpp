@@ -1,5 +1,5 @@
 #pragma once
-// Kinetic energy and dissipation of the flow, from the populations.
+// Sums of the kinetic energy and the dissipation of the flow, from the populations.
 #include "solver/lbm/collision/smagorinsky.hpp"
 #include "solver/lbm/links/macroscopic.hpp"
 
@@ -15,7 +15,7 @@ struct EnergySums {
   Cells in;
   Scalars<const std::uint8_t> flags;
   Force<T> force;
-  double viscosity, constant;  ///< constant: Smagorinsky constant
+  double viscosity, constant;  ///< viscosity, and the Smagorinsky constant
 
   SLIP_FN double energy(int i, int j, int k) const {
     const Moments<T> m = in.moments_of({i, j, k});
@@ -32,7 +32,7 @@ struct EnergySums {
     const double x = s.xx - mean, y = s.yy - mean, z = L::dimensions == 3 ? double(s.zz - mean) : 0;
     const double xy = s.xy, xz = s.xz, yz = s.yz, rho = u.rho;
     const double qq = x * x + y * y + z * z + 2 * (xy * xy + xz * xz + yz * yz);
-    // tau of Smagorinsky; with a constant of 0 it follows from the viscosity alone.
+    // Relaxation time of the Smagorinsky model; with a constant of 0 it follows from the viscosity alone.
     const double tau_0 = 3 * viscosity + 0.5, factor = 18 * std::sqrt(2.0) * constant * constant;
     const double tau = 0.5 * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * std::sqrt(qq) / rho));
     return 2 * (tau - 0.5) / 3 * 2.25 * qq / (rho * tau * tau);

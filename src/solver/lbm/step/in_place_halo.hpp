@@ -18,7 +18,7 @@ namespace slipstream::lbm {
 /// cell thick there, and then lie in ghosts of both blocks.
 class InPlaceHalo final : public Pattern {
  public:
-  /// `form`: form of the array at the step after the exchange, shared or turned.
+  /// `form`: form of the array at the step after the exchange, which is shared or turned.
   InPlaceHalo(const Grid& grid, const Options& options, Form form);
   std::string name() const override { return form_ == Form::turned ? "turned halo in place" : "halo in place"; }
   std::uint64_t fingerprint() const override { return halo_.fingerprint(); }
@@ -30,7 +30,7 @@ class InPlaceHalo final : public Pattern {
 
   Halo halo_;
   std::vector<Direction> velocities_;
-  std::vector<bool> outlets_;  ///< by Side
+  std::vector<bool> outlets_;  ///< whether each Side is an outlet
   Form form_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace slipstream::lbm {
 
-/// The step by a model that is not plain; written in collide_by_model.hpp, for D3Q19 in f32 in a unit of its own.
+/// Steps by a model that is not plain. Defined in collide_by_model.hpp; D3Q19 in f32 has a unit of its own.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 
@@ -92,7 +92,7 @@ class KernelsOf final : public CellKernels<Populations<L, S>> {
     return false;
   }
 
-  /// `M`: the lattice as memory sees it.
+  /// Steps cell by cell. `M`: the lattice as memory sees it, with x and z swapped for rows along z.
   template <class M, bool in_place, class Collision>
   static bool launched_by_rows_of(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
     if constexpr (step_knows_walls<S>(in_place))

@@ -8,7 +8,7 @@ namespace slipstream::lbm {
 /// Implements functions of Kernels.
 struct Moves {
   Headings headings;
-  std::size_t word;  ///< bytes
+  std::size_t word;  ///< size of a number in bytes
 
   void rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const;
   void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const;

@@ -8,8 +8,8 @@
 
 namespace slipstream::lbm {
 
-/// The transfers of another pattern without cells that one of the blocks does not store. They are lists of elements if
-/// one block is packed.
+/// Takes the transfers of another pattern, and leaves out cells that one of the blocks does not store. If one block is
+/// packed, transfers are lists of elements.
 class PackedHalo final : public Pattern {
  public:
   /// `field`: options of the field of populations, including its packed blocks.

@@ -29,10 +29,11 @@ Kept kept_as(Solids way) {
   return way == Solids::dense ? Kept::all : way == Solids::flags ? Kept::fluid : Kept::packed;
 }
 
-/// Blocks that are alike and share one measurement.
+/// Blocks of the same kind, which share one measurement.
 struct Alike {
   std::vector<std::int64_t> blocks = {};
-  std::vector<double> seconds = std::vector<double>(ways.size(), 0);  ///< of a step, by way
+  /// seconds of a step for each storage of solid cells
+  std::vector<double> seconds = std::vector<double>(ways.size(), 0);
   bool measured = false;
 
   std::optional<Solids> fastest() const {
@@ -40,7 +41,7 @@ struct Alike {
     if (*least == never) return {};
     return ways[static_cast<std::size_t>(least - seconds.begin())];
   }
-  /// Merges measurements of another rank; the slower counts.
+  /// Merges measurements of another rank; the slower one counts.
   void add(PartsReader& other) {
     for (double& mine : seconds) {
       double theirs = 0;
@@ -58,7 +59,7 @@ struct Alike {
   }
 };
 
-using AllAlike = std::map<std::string, Alike>;  // by key
+using AllAlike = std::map<std::string, Alike>;  // kinds of blocks by their key
 
 /// Merges the measurements of all ranks.
 AllAlike gathered(const Communicator& comm, const AllAlike& here) {
@@ -79,7 +80,7 @@ AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   return all;
 }
 
-/// The notes of all ranks, without repeats.
+/// Collects the notes of all ranks, without repeats.
 std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vector<std::string>& notes) {
   std::string mine;
   for (const std::string& note : notes) mine += note + '\0';
@@ -154,7 +155,7 @@ class SolidsTuner {
     }
   }
 
-  /// Key of alike blocks; shares of solid cells are rounded to twentieths and quarters.
+  /// Key of a kind of blocks: its shape and its shares of solid cells, rounded to twentieths and quarters.
   std::string key_of(const Block& block, const Solidity& solidity) const {
     const Extent& cells = block.box.extents();
     std::ostringstream text;
@@ -195,7 +196,7 @@ class SolidsTuner {
     return {grid_.machine().name(), {one}, {grid_.machine().link(device, device)}};
   }
 
-  /// Seconds of a step of the block alone; infinite if it cannot run, for example without memory.
+  /// Seconds of a step of a block alone; infinite if the block cannot run, for example without memory.
   double seconds(const Machine& machine, const Block& block, Solids way) {
     Options o = options_;
     o.cells = block.box.extents();
@@ -223,7 +224,7 @@ class SolidsTuner {
     }
   }
 
-  /// The bodies in the coordinates of the block alone.
+  /// The bodies in the coordinates of a domain that consists of the block alone.
   Surfaces inside(const Block& block) const {
     const Extent low = block.box.lo, up{-low[0], -low[1], -low[2]};
     Surfaces moved;

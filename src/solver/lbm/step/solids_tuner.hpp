@@ -8,14 +8,14 @@
 
 namespace slipstream::lbm {
 
-/// Measured choices for blocks with solid cells, of all ranks.
+/// The measured storage of blocks with solid cells, on all ranks.
 struct KeptBlocks {
   std::map<std::int64_t, Kept> of;
-  SolidBlocks told;  ///< how it was found
+  SolidBlocks told;  ///< report on how the storage was chosen
 };
 
-/// Choices whose steps differ. With models that are not plain, a GPU always leaves solid cells alone, with `dense` as
-/// with `flags`, unless populations lie cell by cell. The moment representation stores all cells.
+/// Storages whose steps differ. With models that are not plain, a GPU never writes solid cells, with `dense` as with
+/// `flags`, unless populations lie cell by cell. The moment representation stores all cells.
 std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout,
                                      Representation representation = Representation::populations);
 

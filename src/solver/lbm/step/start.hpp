@@ -12,8 +12,8 @@ namespace slipstream::lbm {
 /// A flow, and the parameters of its conversion to populations.
 struct GivenFlow {
   FlowValues flow;
-  double tau, eddies;  ///< relaxation time of the stress; 3 C^2
-  double half[3];      ///< half of the force
+  double tau, eddies;  ///< relaxation time of the stress, and factor of the eddy viscosity: 3 C^2
+  double half[3];      ///< half of the force per volume
 
   GivenFlow(const FlowValues& flow, const Model& model)
       : flow(flow),
@@ -37,7 +37,7 @@ struct GivenFlow {
     for (int c = 0; c < 3; ++c) du[c] = distance == 0 ? 0 : (after[1 + c] - before[1 + c]) / distance;
   }
 
-  /// s: the rate of strain; stress: 3 rho (tau - 1).
+  /// State of a cell. s: rate of strain; stress: 3 rho (tau - 1).
   struct Cell {
     double excess, rho, u[3], s[3][3], stress;
   };
@@ -58,11 +58,11 @@ struct GivenFlow {
   }
 };
 
-/// Populations of fluid cells, of any lattice.
+/// Sets the populations of fluid cells, for any lattice.
 template <class S>
 struct PopulationsStart {
   Headings headings;
-  double weight[4];  ///< weights by the squared length of the velocity
+  double weight[4];  ///< weights of velocities, by the square of their length
 
   template <class L>
   static PopulationsStart of() {

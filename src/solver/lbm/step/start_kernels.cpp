@@ -9,7 +9,7 @@
 namespace slipstream::lbm {
 inline namespace start_kernels {
 
-/// After a collision, a fluid at rest under a force has half of the source: w_i 3 c_i . F / 2.
+/// Under a force, a fluid at rest has half of the source after a collision: w_i 3 c_i . F / 2.
 template <class S>
 struct Rest {
   using T = typename S::Number;

@@ -21,7 +21,7 @@ Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis) {
     at[planes] += k;
     for (std::int64_t j = 0; j < n[across]; ++j) {
       at[across] = block.box.lo[across] + j;
-      std::int64_t here = 0;  // solid cells in the stretch
+      std::int64_t here = 0;  // number of solid cells in the current stretch of the row
       for (std::int64_t i = 0; i < n[row_axis]; ++i) {
         at[row_axis] = block.box.lo[row_axis] + i;
         here = i % stretch == 0 ? 0 : here;
@@ -39,15 +39,15 @@ Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis) {
 
 namespace {
 
-/// Share of solid cells from which `automatic` stores fluid cells only. On GPUs that is as fast as all others (H200,
-/// f32: packings of spheres); on the host the saved work must outweigh vectorisation.
+/// Share of solid cells from which `automatic` stores fluid cells only. On GPUs this is as fast as other storages
+/// (H200, f32: packings of spheres); on the host the saved work must outweigh vectorisation.
 double packing_share(bool gpu) { return gpu ? 0.3 : 0.85; }
 
 }  // namespace
 
 Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
   if (options.representation == Representation::moments) {
-    // A flag is one byte of 80 a cell: reading it pays if solid cells fill long stretches of rows.
+    // A flag takes one byte beside 80 of moments: reading it saves time if solid cells fill long stretches of rows.
     const bool skipped = options.solids == Solids::flags ||
                          (options.solids == Solids::automatic && solidity.share * solidity.long_share > 0.02);
     return skipped ? Kept::fluid : Kept::all;
@@ -65,7 +65,7 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
       break;
   }
   if (solidity.share >= packing_share(gpu)) return Kept::packed;
-  // A decision for each cell would prevent vectorisation on the host.
+  // On the host a decision for each cell would prevent vectorisation.
   return gpu && solidity.share > 0 ? Kept::fluid : Kept::all;
 }
 
@@ -90,8 +90,8 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
     const auto& c = L::velocity[i];
     const Extent x = neighbours.wrapped({p[0] + c[0], p[1] + c[1], p[2] + c[2]});
     if (!box.contains(x) || neighbours.flag(x) != fluid) continue;
-    // In place, an odd population moves to the cell itself, which also holds what it sent at the body. But an outlet
-    // reads the populations that neighbours of the cell sent there.
+    // An odd population that moves in place arrives in the cell itself, which also holds what it sent towards the body.
+    // So it needs no stored solid cell. But an outlet reads what neighbours of the cell sent there.
     if (in_place && i % 2 == 1 && own == solid && !along_outlet(grid, options, x)) continue;
     return true;
   }
@@ -109,7 +109,7 @@ class Grouping {
     held_ = full ? 1 : held_ + 1;
     return full;
   }
-  /// Free places in the current group.
+  /// Number of free places in the current group.
   int left() const { return Groups::size - held_; }
   std::uint32_t first() const { return first_; }
 
@@ -162,7 +162,7 @@ std::int64_t StoredCells::list_bytes(Lattice lattice) const {
       for (std::uint32_t x = 0; x < 32; ++x)
         if ((words_[n].stored >> x & 1) != 0 && grouping.begins(static_cast<std::uint32_t>(32 * n + x)))
           words += Groups::size + 1;
-    // The interior and the boundary region each have an incomplete group.
+    // Two extra groups are counted, because the interior and the boundary region each have an incomplete group.
     words += Groups::size + 1;
   });
   return words * std::int64_t{sizeof(std::uint32_t)};
@@ -202,7 +202,7 @@ std::int64_t Keeping::values(std::int64_t block) {
 }
 
 std::shared_ptr<const std::vector<std::int64_t>> Keeping::packed(const Communicator& comm) {
-  std::vector<std::int64_t> mine;  // pairs: block, values
+  std::vector<std::int64_t> mine;  // block and number of its values, in turn
   for (const std::int64_t id : grid_.local())
     if (of(id) == Kept::packed) {
       mine.push_back(id);

@@ -20,11 +20,11 @@ class StoredCells {
 
   std::int64_t count() const { return count_; }
   const std::vector<CellWord>& words() const { return words_; }
-  /// The numbering with a null pointer for the words.
+  /// Numbering of the cells, whose pointer to words is null.
   const Numbering& numbering() const { return numbering_; }
   /// The number of a cell, by local coordinates; -1 where it is not stored.
   std::int64_t number(const Extent& local) const;
-  /// Upper bound of the bytes of a list of its fluid cells.
+  /// Upper bound of the bytes of a list of the block's fluid cells.
   std::int64_t list_bytes(Lattice lattice) const;
 
  private:
@@ -33,36 +33,36 @@ class StoredCells {
   std::int64_t count_ = 0;
 };
 
-/// How the cells of a block are kept.
+/// The cells of a block that are stored and computed.
 enum class Kept : std::uint8_t {
-  all,    ///< all in memory, all computed
-  fluid,  ///< all in memory, only fluid cells computed
-  packed  ///< only needed cells in memory
+  all,    ///< all cells are stored and computed
+  fluid,  ///< all cells are stored, only fluid cells are computed
+  packed  ///< only needed cells are stored
 };
 
-/// Properties of a block from which `automatic` derives how its cells are kept.
+/// Shares of solid cells, from which `automatic` derives how a block is stored.
 struct Solidity {
-  double share = 0;       ///< solid share of the block's cells
-  double long_share = 0;  ///< share of solid cells in stretches of a row as long as a warp's
+  double share = 0;       ///< share of solid cells in the block
+  double long_share = 0;  ///< share of the solid cells that fill whole stretches of a row, each as long as a warp
 };
 Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis);
 Kept kept_by(const Options& options, bool gpu, const Solidity& solidity);
 
-/// How the cells of each block are kept. Any rank can query any block until settle().
+/// Knows how the cells of each block are stored. Any rank can query any block until settle().
 class Keeping {
  public:
-  /// `chosen`: blocks whose choice is known.
+  /// `chosen`: blocks whose storage was measured.
   Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces, std::map<std::int64_t, Kept> chosen = {});
 
   Kept of(std::int64_t block);
-  /// Values of a component of a packed block.
+  /// Number of values that a packed block has per component.
   std::int64_t values(std::int64_t block);
   /// The stored cells of a packed block.
   const StoredCells& stored(std::int64_t block);
   bool any_packed() const { return any_packed_; }
-  /// Values per component of each block for Field, -1 for blocks stored as boxes. Collective.
+  /// Number of values per component of each block, for Field; -1 for blocks stored as boxes. Collective.
   std::shared_ptr<const std::vector<std::int64_t>> packed(const Communicator& comm);
-  /// Releases blocks of other ranks, and the surfaces.
+  /// Releases data of blocks of other ranks, and the surfaces.
   void settle();
 
  private:
@@ -83,17 +83,17 @@ class Keeping {
 /// memory_needed of Options, including effects of bodies: fewer stored cells, and links. It examines all blocks.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces);
 
-/// The same blocks, distributed so that all devices have as many fluid cells; unchanged without bodies, or if every
-/// device has one block. Collective.
+/// Distributes the same blocks so that all devices have as many fluid cells. Options stay unchanged without bodies, or
+/// if every device has one block. Collective.
 GridOptions balanced(const Communicator& comm, const Machine& machine, const Extent& cells, GridOptions options,
                      const Surfaces& surfaces);
 
-/// Links of a block's resting walls as cells with one wall each, in the order of memory.
+/// Lists the links of a block's resting walls as cells with one wall each, in the order of memory.
 std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links);
-/// Fluid cells of a block with their walls: those of some boxes, in the order of memory.
+/// Lists the fluid cells in some boxes of a block with their walls, in the order of memory.
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
                                        const std::vector<ListedCell>& walls);
-/// The list in the format of the step.
+/// Converts a list of cells to the format that the step reads.
 std::vector<std::uint32_t> listed_words(const std::vector<ListedCell>& cells, Lattice lattice);
 
 }  // namespace slipstream::lbm

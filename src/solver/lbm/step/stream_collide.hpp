@@ -1,6 +1,6 @@
 #pragma once
-// The step of a cell. Populations are stored as deviations from the weights, g_i = f_i - w_i, so that f32 keeps its
-// digits where the flow is nearly at rest.
+// Streams and collides the populations of a cell. Populations are stored as deviations from the weights, g_i = f_i -
+// w_i, so that f32 keeps its digits where the flow is nearly at rest.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,9 +16,9 @@
 
 namespace slipstream::lbm {
 
-/// Treatment of solid cells by the step. There are none; or their populations are put at rest, which needs no decision
-/// and so vectorises; or the block chooses. Then only their flag is read (skip_solids), or they are read, concurrently
-/// with the flag, but not written (leave_solids), or they are put at rest.
+/// Treatment of solid cells by the step. `none`: there are none. `rest`: their populations are put at rest, which needs
+/// no decision and so vectorises. `leave`: the block chooses. Then only their flag is read (skip_solids), or they are
+/// read, concurrently with the flag, but not written (leave_solids), or they are put at rest.
 enum class AtSolids : std::uint8_t { none, rest, leave };
 
 /// Treatment of a block's sides by kernels: none, which vectorises; wrapping along x; wrapping and resting walls, at
@@ -45,25 +45,25 @@ struct StreamCollide {
   Access<L, Word, strides> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
-  std::int64_t turn;  ///< in place: offset of an odd population from its component
+  std::int64_t turn;  ///< offset of an odd population from its component, for steps in place
   Collision collision;
   bool leave_solids, skip_solids, flags_by_word;
-  std::uint8_t walls;        ///< of BlockArrays
-  int last[3];               ///< cell of the block on each axis
-  bool along_z = false;      ///< cells are counted with z first
-  bool past_caches = false;  ///< the host writes with streaming stores
+  std::uint8_t walls;        ///< sides with resting walls, as in BlockArrays
+  int last[3];               ///< index of the block's last cell on each axis
+  bool along_z = false;      ///< whether cells are counted with z first
+  bool past_caches = false;  ///< whether the host writes with streaming stores
 
-  /// The cells of one row.
+  /// The cells of a row, for the host.
   struct Row {
     StreamCollide kernel;
     std::int64_t start, flags_start;
     Steps<L> steps;
-    std::uint8_t walls;  ///< across y and z
+    std::uint8_t walls;  ///< walls across y and z next to the row
     SLIP_FN void operator()(int i) const {
       kernel.cell(*this, i,
                   [&](auto q, std::int64_t there, Word word) { kernel.out.template population<q()>()[there] = word; });
     }
-    /// The cells of the row, on the host.
+    /// Steps the cells of a row, on the host.
     void cells(int first, int end) const {
       if constexpr (may_go_past_caches) {
         cells_by_lines(first, end);
@@ -96,7 +96,7 @@ struct StreamCollide {
       if (kernel.past_caches) streaming_stores_done();
     }
   };
-  // Steps of halves are bound by their conversion, not by memory.
+  // Steps with 16-bit numbers are bound by their conversion, not by memory.
   static constexpr bool may_go_past_caches = !in_place && sides == Sides::open && sizeof(Word) >= 4;
   SLIP_FN Row row(int j, int k) const {
     return {*this,
@@ -105,14 +105,14 @@ struct StreamCollide {
             {Step(in.row, j, wrap.extent[1]), Step(in.plane, k, wrap.extent[2])},
             static_cast<std::uint8_t>(walls_at<1>(j, j) | walls_at<2>(k, k))};
   }
-  /// The walls across an axis beside the cells from `first` to `to`.
+  /// Bits of the walls across an axis next to the cells from `first` to `to`.
   template <int axis>
   SLIP_FN std::uint8_t walls_at(int first, int to) const {
     if constexpr (sides != Sides::walls) return 0;
     return static_cast<std::uint8_t>((first == 0 ? walls & side_bit(axis, false) : 0) |
                                      (to == last[axis] ? walls & side_bit(axis, true) : 0));
   }
-  /// Whether population q comes from one of the walls.
+  /// Whether population q of a cell comes from one of the walls.
   template <int q>
   SLIP_FN static bool comes_from(std::uint8_t walls) {
     constexpr int mask = out_of<q>(0) | out_of<q>(1) | out_of<q>(2);
@@ -131,7 +131,7 @@ struct StreamCollide {
     }
   }
 
-  /// Offset from a cell's population q to the one that arrives; at a wall to the one that it sent.
+  /// Offset from a cell's population q to the one that arrives in its place; at a wall to the one that the cell sent.
   template <int q>
   SLIP_FN std::int64_t incoming(const Steps<L>& steps, const Step& x, [[maybe_unused]] bool wall = false) const {
     if constexpr (q == 0) {
@@ -145,7 +145,8 @@ struct StreamCollide {
     }
   }
 
-  /// Reads four flags at once: their rows begin on multiples of four bytes.
+  /// Whether some of four cells are flagged: reads four flags at once, because rows of flags begin on multiples of four
+  /// bytes.
   SLIP_FN bool flagged(std::int64_t at) const {
     if (!flags_by_word) return flags.origin[at] != 0;
     const std::int64_t first = at & ~std::int64_t{3};
@@ -160,7 +161,7 @@ struct StreamCollide {
     value = std::bit_cast<T>(words);
   }
 
-  /// `store(population, element, word)` gets the results of the cell.
+  /// Steps a cell. `store(population, element, word)` receives the results.
   template <class Store>
   SLIP_FN void cell(const Row& row, int i, const Store& store) const {
     bool solid = false;
@@ -217,7 +218,7 @@ struct CellByCell {
   SLIP_FN void operator()(int i, int j, int k) const { step(i, j, k); }
 };
 
-/// By the kernel that suits any layout, any block and both backends.
+/// Launches the kernel that suits any layout, any block and both backends.
 template <class L, class S, Sides sides, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   auto step = step_of<L, S, Strides::any, AtSolids::leave, sides, in_place>(b, collision);
@@ -228,7 +229,7 @@ void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const
   b.together ? b.together->add_on_gpu(cells, step) : launch_on_gpu(stream, cells, step);
 }
 
-/// The same, chosen by the sides of the block.
+/// Launches that kernel, chosen by the sides of the block.
 template <class L, class S, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   if constexpr (step_knows_walls<S>(in_place))
@@ -236,13 +237,13 @@ void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const
   launch_any_step<L, S, Sides::wrap, in_place>(stream, box, b, collision);
 }
 
-/// Whether the host can take the step below.
+/// Whether the host can take the vectorised step.
 inline bool has_vector_step(const Stream& stream, const BlockArrays& b, Layout layout) {
   return stream.device().backend == Backend::host && layout == Layout::soa && b.wrap.extent[0] == 0 && b.walls == 0 &&
          !(b.has_solids && b.leave_solids);
 }
 
-/// The step that the compiler vectorises.
+/// Launches the step that the compiler vectorises, on the host.
 template <class L, class S, bool in_place, class Collision>
 void launch_vector_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   auto step = step_of<L, S, Strides::soa, AtSolids::rest, Sides::open, in_place>(b, collision);

@@ -9,10 +9,9 @@
 
 namespace slipstream::lbm {
 
-/// The same for a few cells of a row at once, 8 bytes of each population. A GPU loads and addresses them together if
+/// Steps a few adjacent cells of a row at once, 8 bytes of each population. A GPU loads and addresses them together if
 /// the population is not shifted in x; else as an aligned group and one adjacent cell. The bits are those of
-/// StreamCollide; docs/notes/performance.md explains why it is faster. Solid cells are left alone by whole groups. Next
-/// to a fluid cell of their group they are put at rest, which has the same effect.
+/// StreamCollide.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollideGroups {
   using Word = typename S::Word;
@@ -28,8 +27,8 @@ struct StreamCollideGroups {
   struct alignas(size) Flags {
     std::uint8_t flag[size];
   };
-  /// A row with its offsets in x from the first and the last cell of the group, and the walls along it and at the
-  /// group's ends.
+  /// Position of a group: its row, its offsets in x from the first and the last cell, and the walls along it and at its
+  /// ends.
   struct Site {
     Steps<L> steps;
     Step first, last;
@@ -38,7 +37,8 @@ struct StreamCollideGroups {
   Cells cells;
   bool alone = false;
 
-  /// Early launch: its waiting blocks would displace concurrent kernels, so only without any.
+  /// Kernels may start before the previous one ends, but only if none runs concurrently: waiting blocks would displace
+  /// it.
   bool early() const { return alone; }
 
   SLIP_FN void operator()(int group, int j, int k) const {
@@ -113,7 +113,7 @@ struct StreamCollideGroups {
   static constexpr bool shifted() {
     return L::velocity[q][0] != 0 && !(in_place && q % 2 == 1);
   }
-  /// Place of the first or last cell of an adjacent group.
+  /// Address of the first or last cell of the adjacent group.
   template <int q>
   SLIP_FN static std::int64_t beside(const Site& site) {
     constexpr bool from_below = L::velocity[q][0] > 0;
@@ -128,7 +128,7 @@ struct StreamCollideGroups {
     if constexpr (!shifted<q>()) return aligned;
     constexpr bool from_below = L::velocity[q][0] > 0;
     constexpr int end = from_below ? 0 : size - 1;
-    // A wall returns the cell's own population.
+    // At a wall, the cell's own population comes back.
     const bool end_wall = wall || Cells::template comes_from<q>(site.end_walls);
     Group found;
     found.word[end] = end_wall ? own[row_of<q>(site, true) + end] : row[beside<q>(site)];
@@ -173,7 +173,7 @@ Box groups_of(Box box) {
   return box;
 }
 
-/// Launches the step in groups if a GPU can; returns whether it did. The host vectorises over single cells.
+/// Launches the step in groups if a GPU can take it; returns whether it did. The host vectorises over single cells.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 bool launch_groups(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   using Groups = StreamCollideGroups<L, S, solids, sides, in_place, Collision>;

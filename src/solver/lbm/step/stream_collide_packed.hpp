@@ -8,22 +8,22 @@
 
 namespace slipstream::lbm {
 
-/// The same as StreamCollide, to the last bit, for cells of a list.
+/// Steps the cells of a list as StreamCollide does, to the last bit.
 template <class L, class S, bool in_place, class Collision>
 struct StreamCollidePacked {
   using Word = typename S::Word;
   using T = typename S::Number;
   const Word* in;
   Word* out;
-  std::int64_t cell, component;  ///< strides of cells and components
+  std::int64_t cell, component;  ///< strides of cells and of components
   Numbering numbering;
   Wrap wrap;
-  std::int64_t turn;  ///< in place: offset of an odd population from its component
+  std::int64_t turn;  ///< offset of an odd population from its component, for steps in place
   const std::uint32_t* cells;
   std::uint32_t wide, high;  ///< extent of the block
   Collision collision;
 
-  /// A coordinate less one part of a velocity.
+  /// A coordinate less one component of a velocity.
   SLIP_FN std::int32_t behind(std::int32_t at, int part, int axis) const {
     const std::int32_t n = at - part, extent = wrap.extent[axis];
     return extent == 0 ? n : n < 0 ? n + extent : n >= extent ? n - extent : n;
@@ -52,13 +52,13 @@ struct StreamCollidePacked {
     });
   }
 
-  /// Where population q comes in, from a fluid cell.
+  /// Element of population q that comes in from a fluid cell.
   template <int q>
   SLIP_FN std::int64_t incoming(const std::uint32_t (&from)[L::q]) const {
     return place<q>(from, turn);
   }
-  /// Where the step reads population q. At a wall it is the one that the cell sent; in place that lies where the other
-  /// form has the incoming one.
+  /// Element from which the step reads population q. At a wall it is the one that the cell sent; in place that lies
+  /// where the other form has the incoming one.
   template <int q>
   SLIP_FN std::int64_t read_at(const std::uint32_t (&from)[L::q], std::uint32_t walls) const {
     const bool wall = (walls >> q & 1u) != 0;

@@ -19,7 +19,7 @@ inline BlockArrays along_z(BlockArrays b) {
     shape.row_axis = 0;
   }
   std::swap(b.wrap.extent[0], b.wrap.extent[2]);
-  constexpr int x = 3, y = 12;  // bits of the sides
+  constexpr int x = 3, y = 12;  // bits of the sides across x, and across y
   b.walls = static_cast<std::uint8_t>((b.walls & x) << 4 | (b.walls & y) | b.walls >> 4);
   return b;
 }
@@ -47,8 +47,8 @@ struct Access {
   }
 };
 
-/// Elements from a cell to its neighbour below and above on one axis. Where a block spans a periodic axis it is its own
-/// neighbour: steps then wrap, and no ghosts are stored or exchanged.
+/// Distances in elements from a cell to its neighbours below and above on one axis. Where a block spans a periodic axis
+/// it is its own neighbour: steps then wrap, and no ghosts are stored or exchanged.
 struct Step {
   std::int64_t below, above;
   SLIP_FN Step(std::int64_t stride, int at, int wrapped_extent)
@@ -56,7 +56,8 @@ struct Step {
         above(wrapped_extent > 0 && at == wrapped_extent - 1 ? (1 - wrapped_extent) * stride : stride) {}
 };
 
-/// Steps of a row of cells in y and z. Along x only special kernels wrap, because wrapping prevents vectorisation.
+/// Distances from a row of cells to its neighbours in y and z. Along x only special kernels wrap, because wrapping
+/// prevents vectorisation.
 template <class L>
 struct Steps {
   Step y, z;

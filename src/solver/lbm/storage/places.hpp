@@ -13,7 +13,7 @@ constexpr Heading heading_of(int i) {
           static_cast<std::int8_t>(L::velocity[i][1]), static_cast<std::int8_t>(L::velocity[i][2])};
 }
 
-/// One component of all velocities plus 1, two bits each.
+/// Packs one component of all velocities, plus 1, into two bits each.
 template <class L>
 constexpr std::uint64_t velocity_bits(int axis) {
   std::uint64_t bits = 0;
@@ -22,7 +22,7 @@ constexpr std::uint64_t velocity_bits(int axis) {
 }
 /// Velocities of a lattice that is chosen at run time.
 struct Headings {
-  std::uint64_t x, y, z;  ///< velocity_bits
+  std::uint64_t x, y, z;  ///< packed by velocity_bits
   int count;
   SLIP_FN Heading operator[](int i) const {
     const auto part = [i](std::uint64_t bits) {
@@ -35,7 +35,7 @@ template <class L>
 constexpr Headings headings_of() {
   return {velocity_bits<L>(0), velocity_bits<L>(1), velocity_bits<L>(2), L::q};
 }
-/// heading_of a population that is known at run time only.
+/// Velocity of a population whose index is known at run time only.
 template <class L>
 SLIP_FN Heading heading_at(int i) {
   constexpr Headings all = headings_of<L>();
@@ -80,12 +80,12 @@ struct Places {
   SLIP_FN std::int64_t incoming(const Cell& at, const Heading& h) const {
     return form == Form::apart || h.i % 2 == 0 ? element(behind(at, h), h) : element(at, h);
   }
-  /// Element of component 0.
+  /// Element of a cell's component 0.
   SLIP_FN std::int64_t element(const Cell& at) const {
     if (numbering.words != nullptr) return numbering.find(at.x, at.y, at.z).number * stride[0];
     return at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
   }
-  /// The cell minus a velocity.
+  /// The cell from which a population comes: the cell minus a velocity.
   SLIP_FN Cell behind(const Cell& at, const Heading& h) const {
     return {behind(at.x, h.x, 0), behind(at.y, h.y, 1), behind(at.z, h.z, 2)};
   }

@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// Single populations at their Places; needs no lattice.
+/// Single populations of a cell at their Places, for any lattice.
 template <class S>
 struct StoredPopulations {
   using Number = typename S::Number;
@@ -21,15 +21,15 @@ struct StoredPopulations {
 
   SLIP_FN Number sent(const Cell& cell, const Heading& h) const { return S::load(origin[places.outgoing(cell, h)]); }
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const { return S::load(origin[places.incoming(cell, h)]); }
-  /// Rounded stochastically like those of a step: repeated small additions would drift or vanish under rounding to the
-  /// nearest. Random bits come from the number and from the cell's population at rest, which lies in the cell in every
-  /// form until the cell steps.
+  /// Stores a population, rounded stochastically like those of a step: repeated small additions would drift or vanish
+  /// under rounding to the nearest. Random bits come from the number and from the cell's population at rest, which lies
+  /// in the cell in every form until the cell steps.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     origin[places.incoming(cell, h)] = typename S::Rounding(sent(cell, Heading{}) * number)(number);
   }
 };
 
-/// The lattice is chosen at run time, so that one kernel serves all.
+/// Links whose lattice is chosen at run time, so that one kernel serves all.
 template <class S>
 struct AnyPopulations : StoredPopulations<S> {
   using Number = typename S::Number;
@@ -50,7 +50,7 @@ struct AnyPopulations : StoredPopulations<S> {
   }
 };
 
-/// The lattice is known at compile time.
+/// The populations of a cell, for a lattice that is known at compile time.
 template <class L, class S>
 struct Populations : StoredPopulations<S> {
   using Lattice = L;
@@ -70,7 +70,7 @@ struct Populations : StoredPopulations<S> {
   }
 
  private:
-  /// As Places::outgoing and incoming, but with form and storage tested once, not for each population: a GPU then has
+  /// Works as Places::outgoing and incoming, but tests form and storage once, not for each population. A GPU then has
   /// all loads in flight at once.
   template <bool coming>
   SLIP_FN void all(const Cell& cell, Number (&g)[L::q]) const {

@@ -10,7 +10,7 @@ struct Stored {
   using Word = T;
   using Number = T;
   using Raw = Stored;
-  static constexpr int unit = 1;  ///< Raw value of a deviation of 1
+  static constexpr int unit = 1;  ///< raw value of a deviation of 1
   static SLIP_FN T load(T word) { return word; }
   static SLIP_FN T store(T number) { return number; }
   /// Rounding of a cell's populations after a collision, seeded by its population at rest.

@@ -25,7 +25,7 @@ Vertices vertices_of(const ElementBox& box) {
   return found;
 }
 
-/// 1 at free vertices, 0 at fixed ones.
+/// Flags of vertices: 1 at free ones, 0 at fixed ones.
 std::vector<float> free_vertices(const Space& space, const Constraint& constraint, const Vertices& vertices) {
   std::vector<float> free(static_cast<std::size_t>(vertices.all()), 1.0F);
   const std::vector<double> corners = constraint.mask(0, space.box().count(), 1);
@@ -40,13 +40,14 @@ std::vector<float> free_vertices(const Space& space, const Constraint& constrain
 CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
     : space_(space), on_(on), vertices_(vertices_of(space.box())) {
   const Rule& rule = on.rule();
-  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // points x 2
+  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // matrix of size points x 2
   const std::size_t n = rule.points.size();
   to_points_ = to_corners_;
   to_corners_.clear();
   for (std::size_t c = 0; c < 2; ++c)
     for (std::size_t p = 0; p < n; ++p) to_corners_.push_back(to_points_[p * 2 + c]);
-  // Blocks of corners, then blocks of vertices, numbered by device. Vertices are zero here, so sums keep their bits.
+  // The ids are those of blocks of corners, then of blocks of vertices, numbered by device. Vertices hold zeros here,
+  // so sums keep their bits.
   std::vector<Stream>& streams = space.streams();
   const std::int64_t block_elements = space.elements_of_a_block(), all = vertices_.all();
   block_ = 8 * block_elements;
@@ -133,13 +134,14 @@ void CoarseGrid::set_up(double h1, double h2, bool singular) {
   find_spectrum();
 }
 
-/// The separable model: along each axis elements have the mean width of those in a slab, derived from their stiffness.
+/// Builds the separable model. Along each axis its elements have the mean width of those in a slab, derived from their
+/// stiffness.
 void CoarseGrid::list_axes(double h1, double h2) {
   const ElementBox& box = space_.box();
   std::vector<Stream>& streams = space_.streams();
-  // The width of a box along x is 2 sqrt(c_y c_z), its volume 8 c_x c_y c_z.
+  // Sizes of the box that replaces an element: its width along x is 2 sqrt(c_y c_z), its volume 8 c_x c_y c_z.
   struct Sizes {
-    std::array<double, 5> of;  // one over the widths, mass, volume
+    std::array<double, 5> of;  // inverse widths, mass and volume
   };
   std::vector<std::vector<Sizes>> sizes(streams.size());
   std::array<double, 5> largest{};
@@ -161,7 +163,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
     }
   });
   for (double& value : largest) value = space_.comm().max(value);
-  // Integer sums do not depend on the order: by slab along each axis, then masses and volumes.
+  // Sums are integers, because these do not depend on the order: by slab along each axis, then masses and volumes.
   constexpr double unit = 0x1p-26;
   const auto& wide = box.elements;
   const auto x = static_cast<std::size_t>(wide[0]), y = static_cast<std::size_t>(wide[1]),
@@ -208,7 +210,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
       }
     const Eigen found = generalized_eigen(k, reduced, reduced_mass);
     vectors[a].assign(count * count, 0.0F);
-    values[a].assign(count, -1.0);  // marks a missing eigenfunction
+    values[a].assign(count, -1.0);  // the value -1 marks a missing eigenfunction
     for (std::size_t c = 0; c < k; ++c) {
       values[a][c] = std::max(found.values[c], 0.0);
       for (std::size_t i = 0; i < k; ++i)
@@ -230,7 +232,8 @@ void CoarseGrid::list_axes(double h1, double h2) {
   each([&](std::size_t, bool there, double value) {
     if (there && value > 1e-12 * most) least = std::min(least, value);
   });
-  // A singular problem drops the constant. Otherwise a side fixes it weakly, so its eigenvalue gets a lower bound.
+  // A singular problem drops the constant mode. Otherwise a side fixes that mode weakly, so its eigenvalue gets a lower
+  // bound.
   each([&](std::size_t at, bool there, double value) {
     if (there && (value > 1e-12 * most || !singular_))
       inverse[at] = static_cast<float>(1 / std::max(value, 0.1 * std::min(least, most)));
@@ -244,7 +247,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
   }
 }
 
-/// out = the separable operator's inverse of r, at free vertices.
+/// Applies the inverse of the separable operator to r, at free vertices.
 void CoarseGrid::separable(const Singles& r, Singles& out) {
   for (std::size_t d = 0; d < out.size(); ++d) {
     Stream& stream = space_.streams()[d];
@@ -264,7 +267,7 @@ void CoarseGrid::separable(const Singles& r, Singles& out) {
 }
 
 void CoarseGrid::find_spectrum() {
-  // All devices have the same vectors, so sums use those of the first one.
+  // All devices have the same vectors, so the sums of the first device serve all.
   std::vector<Stream>& streams = space_.streams();
   const std::vector<int> devices = space_.machine().devices_of_rank(space_.comm().rank());
   krylov::Layout layout;
@@ -291,18 +294,18 @@ void CoarseGrid::find_spectrum() {
   });
   system.precondition = by([&] { separable(r_, q_); });
   system.weights = system.inverse_diagonal = values(weights);
-  // Further reduction would only resolve rounding errors of single precision.
+  // Reduction at which iterations stop; beyond it they would only resolve rounding errors of single precision.
   constexpr double reduction = 1e-8;
   krylov::ConjugateGradients method(space_.comm(), space_.machine(), layout);
   const krylov::Spectrum found = method.spectrum(streams, system, reduction);
   for (Stream& stream : streams) stream.synchronize();
-  if (found.largest == 0) {  // no free vertex
+  if (found.largest == 0) {  // there is no free vertex
     steps_ = 0;
     return;
   }
   largest_ = 1.05 * found.largest;
   least_ = std::max(0.9 * found.smallest, 1e-3 * largest_);
-  // The number of steps reduces the error to a tenth.
+  // The number of steps is chosen to reduce the error to this fraction.
   constexpr double left = 0.1;
   constexpr int most = 12;
   const double ratio = (largest_ + least_) / (largest_ - least_);

@@ -15,7 +15,8 @@
 namespace slipstream::sem {
 namespace {
 
-/// Kind of an element's end along an axis: a neighbour, or a side where the unknown is fixed or free.
+/// Kind of an element's end along an axis: next to a neighbour, on a side where the unknown is fixed, or on one where
+/// it is free.
 enum End : std::int32_t { neighbour = 0, fixed = 1, free_side = 2, ends = 3 };
 
 /// Eigenvectors and eigenvalues on [-1, 1] and one point beyond either end, for each pair of kinds of ends. Neighbours
@@ -34,7 +35,7 @@ Kinds kinds_of(const Rule& rule) {
   Kinds kinds;
   for (int low = 0; low < ends; ++low)
     for (int high = 0; high < ends; ++high) {
-      // Three adjacent elements; point `first` is the one before the middle element.
+      // Three adjacent elements on a line. Point `first` is the one before the middle element.
       std::vector<double> all(wide * wide, 0.0), mass(wide, 0.0);
       const bool there[] = {low == neighbour, true, high == neighbour};
       for (std::size_t e = 0; e < 3; ++e)
@@ -150,7 +151,7 @@ void Level::list_faces() {
   const ElementBox& box = space_.box();
   const auto& e = box.elements;
   const std::int64_t square = std::int64_t{n_} * n_, block = space_.elements_of_a_block();
-  // Planes of faces across an axis: one less where it is periodic.
+  // Number of planes of faces across an axis: one less if the axis is periodic.
   std::array<std::int64_t, 3> planes{}, begin{};
   std::int64_t faces = 0;
   for (std::size_t a = 0; a < 3; ++a) {
@@ -212,8 +213,8 @@ void Level::list_kinds() {
   }
 }
 
-/// Weights of overlaps: one over the root of the number of local solves that contain a point. Applied on both sides,
-/// they keep the smoother symmetric.
+/// Weights of overlaps: one over the root of the number of local solves that contain a point. They are applied before
+/// and after the solves, which keeps the smoother symmetric.
 void Level::weigh_overlaps() {
   const std::int64_t cube = std::int64_t{n_} * n_ * n_;
   overlap_weights_ = zeros(cube);
@@ -279,7 +280,7 @@ void Level::set_up(double h1, double h2) {
     for (std::size_t d = 0; d < streams.size(); ++d)
       invert(streams[d], inverse_[d].data(), weights_[d].data(), space_.elements(d) * cube);
   }
-  // Lanczos's method in double precision, converting to the level's own vectors.
+  // Lanczos's method runs in double precision, and converts to the level's own vectors.
   const krylov::Layout layout = layout_of(space_, cube);
   Vector weights;
   for (std::size_t d = 0; d < streams.size(); ++d) {
@@ -305,12 +306,12 @@ void Level::set_up(double h1, double h2) {
   });
   system.weights = values(weights);
   system.inverse_diagonal = values(weights);
-  // The estimate is a lower bound, hence the margin.
+  // The estimate is a lower bound of the eigenvalue, hence the margin of 10 %.
   largest_ = 1.1 * method.spectrum(streams, system).largest;
   for (Stream& stream : streams) stream.synchronize();
 }
 
-/// q = A d; r -= q, unless the next pass does it (`later`).
+/// Computes q = A d and r -= q. With `later` the next pass subtracts q.
 void Level::lower(bool later) {
   apply(d, q_);
   for (std::size_t at = 0; !later && at < r.size(); ++at)

@@ -21,30 +21,31 @@ using Singles = std::vector<Buffer<float>>;
 
 class Level {
  public:
-  /// Collective.
+  /// Makes a level. Collective.
   Level(Space& space, const Constraint& constraint, int order, Smoother smoother);
 
   int order() const { return rule_.order; }
   const Rule& rule() const { return rule_; }
   /// G and B divided by the quadrature weights, to be set before set_up(), which multiplies by them.
   Singles factors, mass;
-  /// For h1 A + h2 B; finds the largest eigenvalue of the smoother times the operator. Collective.
+  /// Prepares the operator h1 A + h2 B. Finds the largest eigenvalue of the smoother times the operator. Collective.
   void set_up(double h1, double h2);
 
-  /// out = Q Q^T (h1 A + h2 B) in. Not masked: the smoother and the weights are 0 at fixed points.
+  /// Computes out = Q Q^T (h1 A + h2 B) in. Fixed points are not masked, because the smoother and the weights are 0
+  /// there.
   void apply(const Singles& in, Singles& out);
   /// Applies Chebyshev polynomials of the fourth kind of degree `degree` in S A to S r (Lottes 2023, Numer. Linear
   /// Algebra Appl. 30; Phillips & Fischer 2022). `fresh` sets z; otherwise it first lowers r by A d, and adds to z.
   /// `keep` makes r the residual r - A change; otherwise r is undefined afterwards.
   void relax(int degree, bool fresh, bool keep);
-  /// out = Q Q^T u.
+  /// Sums over copies: out = Q Q^T u.
   void sum(Singles& u);
-  /// Whether graphs may contain all its work.
+  /// Whether graphs may contain all work of the level.
   bool loopable();
 
-  Singles r, z;                                        ///< right side, later the residual; and solution
+  Singles r, z;                                        ///< right side, which becomes the residual; and solution
   Singles d;                                           ///< the last change of z
-  const Singles& weights() const { return weights_; }  ///< one over the copies, 0 at fixed points
+  const Singles& weights() const { return weights_; }  ///< one over the number of copies of a point, 0 at fixed points
   HelmholtzCallOf<float> call(std::size_t device) const;
   Singles zeros(std::int64_t values_of_an_element) const;
 
@@ -52,7 +53,7 @@ class Level {
   void list_faces();
   void list_kinds();
   void weigh_overlaps();
-  /// out = Q Q^T of the local solutions, to be multiplied by overlap_weights_.
+  /// Computes out = Q Q^T of the local solutions, to be multiplied by overlap_weights_.
   void overlapping(const Singles& r, Singles& out);
   void lower(bool later);
   void sum_faces();
@@ -67,10 +68,10 @@ class Level {
   Singles q_, weights_;
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
-  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< in a trace
-  // Jacobi smoother.
+  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< name in a trace
+  // Member of the Jacobi smoother: the inverse diagonal.
   Singles inverse_;
-  // Overlapping Schwarz.
+  // Members of the overlapping Schwarz smoother.
   std::vector<float> inner_;  ///< eigenvectors between two neighbours
   Singles overlap_weights_, faces_, ends_, coefficients_, matrices_, eigenvalues_;
   std::vector<Buffer<std::int32_t>> kinds_;

@@ -70,7 +70,7 @@ struct BoxCoefficients {
   }
 };
 
-/// One thread per matrix entry.
+/// Computes matrices for the corners, with one thread per matrix entry.
 struct CornerMatrices {
   PointsOfRule<float> rule;
   int n;
@@ -110,7 +110,7 @@ struct CornerMatrices {
   }
 };
 
-/// The number of a point in the element's second layer behind face f, p counted within the face.
+/// Number of a point in the second layer of an element behind face f; p counts points within the face.
 SLIP_FN std::int64_t second_layer(int n, int f, int p) {
   const int a = p % n, b = p / n, layer = f % 2 == 0 ? 1 : n - 2;
   return f < 2 ? layer + n * (a + n * b) : f < 4 ? a + n * (layer + n * b) : a + n * (b + n * layer);

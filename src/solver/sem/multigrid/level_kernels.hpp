@@ -8,47 +8,49 @@
 
 namespace slipstream::sem {
 
-// Set-up.
+// Kernels for set-up.
 
 /// Converts stiffness factors [element][rr rs rt ss st tt][point] and mass [element][point] of any form to densities,
 /// divided by the quadrature weights. Densities can be interpolated between orders.
 void densities(Stream& stream, const HelmholtzCall& from, float* factors, float* mass);
 void interpolate(Stream& stream, const InterpolateCallOf<float>& call);
-/// values[element][of so many][point] times the weights of the rule.
+/// Multiplies values[element][values_of_a_point][point] by the weights of the rule.
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
-/// Per element: the quadrature means of G_rr, G_ss, G_tt and B, the coefficients of an equivalent box.
+/// Computes the quadrature means of G_rr, G_ss, G_tt and B of each element: the coefficients of an equivalent box.
 void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four);
-/// diagonal of h1 A + h2 B, element by element.
+/// Computes the diagonal of h1 A + h2 B, element by element.
 void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
-/// [element][corner][corner]: h1 A + h2 B for the trilinear functions of an element's corners, by its quadrature.
+/// Computes h1 A + h2 B for the trilinear functions of an element's corners, as [element][corner][corner], by its
+/// quadrature.
 void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* matrices);
 
-// Points of faces and of overlaps.
+// Kernels on points of faces and of overlaps.
 
-/// faces = weights r in the element's second layers.
+/// Computes faces = weights r, in the second layers of elements.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
-/// z += sums - ends in the second layers: the solutions of neighbours there.
+/// Computes z += sums - ends in the second layers: adds the solutions of neighbours.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
-/// ends = sums - own second layer of u: u in the second layers of neighbours.
+/// Computes ends = sums - own second layer of u: the values of u in the second layers of neighbours.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
-/// u = 1 / sqrt(u), 0 where a flag is 0.
+/// Computes u = 1 / sqrt(u), or 0 where a flag is 0.
 void over_root(Stream& stream, float* u, const float* flags, std::int64_t points);
-/// to = 1, 0 where a flag is 0.
+/// Sets `to` to 1, or to 0 where a flag is 0.
 void ones(Stream& stream, const float* flags, float* to, std::int64_t points);
 
-// Vectors.
+// Kernels on vectors.
 
 void to_single(Stream& stream, const double* from, float* to, std::int64_t points);
 void to_double(Stream& stream, const float* from, double* to, std::int64_t points);
-/// out = a b, in single precision.
+/// Computes out = a b, in single precision.
 void multiply(Stream& stream, const float* a, const float* b, float* out, std::int64_t points);
-/// u = 1 / u, 0 where a flag is 0.
+/// Computes u = 1 / u, or 0 where a flag is 0.
 void invert(Stream& stream, float* u, const float* flags, std::int64_t points);
-/// z += d.
+/// Computes z += d.
 void add(Stream& stream, const float* d, float* z, std::int64_t points);
-/// r -= q.
+/// Computes r -= q.
 void subtract(Stream& stream, const float* q, float* r, std::int64_t points);
-/// s -= q where q is given; d = a d + b w s, z += d. `first`: d = z = b w s. Without w: d = a d + b s.
+/// Makes a step of a polynomial: s -= q where q is given, d = a d + b w s, z += d. With `first`: d = z = b w s. Without
+/// w: d = a d + b s.
 struct Change {
   float a = 0, b = 1;
   float* s = nullptr;
@@ -58,10 +60,10 @@ struct Change {
 };
 void change(Stream& stream, const Change& change, std::int64_t points);
 
-// The grid of the elements' corners (vertices). Each device holds all of it.
+// Kernels on the vertices, which are the elements' corners. Each device holds all of them.
 
 struct Vertices {
-  std::int64_t elements[3], count[3];  ///< vertices along an axis; one less if it is periodic
+  std::int64_t elements[3], count[3];  ///< number of vertices along an axis; one less if the axis is periodic
   std::int64_t all() const { return count[0] * count[1] * count[2]; }
   SLIP_FN std::int64_t of(std::int64_t element, int corner) const {
     const std::int64_t x = (element % elements[0] + (corner & 1)) % count[0];
@@ -71,20 +73,20 @@ struct Vertices {
   }
 };
 
-/// to[element][corner] = the entry of the corner's row that lies `offset` away, 0 where that is no corner. Offsets
-/// count from 0 to 26, those along x fastest.
+/// Computes to[element][corner] = the entry of the corner's row that lies `offset` away, or 0 where that is no corner.
+/// Offsets count from 0 to 26, those along x fastest.
 void entries(Stream& stream, const float* matrices, int offset, float* to, std::int64_t elements);
-/// to[element][corner] = values[vertex]; `first`: number of the first element.
+/// Copies to[element][corner] = values[vertex]; `first`: number of the first element.
 void from_vertices(Stream& stream, const Vertices& vertices, std::int64_t first, const float* values, float* to,
                    std::int64_t elements);
-/// out = A in, with A as [offset][vertex]; free: 0 at fixed vertices.
+/// Computes out = A in, with A as [offset][vertex]. `free` is 0 at fixed vertices.
 void apply_stencil(Stream& stream, const Vertices& vertices, const float* stencil, const float* free, const float* in,
                    float* out);
-/// Along an axis: out = S^T in, or S in. `inverse`, where given, multiplies the result.
+/// Computes out = S^T in, or S in, along an axis. `inverse`, where given, multiplies the result.
 struct Along {
   int axis;
   bool transposed;
-  const float* matrix;  ///< rows of vertices
+  const float* matrix;  ///< rows belong to vertices
   const float* inverse;
   const float* in;
   float* out;

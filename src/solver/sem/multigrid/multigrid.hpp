@@ -11,20 +11,20 @@
 
 namespace slipstream::sem {
 
-/// A V-cycle over the orders N, N / 2, N / 4, ... above 1, and the corners of the elements. It has equally many
+/// A V-cycle over the orders N, N / 2, N / 4, ... above 1, and the corners of the elements. The cycle has equally many
 /// smoothing steps before and after a correction, so it is symmetric except for rounding. G and B of lower orders are
 /// interpolated linearly from the finest level, which keeps them positive.
 class Multigrid {
  public:
-  /// Collective; both must outlive it.
+  /// Collective; space and constraint must outlive the preconditioner.
   Multigrid(Space& space, const Constraint& constraint, Smoother smoother, int degree);
-  /// For h1 A + h2 B, or with A and B of `terms`; `singular`: the constant is in the null space. Collective.
+  /// Prepares h1 A + h2 B, or with A and B of `terms`. `singular`: the constant is in the null space. Collective.
   void set_up(double h1, double h2, const OperatorTerms& terms, bool singular);
-  /// z = a cycle for r, queued on the space's streams.
+  /// Applies a cycle: z approximates the solution for r. Queued on the space's streams.
   void apply(const krylov::Vectors& r, const krylov::Vectors& z);
   /// Whether graphs may repeat apply() within themselves.
   bool loopable() const;
-  /// Microseconds of a cycle's coarsest problem, on arbitrary values. Collective; waits.
+  /// Measured microseconds of the coarsest problem of a cycle, on arbitrary values. Collective; waits.
   double coarse_us();
 
  private:

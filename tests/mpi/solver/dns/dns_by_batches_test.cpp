@@ -100,7 +100,7 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDevice) {
       }
 }
 
-/// All sums that a flow tells of.
+/// All sums that a flow reports.
 std::vector<double> figures(dns::Dns& d) {
   const dns::Statistics s = d.statistics();
   std::vector<double> all{s.energy, s.dissipation, s.power, s.courant, s.skewness, s.flatness};
@@ -114,7 +114,7 @@ std::vector<double> figures(dns::Dns& d) {
   return all;
 }
 
-/// Whole planes; pieces of planes y; and pieces of planes z, where they are longer.
+/// Parameters: whole planes; pieces of planes y; and pieces of planes z, which are longer.
 TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
   for (const Extent& cells : {Extent{24, 20, 33}, Extent{54, 12, 20}, Extent{160, 64, 8}})
     for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4}) {
@@ -152,7 +152,7 @@ TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
     o.lengths = {6, 9, 7};
     o.scalars = {{1, {0, 0, 1}}};
     dns::Dns d(alone, one(), o);
-    d.random(dns::peaked_spectrum(2, 1, 0.5), 11);  // a second initial state must replace the first
+    d.random(dns::peaked_spectrum(2, 1, 0.5), 11);  // a second initial state, which must replace the first one
     const std::vector<double> ones(static_cast<std::size_t>(volume(o.cells)), 1.0);
     d.begin_scalars({ones.data()});
     d.taylor_green();
@@ -167,7 +167,7 @@ TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
         for (std::int64_t i = 0; i < o.cells[0]; ++i, at += 3) {
           const double x = angle(i, 0), y = angle(j, 1), z = angle(k, 2);
           ASSERT_NEAR(u[at], std::sin(x) * std::cos(y) * std::cos(z), 1e-15);
-          // the third component follows from zero divergence
+          // The third component follows from zero divergence
           ASSERT_NEAR(u[at + 1], -1.5 * std::cos(x) * std::sin(y) * std::cos(z), 1e-15);
           ASSERT_NEAR(u[at + 2], 0, 1e-15);
         }
@@ -208,7 +208,7 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDeviceWithAllOptions) {
     }
 }
 
-// The same limits as PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
+// Uses the same limits as PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
 TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   dns::Options o = options({32, 32, 32}, dns::Scheme::rk4, DType::f64);
   o.viscosity = 1.0 / 1600;
@@ -230,10 +230,10 @@ TEST_P(FlowByBatches, MovesElevenFieldsEachWayAStageOfRk2) {
   o.device_memory = 1 << 22;
   dns::Dns d(alone, one(), o);
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-  d.advance(1);  // the first step also sets up arrays
+  d.advance(1);  // a first step, which also sets up arrays
   const std::int64_t before = d.host_bytes_moved();
   d.advance(3);
-  const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // modes along x and y that are kept
+  const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // bytes of the kept modes along x and y
   EXPECT_EQ(d.host_bytes_moved() - before, 3 * 2 * 2 * 11 * field);
   o.scalars = {{1, {0, 0, 1}}, {2, {0, 0, 1}}};
   dns::Dns with_scalars(alone, one(), o);
@@ -266,7 +266,7 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
   o.budget = true;
   expect_error(make, ErrorCode::unsupported, {{"problem", "budget"}});
   o.budget = false;
-  o.cells = {8192, 8192, 8192};  // needs terabytes of host memory
+  o.cells = {8192, 8192, 8192};  // this size needs terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }
@@ -288,7 +288,7 @@ class FlowOnSeveral : public FlowByBatches {
     expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
     return std::stoll(error->fact("needed"));
   }
-  /// Velocity after some steps, as velocity_after() computes it, in this rank's blocks; other blocks are copied from
+  /// Velocity after some steps, as velocity_after() computes it, in blocks of this rank; other blocks are copied from
   /// `wanted`.
   static std::vector<std::byte> with_own(dns::Dns& d, std::int64_t steps, std::vector<std::byte> wanted) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
@@ -372,7 +372,7 @@ struct Asked {
   std::string name;
   dns::Scheme scheme;
   std::function<void(dns::Options&)> of;
-  bool bits = true;  ///< equal bits: no sum determines a factor
+  bool bits = true;  ///< whether bits are equal: if no sum determines a factor
 };
 const std::vector<Asked>& asked() {
   using dns::Options;
@@ -400,7 +400,7 @@ const std::vector<Asked>& asked() {
   return all;
 }
 
-/// Scalar n is sin(2 z + n) cos y + cos(x - n), in angles along the edges.
+/// Sets scalar n to sin(2 z + n) cos y + cos(x - n), in angles along the edges.
 void begin_scalars(dns::Dns& d) {
   const std::size_t scalars = d.options().scalars.size();
   if (scalars == 0) return;
@@ -425,7 +425,7 @@ void begin_scalars(dns::Dns& d) {
   d.begin_scalars(pointers);
 }
 
-/// Modes of velocity and scalars after `steps` steps: this rank's from the flow, others from `values`.
+/// Modes of velocity and scalars after `steps` steps: those of this rank from the flow, others from `values`.
 std::vector<double> modes_after(dns::Dns& d, std::int64_t steps, std::vector<double> values) {
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
   begin_scalars(d);
@@ -507,7 +507,7 @@ TEST_P(FlowOnSeveral, FollowsTheTaylorGreenVortex) {
   EXPECT_NEAR(d.statistics().dissipation / 0.000518820935, 1, 1e-5);
 }
 
-/// Sums over ranks; transfers between devices do not pass through the host.
+/// Counts bytes over all ranks; transfers between devices do not pass through the host.
 TEST_P(FlowOnSeveral, MovesElevenFieldsEachWayAStageOfRk2) {
   for (const std::size_t scalars : {0, 2}) {
     dns::Options o = options({24, 18, 12}, dns::Scheme::rk2, DType::f32);
@@ -535,7 +535,7 @@ TEST_P(FlowOnSeveral, RefusesWhatItCannotDo) {
   o.process_grid = {machine().devices(), 1};
   expect_error(make, ErrorCode::unsupported, {{"option", "process_grid"}, {"problem", "pencils"}});
   o.process_grid = {0, 0};
-  o.cells = {8192, 8192, 8192};  // needs terabytes of host memory
+  o.cells = {8192, 8192, 8192};  // this size needs terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }

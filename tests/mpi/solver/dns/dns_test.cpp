@@ -29,7 +29,7 @@ Options flow(std::int64_t n, double viscosity, double time_step, Scheme scheme =
   return o;
 }
 
-/// Number of devices per rank.
+/// Parameter: number of devices per rank.
 class PseudoSpectralFlow : public OnDevices {};
 
 /// Compares energy and dissipation at t = 1, 2, ... with a spectral DNS of 512^3 modes at Re 1600 (International
@@ -130,7 +130,7 @@ TEST_P(PseudoSpectralFlow, BalancesItsEnergyInEveryStep) {
       EXPECT_LT(s.back().budget_error, 1e-6) << "power " << power << ", step " << n + 1;
       EXPECT_GT(s.back().budget_error, 0);
     }
-    // Dissipated energy by Simpson's rule over two steps.
+    // Energy dissipated in two steps, by Simpson's rule.
     const double lost = o.time_step / 3 * (s[0].dissipation + 4 * s[1].dissipation + s[2].dissipation);
     const double put_in = 2 * o.time_step * power;
     // The forcing keeps its factor for a step, so its power is exact to the order of the time step.
@@ -192,8 +192,8 @@ TEST_P(PseudoSpectralFlow, ConservesEnergyToTheOrderOfItsScheme) {
     d.advance(std::lround(0.8 / time_step));
     return std::abs(d.statistics().energy - before) / before;
   };
-  // Global errors of energy: third order for Heun's scheme and fifth for the classical one, whose leading error terms
-  // conserve energy.
+  // Errors of the energy at the end: third order for Heun's scheme and fifth for the classical one, whose leading error
+  // terms conserve energy.
   const double heun[] = {lost(Scheme::rk2, 0.04), lost(Scheme::rk2, 0.02)};
   EXPECT_LT(heun[1], 1e-3);
   EXPECT_NEAR(std::log2(heun[0] / heun[1]), 3, 0.25);

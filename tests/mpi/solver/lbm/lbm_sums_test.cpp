@@ -20,7 +20,7 @@ const SampleFlow& flow_called(const std::string& name) {
   return *found;
 }
 
-/// All sums of a run, after few steps, because sanitizers are slow.
+/// All sums of a run, after only a few steps, because sanitizers are slow.
 std::vector<double> sums(Lbm& lbm) {
   lbm.advance(2);
   lbm.update_macroscopic();
@@ -37,7 +37,7 @@ std::vector<double> sums(Lbm& lbm) {
 
 class Sums : public testing::TestWithParam<Backend> {};
 
-/// Equal up to the order in which blocks are added.
+/// Sums are equal up to the order in which blocks are added.
 TEST_P(Sums, AreTheSameHoweverAFlowIsRun) {
   const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
   const std::set<std::string> chosen{"in_place_direct_overlapped",

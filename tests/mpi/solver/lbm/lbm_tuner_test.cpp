@@ -33,7 +33,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     o.tune.emplace(quick_look());
     return o;
   }
-  /// Few trials: all ranks must choose the same, whatever it is.
+  /// Options with few trials: all ranks must choose the same, whatever that is.
   TuneOptions quick_look() const {
     TuneOptions how;
     how.cache_folder = folder;
@@ -42,7 +42,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     return how;
   }
 
-  /// Compares the bits after 25 steps.
+  /// Compares the bits after 25 steps with those of a flow on one rank.
   void expect_bits(Lbm& lbm, const std::vector<std::byte>& alone) const {
     lbm.advance(25);
     const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
@@ -216,7 +216,7 @@ TEST_P(MeasuredSolids, AreLeftToTheRulesWithoutMemoryForAllCells) {
   }
 }
 
-/// If one rank fails, all throw, and none waits for it.
+/// If one rank fails, all ranks throw, and none waits for that rank.
 TEST_P(MeasuredSolids, FailOnAllRanksWhereOneHasNoMemory) {
   const Options o = measured(channel(DType::f32));
   GridOptions blocks = o.grid;
@@ -238,7 +238,7 @@ TEST(WaysThatDiffer, AreTwoOnGpusByModelsThatAreNotPlain) {
   EXPECT_EQ(ways_that_differ(model, false, Layout::soa).size(), 3u);
 }
 
-/// Without a force TRT has separate kernels, so a cached result with a force does not apply.
+/// TRT without a force has separate kernels, so a cached result with a force does not apply.
 TEST_P(MeasuredSolids, AreMeasuredAnewForAnotherKernel) {
   Options o = measured(channel(DType::f32, Lattice::d3q19, Collision::trt));
   const auto source = [&] {
@@ -260,7 +260,7 @@ class MeasuredTiles : public MeasuredRim {
   Options boxes() const {
     Options o = by_moments(channel(DType::f32), Collision::recursive);
     o.cells = {2 * 64, 8, 32};
-    // With walls a GPU has only one tile.
+    // A GPU has only one tile if there are walls.
     o.periodic[1] = true;
     o.walls.clear();
     o.force = {2e-4, -1e-4, 5e-5};

@@ -15,7 +15,7 @@
 
 namespace slipstream::sem {
 
-/// Data given by a function of place and time, evaluated at all places.
+/// A function of coordinates and time, which is evaluated at each point.
 inline Function each(std::function<double(const Point&, double)> f) {
   return [f = std::move(f)](std::span<const Point> places, double time) {
     std::vector<double> values;

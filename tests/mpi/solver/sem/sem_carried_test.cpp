@@ -48,7 +48,7 @@ TEST(SemSolverTells, CoefficientsOfUnevenStepsThatAreExactForPolynomials) {
 double swell(const Point& x, double t) { return std::sin(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]); }
 double speed(double t) { return 1 + 20 * t * t; }
 
-/// A polynomial that elements of order 2 represent, advected by a growing velocity: all error is temporal.
+/// Diffusion of a polynomial that elements of order 2 represent, advected by a growing velocity: all error is temporal.
 Options swelling_box(int time_order, double time_step, double target) {
   Options o;
   o.elements = {2, 1, 1};
@@ -147,8 +147,8 @@ TEST(SemSolverRefuses, ACourantNumberAboveThatOfTheScheme) {
   const auto error = error_of([&] { Sem sem(comm, machine_here(Backend::host, 1), o); });
   expect_error(error, ErrorCode::not_converged,
                {{"field", "u"}, {"problem", "courant"}, {"element", 15}, {"place", "(1, 1, 0)"}});
-  // Brute force: the velocities 1.5 - h along the axes, and the smallest distance of points, 0.0863 / 2 of an edge of
-  // 1/4.
+  // Expected value by hand: the velocities 1.5 - h along the axes, and the smallest distance of points, 0.0863 / 2 of
+  // an edge of 1/4.
   EXPECT_NEAR(std::stod(error->fact("given")),
               0.05 * (0.5 + std::sin(1.0) + 1 + 1) / (0.25 * 0.5 * (1 - std::sqrt(3.0 / 7))), 1e-4);
   EXPECT_NEAR(std::stod(error->fact("limit")), largest_courant(4), 1e-4);

@@ -18,7 +18,7 @@ using Of = std::function<double(const Point&, double)>;
 
 Side side_with(Condition condition, const Of& f, bool is_steady = true) { return {condition, {each(f), is_steady}}; }
 
-/// `first` where x < 0 on the outer side of a ring, otherwise `second`.
+/// A side with condition `first` where x < 0 on the outer side of a ring, otherwise `second`.
 Side divided(Side first, Side second) {
   first.where = each([](const Point& x, double) { return -x[0]; });
   first.otherwise = {std::move(second)};
@@ -27,7 +27,7 @@ Side divided(Side first, Side second) {
 
 double wavy(const Point& x, double) { return std::sin(x[0] + x[1] - x[2]); }
 
-/// -Lap u = f on a ring around z. The outer side has given values where x < 0, and a flux elsewhere.
+/// Solves -Lap u = f on a ring around z. The outer side has given values where x < 0, and a flux elsewhere.
 Options divided_ring(int order) {
   Options o;
   o.elements = {2, 8, 2};
@@ -88,7 +88,7 @@ TEST(SemSolverRefuses, FacesWithoutACondition) {
 double conductivity(const Point& x) { return 1 + 0.5 * std::sin(x[0]) * std::cos(x[1]); }
 double reaction_of(const Point& x) { return 1 + x[0] * x[2]; }
 
-/// -div(kappa grad u) + c u = f for `wavy`, with Robin sides kappa du/dn + a u = g.
+/// Solves -div(kappa grad u) + c u = f for `wavy`, with Robin sides kappa du/dn + a u = g.
 Options between_transfers(int order, bool varying) {
   Options o;
   o.elements = {4, 4, 4};

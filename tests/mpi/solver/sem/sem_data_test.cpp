@@ -81,7 +81,8 @@ TEST(SemLifting, IsTheFunctionItselfWhereThatIsLinearAlongEachAxis) {
   for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], linear(space.places(0)[p], 0), 1e-14);
 }
 
-/// u = factor ((1 + t) sin(2 pi x + y - z) + shift), with t only for diffusion and the conditions of a row.
+/// Exact solution u = factor ((1 + t) sin(2 pi x + y - z) + shift), with t only for diffusion and the conditions of a
+/// row.
 struct Row {
   Equation equation;
   std::array<Condition, 6> sides;

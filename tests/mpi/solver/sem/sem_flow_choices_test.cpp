@@ -1,4 +1,5 @@
-// Incompressible flow by each of its choices: solvers of the pressure, the filter, means, memory; and what errors tell.
+// Incompressible flow with each of its options: solvers of the pressure, the filter, means, memory; and the contents of
+// errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@ namespace {
 
 Given in_time(std::function<double(const Point&, double)> f) { return {each(std::move(f)), false}; }
 
-/// A stream over a mirror, under a wall that moves; periodic along z.
+/// A stream over a symmetry plane, under a wall that moves; periodic along z.
 FlowOptions stream_over_a_mirror() {
   FlowOptions o;
   o.elements = {3, 2, 2};
@@ -54,7 +55,7 @@ TEST(SemSolverFlow, IsTheSameByEachMethodAndPreconditionerOfThePressure) {
       SCOPED_TRACE(std::to_string(static_cast<int>(method)) + " with " + std::to_string(static_cast<int>(by)));
       o.pressure.method = method;
       o.pressure.preconditioner = by;
-      // Restarts of the diagonal's many iterations would stagnate.
+      // A large restart, because the diagonal needs many iterations, which short restarts would make stagnate.
       o.pressure.restart = 60;
       Flow flow(comm, machine_here(Backend::host, 1), o);
       flow.advance(3);
@@ -74,7 +75,7 @@ TEST(SemSolverFlow, IsTheSameByEachMethodAndPreconditionerOfThePressure) {
     }
 }
 
-/// Legendre's polynomial, by its recurrence.
+/// Legendre polynomial of a degree at r, by its recurrence.
 double legendre_mode(int degree, double r) {
   double value = 1, before = 0;
   for (int n = 0; n < degree; ++n) {
@@ -87,7 +88,7 @@ double legendre_mode(int degree, double r) {
 
 TEST(SemErrors, OfTheFilterInAFlowAreThoseOfTheScheme) {
   // u = L_N(y) in each element, N even, and a w of lower modes: neither carries the other, and hardly anything is
-  // viscous. The filter takes L_N whole, and w not at all: du/dt = - filter u.
+  // viscous. The filter damps L_N fully, and w not at all: du/dt = - filter u.
   const Communicator comm = Communicator::world();
   constexpr int elements = 3;
   constexpr double rate = 2, end = 0.4;
@@ -127,7 +128,7 @@ TEST(SemErrors, OfTheFilterInAFlowAreThoseOfTheScheme) {
 }
 
 TEST(SemSolverFlow, HoldsWhatItsPlanSays) {
-  // Vectors of less than 2 MiB, which the host rounds up to pages and no further.
+  // The vectors have less than 2 MiB, which the host rounds up to pages and no further.
   const Communicator comm(MPI_COMM_SELF);
   const Machine machine = machine_here(Backend::host, 1, 0, comm);
   struct Row {
@@ -183,7 +184,7 @@ TEST(SemSolverFlow, TellsWhereTheCourantNumberIsLargestAndWhatKeepsASolutionFrom
   const auto told = error_of([&] { fast.advance(1); });
   expect_error(told, ErrorCode::not_converged, {{"field", "velocity"}, {"problem", "courant"}});
   ASSERT_TRUE(told);
-  // The same by its definition: at each point |c| over the distance of the nearest point along each axis.
+  // The Courant number by its definition: at each point |c| over the distance of the nearest point along each axis.
   const Rule rule = gauss_lobatto(o.order);
   const auto n = static_cast<std::size_t>(o.order) + 1;
   double most = 0;
@@ -217,7 +218,7 @@ TEST(SemSolverFlow, TellsWhereTheCourantNumberIsLargestAndWhatKeepsASolutionFrom
   EXPECT_NEAR(std::stod(told->fact("given")), most * o.time_step, 1e-4 * most * o.time_step);
   EXPECT_NEAR(std::stod(told->fact("limit")), largest_courant(o.order), 1e-4);
 
-  // A system that few iterations bring closer, and one that they do not.
+  // Systems: one that a few iterations improve, and one that they do not.
   o = stream_over_a_mirror();
   o.force[1] = in_time([](const Point& x, double) { return std::cos(3 * x[0] + 2 * x[1]) * std::sin(6.3 * x[2]); });
   o.pressure_tolerance = 1e-12;

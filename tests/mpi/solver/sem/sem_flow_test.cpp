@@ -28,8 +28,8 @@ void all_sides(FlowOptions& o, std::size_t axis, const FlowSide& side) {
 }
 const FlowSide joined_side{FlowCondition::periodic}, at_rest{}, mirror{FlowCondition::symmetry};
 
-/// Flow between walls across x and y with its body force (Guermond, Minev & Shen 2006, Comput. Methods Appl. Mech. Eng.
-/// 195).
+/// Exact flow between walls across x and y, with its body force (Guermond, Minev & Shen 2006, Comput. Methods Appl.
+/// Mech. Eng. 195).
 struct Swirl {
   double viscosity = 0.05;
   static double s(double x) { return std::sin(pi * x) * std::sin(pi * x); }
@@ -99,7 +99,7 @@ TEST(SemErrors, OfAFlowBetweenWallsFallByTheOrderInTime) {
 }
 
 TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
-  // A force along a channel: the exact profile is a polynomial of order 2.
+  // A force along a channel has an exact profile of order 2.
   const Communicator comm = Communicator::world();
   FlowOptions o;
   o.elements = {2, 2, 2};
@@ -118,13 +118,13 @@ TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
   const FlowStatistics found = flow.statistics({{profile, {}, {}}, {}});
   EXPECT_LT(found.largest_off, 1e-11);
   EXPECT_NEAR(found.mean[0], 1.0 / 6, 1e-12);
-  // 2 nu S : S = nu (1 - 2 y)^2 with mean nu / 3. The enstrophy is (1 - 2 y)^2 / 2.
+  // The dissipation is 2 nu S : S = nu (1 - 2 y)^2 with mean nu / 3. The enstrophy is (1 - 2 y)^2 / 2.
   EXPECT_NEAR(found.dissipation, 0.5 / 3, 1e-11);
   EXPECT_NEAR(found.enstrophy, 1.0 / 6, 1e-11);
   EXPECT_NEAR(found.energy, 1.0 / 60, 1e-12);
   EXPECT_LT(std::abs(found.decay), 1e-10);
   EXPECT_LT(found.divergence, 1e-11);
-  // The walls balance the driving force, half each.
+  // The walls balance the driving force, one half each.
   const std::vector<SideForce> forces = flow.forces();
   ASSERT_EQ(forces.size(), 4);
   for (const SideForce& side : forces) {
@@ -167,7 +167,7 @@ TEST(SemErrors, OfTaylorAndGreensVortexBetweenMirrorsAreThoseOfTheWholeBox) {
   whole.advance(6);
   part.advance(6);
   const FlowStatistics a = whole.statistics(), b = part.statistics();
-  // At symmetry sides the curl is one-sided, so the discretisation error differs.
+  // The discretisation error differs, because the curl is one-sided at symmetry sides.
   EXPECT_NEAR(a.energy, b.energy, 1e-8);
   EXPECT_NEAR(a.enstrophy, b.enstrophy, 1e-7);
   EXPECT_NEAR(a.decay, b.decay, 1e-7);
@@ -176,7 +176,7 @@ TEST(SemErrors, OfTaylorAndGreensVortexBetweenMirrorsAreThoseOfTheWholeBox) {
   EXPECT_NEAR(a.decay, a.dissipation, 3e-4 * a.dissipation);
 }
 
-/// Inflow at x-, outflow at x+, a moving wall, a symmetry side, and deformed elements.
+/// Flow with inflow at x-, outflow at x+, a moving wall, a symmetry side, and deformed elements.
 FlowOptions bent_channel() {
   FlowOptions o;
   o.elements = {3, 3, 3};
@@ -297,7 +297,7 @@ TEST(SemSolverFlow, TakesTheMeanOutOfTheWholePressureInEachStep) {
 }
 
 TEST(SemSolverFlow, StepsByGradDivAreStable) {
-  // Power iteration for the largest eigenvalue of M^-1 Q Q^T D^T s M D, at most 1 on rectangular elements.
+  // Power iteration finds the largest eigenvalue of M^-1 Q Q^T D^T s M D, which is at most 1 on rectangular elements.
   const Communicator comm(MPI_COMM_SELF);
   for (const double bend : {0.0, 0.1}) {
     ElementBox box;
@@ -385,7 +385,7 @@ TEST(SemSolverFlow, DampingSendsOneMessageForComponentsThatAreFixedAtTheSamePoin
 }
 
 TEST(SemSolverFlow, PushesTheSidesOfABentBoxByTheChangeOfItsMomentum) {
-  // Steady uniform flow: pressure and friction vanish. Pressure alone balances a force across the stream.
+  // In a steady uniform flow pressure and friction vanish. A force across the stream is balanced by pressure alone.
   const Communicator comm = Communicator::world();
   FlowOptions o;
   o.elements = {2, 2, 2};
@@ -460,7 +460,7 @@ TEST(SemSolverFlow, GoesOnWithTheSameBitsFromACheckpointEarlierPressuresAndMeans
   EXPECT_TRUE(bits(part) == bits(whole));
   EXPECT_EQ(part.past().averaged, whole.past().averaged);
   EXPECT_NEAR(part.past().averaged, 0.03, 1e-12);
-  // A checkpoint of an earlier version has none.
+  // A checkpoint of an earlier version has no pressure solutions.
   Flow later(comm, machine_here(Backend::host, 1), o);
   restore(comm, of_before, later.state());
   past.earlier = 0;

@@ -1,4 +1,4 @@
-// Interpolation to arbitrary points, and the modal filter.
+// Tests of interpolation to arbitrary points, and of the modal filter.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Repeated solves replay graphs whose loops end on the devices. Bits, residuals and iterations equal those of the
-// unrecorded first solve.
+// Repeated solves replay graphs whose loops end on the devices. Bits, residuals and iterations equal those of the first
+// solve, which is not recorded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ReplayedSolves : public testing::TestWithParam<std::tuple<Backend, int, Pr
   struct Run {
     std::vector<std::vector<double>> x;
     std::vector<krylov::Result> results;
-    int operators = 0;  ///< number of calls by the host
+    int operators = 0;  ///< number of operator calls by the host
   };
 
   static Vector right_side(Space& space, Constraint& constraint) {
@@ -90,12 +90,12 @@ TEST_P(ReplayedSolves, AreThoseThatTheHostEnds) {
       EXPECT_GT(first.results[0].iterations, 128);
     }
   }
-  // A changed operator is recorded again.
+  // A changed operator requires a new recording.
   const Run first = solved(40, {.tolerance = 1e-9});
   for (int again = 0; again < 2; ++again) expect_same(solved(40, {.tolerance = 1e-9}), first);
 }
 
-/// Fewer basis vectors than iterations, so that each restart replays the graphs.
+/// The basis has fewer vectors than iterations, so that each restart replays the graphs.
 TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   ElementBox box;
@@ -103,7 +103,7 @@ TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   box.deform = 0.1;
   Space space(Communicator::world(), machine_here(backend, devices), box, 4, {Factors::stored, false, {}});
   Constraint constraint(space);
-  const Vector b = right_side(space, constraint);  // first component of the unknown
+  const Vector b = right_side(space, constraint);  // right side of the first component of the unknown
   SolverOptions how;
   how.method = krylov::Method::flexible_gmres;
   how.preconditioner = preconditioner;
@@ -121,7 +121,8 @@ TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   for (int again = 0; again < 2; ++again) expect_same(solved(), first);
 }
 
-/// The host calls the operator only for the first residual, the first iteration and the true residual.
+/// The host calls the operator only for the first residual, the first iteration and the true residual; graphs do the
+/// rest.
 TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   if (preconditioner != Preconditioner::jacobi) return;
@@ -155,7 +156,7 @@ TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   }
   EXPECT_GT(iterations, 5);
   EXPECT_GE(called[0], iterations + 1);
-  EXPECT_EQ(called[1], 3);  // the second solve is recorded
+  EXPECT_EQ(called[1], 3);  // three calls: the second solve is recorded
   EXPECT_EQ(called[2], 2);
 }
 

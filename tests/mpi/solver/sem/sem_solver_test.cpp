@@ -47,7 +47,7 @@ TEST(SemErrors, FallTenfoldWithEachOrderOnDeformedElements) {
     found.push_back(sem.statistics(each(smooth)).distance);
     EXPECT_LT(found.back(), row.error);
     EXPECT_LT(sem.effort().last.true_residual, 2e-12);
-    // The map is odd, so odd orders are more accurate; therefore convergence is measured over two orders.
+    // Convergence is measured over two orders: the map is odd, so odd orders are more accurate.
     if (found.size() > 2) {
       EXPECT_GT(found[found.size() - 3] / found.back(), 90);
     }
@@ -73,7 +73,7 @@ TEST(SemErrors, OfHighOrdersFallOnBentElements) {
   }
 }
 
-/// Poisson's equation for `smooth` with fluxes through all sides, which the sine map leaves plane.
+/// Solves Poisson's equation for `smooth` with fluxes through all sides, which the sine map leaves plane.
 Options between_fluxes(int order) {
   Options o;
   o.elements = {4, 4, 4};
@@ -136,7 +136,7 @@ Map map_each(std::function<Point(const Point&)> f) {
   };
 }
 
-/// A ring of radius 1 to 2, closed along y; its ends along z are slanted.
+/// Maps a box to a ring of radius 1 to 2, closed along y, whose ends along z are slanted.
 Point ring(const Point& x) {
   const double angle = 2 * std::numbers::pi * x[1], r = 1 + x[0];
   return {r * std::cos(angle), r * std::sin(angle), x[2] + 0.1 * r};
@@ -158,7 +158,7 @@ TEST(SemErrors, FallWithEachOrderOnARingThatAFormulaMaps) {
     o.krylov.tolerance = 1e-12;
     set_all_sides(o, {Condition::value, steady(smooth)});
     o.sides[1] = {Side{Condition::periodic, {}}, Side{Condition::periodic, {}}};
-    // Flux through the outer side: grad u . n with n along (x, y).
+    // The flux through the outer side is grad u . n with n along (x, y).
     o.sides[0][1] = {Condition::flux, steady([](const Point& x, double) {
                        return std::cos(x[0] + x[1] - x[2]) * (x[0] + x[1]) / std::hypot(x[0], x[1]);
                      })};
@@ -175,7 +175,8 @@ TEST(SemErrors, FallWithEachOrderOnARingThatAFormulaMaps) {
   }
 }
 
-/// A polynomial that elements of order 2 represent exactly, times a function of time: all error is temporal.
+/// Exact solution: a polynomial that elements of order 2 represent exactly, times a function of time. All error is
+/// temporal.
 double breathing(const Point& x, double t) { return std::sin(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]); }
 
 Options breathing_box(int time_order, double time_step, bool exact_start) {
@@ -190,7 +191,7 @@ Options breathing_box(int time_order, double time_step, bool exact_start) {
   o.exact_start = exact_start;
   o.initial = each(breathing);
   set_all_sides(o, {Condition::value, unsteady(breathing)});
-  // The given flux kappa du/dn.
+  // The flux kappa du/dn is given here.
   o.sides[0][1] = {Condition::flux, unsteady([](const Point&, double t) { return 0.1 * 2 * std::sin(4 * t); })};
   o.source = unsteady([](const Point& x, double t) {
     return 4 * std::cos(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]) - 0.1 * 2 * std::sin(4 * t);
@@ -264,7 +265,7 @@ TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
     o.krylov.tolerance = 1e-11;
     o.solver.preconditioner = preconditioner;
     o.solver.degree = degree;
-    // Sides with fluxes alone give the operator a null space; the cosine is symmetric about all sides.
+    // If all sides have fluxes, the operator has a null space; the cosine is symmetric about all sides.
     const auto waves = [](const Point& x, double) { return std::cos(std::numbers::pi * x[0]); };
     set_all_sides(o, {Condition::flux, {}});
     if (equation == Equation::helmholtz) o.reaction = 3;
@@ -286,7 +287,7 @@ TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
   }
 }
 
-/// Four blocks of elements, with history, time-dependent values and fluxes, and an axis that closes on itself.
+/// Options with four blocks of elements, history, time-dependent values and fluxes, and a periodic axis.
 Options busy_box() {
   Options o;
   o.elements = {5, 5, 8};
@@ -309,7 +310,8 @@ Options busy_box() {
 
 class SemScalars : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
-/// Two scalars share an operator, and thus a solve. A third has another diffusivity and other sides.
+/// Options with three scalars: two share an operator, and thus a solve; the third has another diffusivity and other
+/// sides.
 TEST_P(SemScalars, HaveTheBitsOfRunsOfEachAloneOnOneDevice) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
@@ -380,7 +382,7 @@ TEST_P(SemBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
   const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
   const auto values = [](const Communicator& who, const Machine& machine, bool closed) {
     Options box = busy_box();
-    // Without a Dirichlet side the mean is subtracted.
+    // Without a Dirichlet side the solution has the mean zero, so the mean is subtracted.
     if (closed)
       for (std::size_t n = 2; n < 6; ++n) box.sides[n / 2][n % 2] = {Condition::flux, box.sides[2][1].given};
     box.map = map_each([](const Point& x) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double two_pi = 2 * std::numbers::pi;
 
-/// -Lap u = 3 (2 pi)^2 u, zero on the sides of the unit cube, with mean zero.
+/// Exact solution of -Lap u = 3 (2 pi)^2 u, zero on the sides of the unit cube, with mean zero.
 double wave(const Point& x) { return std::sin(two_pi * x[0]) * std::sin(two_pi * x[1]) * std::sin(two_pi * x[2]); }
 
 ElementBox cube(std::int64_t n, bool periodic, double deform = 0.1) {
@@ -91,7 +91,7 @@ TEST_P(PoissonOn, DeformedElementsHasAnErrorThatFallsByTheOrder) {
       SCOPED_TRACE("order " + std::to_string(row.order) + (periodic ? ", periodic" : ", Dirichlet"));
       EXPECT_LT(solved.error, row.error);
       EXPECT_LT(solved.result.true_residual, 1e-10);
-      // Even and odd orders differ, so convergence is measured over two orders.
+      // Convergence is measured over two orders, because even and odd orders differ.
       if (two_before > 0) {
         EXPECT_GT(two_before / solved.error, 13);
       }
@@ -125,7 +125,7 @@ TEST_P(PoissonBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
     options.most_iterations = 12;
     options.must_converge = false;
     const Solved expected = poisson(alone, one, box, 3, 0, options, factors);
-    options.tolerance = 1e-30;  // also independent of whether the host waits for each residual
+    options.tolerance = 1e-30;  // bits are equal, whether or not the host waits for each residual
     const Solved found = poisson(comm, all, box, 3, 0, options, factors);
     EXPECT_EQ(found.bits, expected.bits);
     EXPECT_EQ(found.result.history, expected.result.history);
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, MultigridBits,
 
 class CoupledSolves : public testing::TestWithParam<std::tuple<Backend, int, Preconditioner>> {};
 
-/// Components that converge after different numbers of iterations, one of them zero.
+/// The components converge after different numbers of iterations, and one of them is zero.
 TEST_P(CoupledSolves, HaveTheBitsOfSolvesOfEachComponentOnOneDevice) {
   const auto [backend, devices, preconditioner] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
@@ -355,7 +355,7 @@ TEST(SemRefusesOnRanks, AnElementThatOneRankFindsTurnedInsideOut) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
   ElementBox box = cube(4, false, 0);
-  // The last layer, on the last rank, is inverted.
+  // The last layer of elements, on the last rank, is inverted.
   box.map = [](std::span<const Point> places) {
     std::vector<Point> there(places.begin(), places.end());
     for (Point& x : there) x[2] = std::min(x[2], 1.5 - x[2]);

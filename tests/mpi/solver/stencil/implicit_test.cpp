@@ -19,7 +19,7 @@ Options implicit_heat(Extent cells, std::array<bool, 3> periodic, Scheme scheme)
   return options;
 }
 
-/// u + rate spacing^2 Lap u, by one loop over one array.
+/// Computes u + rate spacing^2 Lap u, by one loop over one array.
 std::vector<double> with_laplacian(const Options& options, const std::vector<double>& u, double rate) {
   const Extent n = options.cells;
   const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) { return value_at(options, u, {i, j, k}); };

@@ -37,7 +37,7 @@ TEST(StencilOrders, WavesHaveTheOrderThatIsAskedFor) {
   const double largest_error[] = {2e-2, 1e-3, 1e-4, 1e-5};
   for (const int order : {2, 4, 6, 8}) {
     std::vector<double> errors;
-    // The time step is so small that its second-order error is negligible.
+    // A time step so small that its second-order error is negligible.
     constexpr double time_step = 5e-5, end = 0.1;
     for (const std::int64_t n : {8, 16}) {
       Options options;

@@ -31,7 +31,7 @@ Options wave(Extent cells, std::array<bool, 3> periodic, int order) {
   return options;
 }
 
-/// sigma dt / 2 of a cell. At depth d in layers of width W, sigma is 3 c ln(1000) / W (d / W)^2, for each axis.
+/// Damping sigma dt / 2 of a cell. At depth d in layers of width W, sigma is 3 c ln(1000) / W (d / W)^2, for each axis.
 double damping(const Options& options, double dt, const Extent& cell) {
   if (options.absorbing == 0) return 0;
   const double width = options.absorbing * options.spacing;
@@ -48,7 +48,7 @@ double damping(const Options& options, double dt, const Extent& cell) {
   return sigma * dt / 2;
 }
 
-/// The oracle: one loop over one array, for features common to all equations, with published weights.
+/// Expected values by one loop over one array, for features common to all equations, with published weights.
 std::vector<double> brute_force(const Options& options, std::int64_t steps) {
   const Extent n = options.cells;
   const double dt = options.time_step > 0 ? options.time_step : 0.9 * stable_time_step(options);
@@ -82,7 +82,7 @@ std::vector<double> brute_force(const Options& options, std::int64_t steps) {
             next[here] = u[here] + options.diffusivity * dt / (h * h) * laplacian;
           } else {
             const double c = options.speeds({{i, j, k}, {i + 1, j + 1, k + 1}}).front() * dt / h;
-            // (next - 2 u + before) / dt^2 + sigma (next - before) / (2 dt) = c^2 Lap u
+            // The scheme is (next - 2 u + before) / dt^2 + sigma (next - before) / (2 dt) = c^2 Lap u.
             const double s = damping(options, dt, {i, j, k});
             next[here] = (2 * u[here] - (1 - s) * before[here] + c * c * laplacian) / (1 + s);
           }
@@ -173,7 +173,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
   const double rounding = options.precision == DType::f32 ? 2e-5 : 1e-11;
   const std::vector<double> wanted = brute_force(options, steps);
   std::optional<std::vector<double>> first;
-  // One and two ranks also vary the devices per rank; four ranks already cover these cuts.
+  // The numbers of devices per rank vary on one and two ranks only; four ranks already cover these cuts.
   for (int devices = 1; devices <= (Communicator::world().size() > 2 ? 1 : 3); ++devices)
     for (const int together : {1, 2, 3})
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
@@ -183,7 +183,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
         std::vector<double> found;
         const auto error = error_of([&] { found = result(options, devices, steps, backend); });
         if (error && error->code() == ErrorCode::unsupported && !error->fact("block").empty())
-          continue;  // too thin for this many steps
+          continue;  // blocks are too thin for this number of steps
         ASSERT_FALSE(error) << error->what();
         EXPECT_LT(largest_off(found, wanted), rounding) << devices << " devices, " << together << " steps an exchange";
         if (!first) first = found;
@@ -255,7 +255,7 @@ TEST_P(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
     run.advance(then);
     return std::array{run.seismogram(0), run.seismogram(1)};
   };
-  // The table has 8192 rows: read at its end, and before.
+  // Samples are read at the end of the table, which has 8192 rows, and before.
   const auto at_end = heard(8192, 808), between = heard(8000, 1000);
   ASSERT_EQ(at_end[0].size(), 9000u);
   EXPECT_EQ(at_end, between);
@@ -289,7 +289,7 @@ TEST_P(StencilPoints, AShotInSpaceIsHeardAsTheExactSolutionSays) {
   EXPECT_LT(off, 0.03 * most);
 }
 
-/// Reflected fraction of a wave packet of `length` cells at the end of a line.
+/// Fraction of a wave packet of `length` cells that is reflected at the end of a line.
 double reflected(Backend backend, int order, int layers, double length) {
   constexpr std::int64_t cells = 600;
   constexpr double courant = 0.4, middle = 300;
@@ -327,7 +327,7 @@ TEST_P(StencilPoints, TheAbsorbingLayerGivesBackAThousandthWhereItIsMuchDeeperTh
 INSTANTIATE_TEST_SUITE_P(Backends, StencilPoints, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Message volume with ghosts for `steps` steps along the cut.
+/// Largest message volume with ghosts for `steps` steps along the cut.
 std::int64_t largest_need(const Machine& machine, Options options, int steps) {
   options.steps_per_exchange = steps;
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);

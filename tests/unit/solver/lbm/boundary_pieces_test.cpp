@@ -1,4 +1,4 @@
-// Pieces of the boundary region that run concurrently.
+// Tests of pieces of the boundary region that run concurrently.
 #include "solver/lbm/step/boundary_pieces.hpp"
 
 #include <gtest/gtest.h>

@@ -54,7 +54,7 @@ void add_half_source(double (&g)[L::q], const std::array<double, 3>& u, const st
   }
 }
 
-// Each moment thus gets (1 - rate / 2) of its source, whatever the rates, as Guo's paper derives for SRT.
+// The source of each moment thus has the factor (1 - rate / 2) at any rates, as Guo's paper derives for SRT.
 TEST(Guo, ForcesByHalfTheSourceBeforeACollisionAndHalfAfterIt) {
   each_lattice([](auto lattice) {
     using L = decltype(lattice);

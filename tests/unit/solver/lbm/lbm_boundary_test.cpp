@@ -123,7 +123,7 @@ double ConvectiveSide::left_of_a_vortex(const Boundary& outlet) {
     const double f = strength * std::exp(0.5 * (1 - dx * dx - dy * dy));
     return Vector{speed - f * dy, f * dx, 0};
   });
-  run.lbm.advance(1200);  // the vortex travels 60 cells
+  run.lbm.advance(1200);  // the vortex has travelled 60 cells
   const auto velocity = run.numbers("velocity");
   double largest = 0;
   for (std::size_t n = 0; n < velocity.size(); ++n)

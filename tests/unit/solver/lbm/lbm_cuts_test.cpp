@@ -39,7 +39,7 @@ void draw_side(Draw& draw, Options& o, int side) {
   const Vector u{draw.around(0.03), draw.around(0.03), flat ? 0 : draw.around(0.03)};
   switch (draw.below(6)) {
     case 0:
-      return;  // leaves a wall at rest
+      return;  // this side stays a wall at rest
     case 1:
       o.walls[key] = u;
       o.walls[key][side / 2] = 0;
@@ -84,7 +84,7 @@ Options drawn_flow(Draw& draw, const Method& method) {
   return o;
 }
 
-/// Solid cells, a sphere that cuts links, or random cut links; also at sides and across edges.
+/// Draws solid cells, a sphere that cuts links, or random cut links; also at sides and across edges.
 Surfaces drawn_bodies(Draw& draw, const Extent& e) {
   const std::int64_t kind = draw.below(5);
   if (kind == 0) return {};

@@ -29,7 +29,8 @@ Options box(const Extent& cells, Collision collision, double viscosity = 0.03) {
 
 /// Hermite polynomials of second and third order with c_s^2 = 1/3.
 double h2(const double* c, int a, int b) { return c[a] * c[b] - (a == b ? 1.0 / 3 : 0); }
-double h3(const double* c, int a, int b) { return c[a] * (c[b] * c[b] - 1.0 / 3); }  // for a != b, along a, b and b
+// third-order polynomial along a, b and b, for a != b
+double h3(const double* c, int a, int b) { return c[a] * (c[b] * c[b] - 1.0 / 3); }
 
 /// Oracle of the collision of populations g_i = f_i - w_i, from the definitions. Adds the series of the equilibrium and
 /// (1 - rate) times the non-equilibrium tensor, with its third order by recurrence. Next to a wall the tensor is
@@ -79,7 +80,7 @@ class Moments10 : public testing::TestWithParam<Collision> {};
 INSTANTIATE_TEST_SUITE_P(Lbm, Moments10, testing::Values(Collision::regularised, Collision::recursive),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Periodic, or with walls at rest along y.
+/// Runs steps as populations in a box that is periodic, or has walls at rest along y.
 void step_as_populations(Collision collision, bool walls) {
   Options o = box({11, 7, 5}, collision);
   o.periodic[1] = !walls;
@@ -114,7 +115,7 @@ void step_as_populations(Collision collision, bool walls) {
   for (std::size_t n = 0; n < cells; ++n) {
     const Populations19 g = populations_of(&start[10 * n]);
     f[n] = collided(g, 0, recursive);
-    collided(g, -1.0 / 3, recursive, &beyond[n]);  // 3/4 x 4/3: all of it
+    collided(g, -1.0 / 3, recursive, &beyond[n]);  // 3/4 x 4/3 = 1: the whole third-order part
   }
   const auto& e = o.cells;
   const auto index = [&](std::int64_t x, std::int64_t y, std::int64_t z) {

@@ -252,7 +252,7 @@ TEST(Solids, MayBeKeptInAnotherWayAfterARestart) {
     sparse.lbm.advance(8);
     dense.lbm.advance(8);
     EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
-    // Back to the first storage.
+    // Copies the state back to the first storage.
     const auto later = gather(Communicator::world(), dense.lbm.field("populations"), dense.lbm.grid().box());
     sparse.lbm.state()["populations"].write(sparse.lbm.grid().box(), later.data());
     EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
@@ -460,7 +460,7 @@ TEST(Guard, NamesTheCellOfAPackedBlock) {
   expect_error([&] { run.lbm.time_loop().inspect(); }, ErrorCode::diverged, {{"cell", "(19, 4, 12)"}});
 }
 
-// Lists with adjacent and distant cells, with all walls and with none.
+// Lists with adjacent and distant cells, with walls on all sides and on none.
 TEST(CellGroups, HoldTheCellsOfAListForEveryLattice) {
   for (const Lattice lattice : {Lattice::d2q9, Lattice::d3q19, Lattice::d3q27}) {
     with_lattice(lattice, [&]<class L>(L) {

@@ -255,7 +255,7 @@ Options stored(Lattice lattice, DType precision) {
   return o;
 }
 
-/// Expected number of values that cross a face, an edge and a corner of a block, per ghost cell.
+/// Checks the number of values per ghost cell that cross a face, an edge and a corner of a block.
 void expect_crossing(const Options& method, const std::array<std::size_t, 3>& counts) {
   SCOPED_TRACE(to_string(method.lattice) + ' ' + to_string(method.representation));
   MachineDevice device;

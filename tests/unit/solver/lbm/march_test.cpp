@@ -15,9 +15,9 @@ namespace {
 
 struct Domain {
   Extent cells;
-  int ghost = 0;       ///< 0: the block is its own neighbour on all axes without walls
+  int ghost = 0;       ///< number of ghost layers; 0: the block is its own neighbour on all axes without walls
   unsigned walls = 0;  ///< bit mask of the sides that are walls
-  int left_out = 0;    ///< cells on every side that another kernel updates
+  int left_out = 0;    ///< layers of cells on every side that another kernel updates
 };
 
 constexpr int all_sides = 63;
@@ -140,7 +140,7 @@ TYPED_TEST(MarchOf, ABlockBetweenWallsGivesTheBitsOfSingleCells) {
   march_between_walls<TypeParam, WallTiles::apart>();
 }
 
-/// Cells beside walls at rest, and cells whose populations were set by links.
+/// Lists of cells beside walls at rest, and of cells whose populations links have set.
 TYPED_TEST(MarchOf, ListedCellsByTeamsGiveTheBitsOfThoseByOneThread) {
   using S = TypeParam;
   using T = typename S::Number;

@@ -58,7 +58,7 @@ TEST(RoundedMoments, LetAShearWaveDecayAsF32DoesAtAnyAmplitude) {
       mean += off / 4;
       square += off * off / 4;
     }
-    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations of the mean
+    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations of `mean`
     EXPECT_LT(std::sqrt(square), 4.5e-4) << size;
   }
 }

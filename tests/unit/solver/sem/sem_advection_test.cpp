@@ -13,7 +13,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// The result of carry() and advect().
+/// The results of carry() and advect() for this velocity and scalar.
 std::vector<double> advected(Space& space, const std::array<std::vector<double>, 3>& c, const std::vector<double>& v) {
   Vector in[3] = {space.vector(), space.vector(), space.vector()}, carried = space.vector(), out = space.vector();
   Vector fine[3] = {space.fine_vector(), space.fine_vector(), space.fine_vector()};
@@ -50,7 +50,7 @@ std::vector<double> weak_form(const Rule& rule, std::size_t m, const Point* x, c
       back[p * m + f] = value[f * n + p];
       for (std::size_t l = 0; l < n; ++l) slope[f * n + p] += value[f * n + l] * rule.derivative[l * n + p];
     }
-  // Along t first: the strides below assume n points.
+  // Interpolates along t first: the strides below assume n points.
   const auto to_finer = [&](const std::vector<double>& u, int axis) {
     return along(axis == 0 ? slope : value, n,
                  along(axis == 1 ? slope : value, n, along(axis == 2 ? slope : value, n, u, n * n), n), 1);

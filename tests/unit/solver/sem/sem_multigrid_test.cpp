@@ -137,7 +137,7 @@ TEST(Preconditioners, FindTheSolutionThatTheDiagonalFinds) {
   }
 }
 
-/// Orders whose kernels no level of the other tests has.
+/// Tests polynomial orders whose kernels no other test runs on a level.
 TEST(Multigrid, TakesFewIterationsAtOtherOrders) {
   for (const int order : {4, 8, 9, 10, 13, 14}) {
     ElementBox box;
@@ -181,7 +181,8 @@ TEST(Multigrid, GoesWithFlexibleGmres) {
   EXPECT_GE(restarted.iterations, whole.iterations);
 }
 
-/// Each pair is checked, and again with other coefficients: here once they are those of an indefinite system.
+/// The solver checks each pair of system and preconditioner, also after a change of coefficients: here the new system
+/// is indefinite.
 TEST(Preconditioners, AreRefusedForAnIndefiniteSystemThatFollowsAPositiveOne) {
   const ElementBox box = bent(2, 0.05);
   Poisson poisson(box, 4, box.dirichlet());
@@ -194,7 +195,7 @@ TEST(Preconditioners, AreRefusedForAnIndefiniteSystemThatFollowsAPositiveOne) {
                  {{"problem", "indefinite"}});
     EXPECT_EQ(solver.solve(poisson.b, poisson.x, 1, 3, options).iterations, iterations);
   }
-  // A smoother's matrix is found to be indefinite before that.
+  // Multigrid fails earlier, because the matrix of a smoother is indefinite.
   const auto refused = error_of([&] { poisson.solve(by(Preconditioner::multigrid), -300); });
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), ErrorCode::not_converged);

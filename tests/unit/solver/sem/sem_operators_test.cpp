@@ -184,7 +184,7 @@ TEST_P(OperatorsOf, GradientsOfThePlacesAreUnitVectorsOnTwistedElements) {
   }
 }
 
-/// Orders that advection has.
+/// Polynomial orders for which advection is compiled.
 class AdvectedBy : public OperatorsOf {};
 
 /// Polynomials of the elements' own order: only the finer rule integrates their product exactly.
@@ -346,7 +346,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, HighOrdersOf,
 
 class OnHostAndGpu : public testing::TestWithParam<std::tuple<Factors, int>> {};
 
-/// Results of a backend for the same values: operators, terms of a dot product, and dot products.
+/// Results of a backend for fixed values: operators, terms of a dot product, and dot products.
 std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int order) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, 1);
@@ -366,7 +366,7 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   space.gradient(u, {&three[0], &three[1], &three[2]});
   for (const Vector& one : three) all.push_back(get(space, one));
   Vector curl[3] = {space.vector(), space.vector(), space.vector()};
-  // Uses separate vectors: the divergence of the gradient vanishes if u is linear in an element.
+  // Uses vectors other than the gradient: its divergence vanishes if u is linear in an element.
   space.divergence({&u, &three[0], &three[1]}, out);
   all.push_back(get(space, out));
   space.curl({&u, &three[0], &three[1]}, {&curl[0], &curl[1], &curl[2]});

@@ -264,15 +264,16 @@ TEST(SemBox, PointsOfASideAreThoseThatLieThereAndDirichletSidesAreMasked) {
   EXPECT_EQ(box.mask(box.dirichlet(dirichlet), first, last, order), mask);
 }
 
-/// The oracle searches all points of the faces by position. Neighbours that share only an edge or a corner of a face
-/// have it masked, too, also across a periodic axis.
+/// The oracle searches all points of the faces by position. Elements that share only an edge or a corner with a face
+/// have its points masked, too, also across a periodic axis.
 TEST(SemBox, PointsOfSomeFacesOfASideAreMaskedInAllElementsThatHaveThem) {
   for (const bool periodic : {false, true}) {
     ElementBox box;
     box.elements = {3, 4, 2};
     box.periodic[1] = periodic;
     DirichletFaces faces = box.dirichlet(SideFlags{});
-    faces.of[0][1] = {false, true, false, false, true, false, false, false};  // y = 1 and z = 0; y = 0 and z = 1
+    // the masked edges are y = 1, z = 0 and y = 0, z = 1
+    faces.of[0][1] = {false, true, false, false, true, false, false, false};
     faces.of[2][0][5] = true;
     for (const int order : {1, 2, 5}) {
       const std::vector<Point> places = geometry(box, gauss_lobatto(order), 0, box.count(), Factors::stored).places;

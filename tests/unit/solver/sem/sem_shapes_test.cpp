@@ -125,7 +125,7 @@ TEST(SemShapes, PassWhereTheyAreSoundHoweverThinOrGraded) {
     EXPECT_FALSE(refused(mapped({1, 1, 1}, far), order));
     ElementBox bent;
     bent.elements = {4, 4, 4};
-    bent.deform = order == 1 ? 0.05 : 0.1;  // straight edges fold at a smaller deformation
+    bent.deform = order == 1 ? 0.05 : 0.1;  // elements with straight edges fold at a smaller deformation
     EXPECT_FALSE(refused(bent, order));
   }
 }
