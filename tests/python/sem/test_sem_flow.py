@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 import slipstream as slip
-from conftest import ROOT, Cli
+from conftest import ROOT, Cli, backend_of
 from errors import is_error, raises
 from pymech.neksuite import readnek
 from slipstream.base import rows
@@ -104,7 +104,7 @@ def test_a_run_leaves_velocity_and_pressure_statistics_and_field_files(here: Cli
     [(), ("sem.target_courant=0.3", "sem.time_step=0.04"), ("sem.projection=3",), ("sem.mean_from=0.007",)],
 )
 def test_a_restart_has_the_same_bits_on_other_devices(here: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
-    given = ("run", case(tmp_path, CHANNEL), *words, "output.nek=no")
+    given = ("run", case(tmp_path, CHANNEL), *words, *backend_of(2), "output.nek=no")
     assert here(*given, "output.folder=whole").returncode == 0
     assert here(*given, "output.folder=part", "run.steps=4", "checkpoint.every=4").returncode == 0
     more = ("output.folder=part", "machine.devices_per_rank=2", "--restart", "last")
