@@ -16,6 +16,7 @@
 #include <slipstream/error.hpp>
 
 #include "device/decimal_point.hpp"
+#include "machine/collect.hpp"
 #include "machine/end.hpp"
 #include "machine/host_state.hpp"
 #include "machine/timeout.hpp"
@@ -61,21 +62,6 @@ void require_thread() {
           "less): call from the thread that started MPI, or start it with MPI_THREAD_SERIALIZED or "
           "MPI_THREAD_MULTIPLE",
           {{"problem", "thread"}});
-}
-
-/// Starts a nonblocking collective and waits for its end. Unlike MPI's own waits it gives its core to ranks that still
-/// work. It has no timeout, because another rank may read meshes for an hour.
-template <class Begin>
-void collect(Begin begin, const char* what) {
-  require_thread();
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(begin(&request), what);
-  const auto over = [&] {
-    int flag = 0;
-    check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), what);
-    return flag != 0;
-  };
-  asked_until(over, std::numeric_limits<double>::infinity());
 }
 
 /// Duplicates that were not freed yet, in the order of creation. MPI_Comm_free is collective, so ranks must free in the
@@ -189,6 +175,18 @@ bool started_by_mpi() {
     return false;
   }();
   return launched;
+}
+
+void collect(const std::function<int(MPI_Request*)>& begin, const char* what) {
+  require_thread();
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(begin(&request), what);
+  const auto over = [&] {
+    int flag = 0;
+    check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), what);
+    return flag != 0;
+  };
+  asked_until(over, std::numeric_limits<double>::infinity());
 }
 
 bool mpi_started_here() { return started_here; }
