@@ -76,7 +76,7 @@ class SolveTable(Table):
         0,
         ge=0,
         le=63,
-        description="diffusion: the first guess comes from the span of so many earlier solutions, too; 63 at most.",
+        description="diffusion: the first guess comes from the span of so many last solutions, too; 63 at most.",
     )
     preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"] = Field(
         "jacobi",

@@ -75,7 +75,7 @@ class FlowTable(ElementsTable):
     )
     restart: int = Field(30, ge=1, le=63, description="fgmres: iterations between restarts; each keeps two vectors.")
     projection: int = Field(
-        10, ge=0, le=63, description="The pressure's first guess comes from the span of so many earlier solutions, too."
+        10, ge=0, le=63, description="The pressure's first guess comes from the span of so many last solutions, too."
     )
     preconditioner: Literal["jacobi", "multigrid", "schwarz"] = Field(
         "schwarz",
