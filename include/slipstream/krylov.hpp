@@ -50,7 +50,7 @@ struct Options {
   double imbalance = 1e-6;    ///< with null_space: the largest |(1, b)| / sqrt((1, 1) (b, b)) that is accepted
   std::string field = {};     ///< the unknown's name, for messages
   std::vector<std::string> components = {};  ///< names of several components; none: their numbers
-  std::string hard = {};  ///< for messages: why such a system is hard to solve, and what to do about it
+  std::string hard = {};   ///< for messages: why such a system is hard to solve, and what to do about it
   Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's reads
 };
 
@@ -210,19 +210,22 @@ Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, 
 /// unsuitable, and "indefinite" where the operator is.
 void require_fit(const Fit& fit);
 
-/// Projection onto the span of earlier solutions of systems with one A. The element of least error in the norm of A is
-/// the first guess (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with vectors kept orthonormal in (u, A v)).
+/// Projection onto the span of the last solutions of systems with one A, each less its first guess. The element of
+/// least error in the norm of A is added to the first guess (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with
+/// vectors kept orthonormal in (u, A v)).
 class Projection {
  public:
-  /// Collective. Keeps up to `most` vectors of one component, 1 to 63, then starts anew. `memory`: by device, where the
-  /// vectors lie one after the other, so that a caller may write them to a checkpoint. Empty: the object allocates it.
+  /// Collective. Keeps the last `most` solutions of one component, 1 to 63, as vectors that span them. `memory`: by
+  /// device, where the vectors lie one after the other, so that a caller may write them to a checkpoint. Empty: the
+  /// object allocates it.
   Projection(const Communicator& comm, const Machine& machine, Layout layout, int most, const Vectors& memory = {});
   ~Projection();  ///< collective
   Projection(Projection&&) noexcept;
 
   /// Adds to x the best element for b - A x. Applies one operator. Collective.
   void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x);
-  /// Adds the change of x since improve() to the span. Applies one operator. Collective.
+  /// Adds the solution x, less the first guess of improve(), to the span. A full span loses the oldest solution. Applies
+  /// one operator. Collective.
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x);
   /// Empties the span. Call this where A changes.
   void forget() { set_vectors(0); }

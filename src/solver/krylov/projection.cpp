@@ -1,4 +1,5 @@
 // Initial guesses by projection onto earlier solutions.
+#include <algorithm>
 #include <cmath>
 
 #include <slipstream/error.hpp>
@@ -11,7 +12,8 @@ namespace slipstream::krylov {
 
 struct Projection::Impl : Workspace {
   int most, count = 0;
-  Basis kept;   ///< orthonormal in (u, A v)
+  /// Orthonormal in (u, A v), and the first k span the last k solutions less their first guesses.
+  Basis kept;
   Basis added;  ///< x of improve(), then the correction since
   SeveralSums sums;
 
@@ -42,28 +44,40 @@ struct Projection::Impl : Workspace {
   }
 
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x) {
-    if (count == most) count = 0;
     const Vectors e = added.at(0);
+    // As improve() found them.
+    const std::vector<double> along = count > 0 ? sums.read(streams) : std::vector<double>{};
     for (std::size_t d = 0; d < sides.size(); ++d) difference(streams[d], sides[d].range, x[d], e[d], e[d]);
     system.apply(e, images());
     sums.find(streams, system.weights, constant(images()), kept, count);
-    const std::vector<double> along = sums.read(streams);
+    const std::vector<double> since = sums.read(streams);
     for (std::size_t d = 0; d < sides.size(); ++d)
       add_several(streams[d], sides[d].range, sums.on(d), -1, kept.first(d, count), e[d]);
     // (e, A e) after the Gram-Schmidt step is the one before minus the squared coefficients.
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
       dot(streams[d], side.range, system.weights[d], e[d], side.q.data(), side.parts.data());
     });
-    double square = read(streams).single(square_sum, 0);
+    const double square = read(streams).single(square_sum, 0);
     double whole = square;
-    for (int k = 0; k < count; ++k) whole += along[static_cast<std::size_t>(k)] * along[static_cast<std::size_t>(k)];
+    for (int k = 0; k < count; ++k) whole += since[static_cast<std::size_t>(k)] * since[static_cast<std::size_t>(k)];
     // A vector that is nearly dependent contains mostly rounding errors.
     constexpr double least_share = 1e-14;
     if (!(square > least_share * whole) || !std::isfinite(square)) return;
-    const Vectors to = kept.at(count);
+    // The solution less its first guess, by the kept vectors and e. It becomes the first vector. So the last one, which
+    // no longer fits, is what the oldest solution alone had.
+    Rotations rotations{{}, {}, count};
+    double rest = std::sqrt(square);
+    for (int k = count - 1; k >= 0; --k) {
+      const auto n = static_cast<std::size_t>(k);
+      const double with = std::hypot(along[n] + since[n], rest);
+      rotations.cosines[n] = (along[n] + since[n]) / with;
+      rotations.sines[n] = rest / with;
+      rest = with;
+    }
+    const Vectors to = kept.at(0);
     for (std::size_t d = 0; d < sides.size(); ++d)
-      normalise(streams[d], sides[d].range, at(d, square_sum), e[d], to[d]);
-    ++count;
+      rotate_in(streams[d], sides[d].range, rotations, e[d], std::sqrt(square), to[d], most);
+    count = std::min(count + 1, most);
   }
 };
 

@@ -310,6 +310,25 @@ struct AddSeveral {
   }
 };
 
+struct RotateIn {
+  Rotations rotations;
+  const double* t;
+  double size;
+  double* v;
+  int room;
+  std::int64_t points;
+  SLIP_FN void operator()(At at) const {
+    double u = t[at.i] / size;
+    for (int k = rotations.count - 1; k >= 0; --k) {
+      double* const from = v + k * points + at.i;
+      const double here = *from, c = rotations.cosines[k], s = rotations.sines[k];
+      if (k + 1 < room) from[points] = fma(s, here, -c * u);
+      u = fma(c, here, s * u);
+    }
+    v[at.i] = u;
+  }
+};
+
 struct Normalise {
   const double *square, *from;
   double* to;
@@ -413,6 +432,10 @@ void dots(Stream& stream, const Range& range, const double* w, const double* u, 
 }
 void add_several(Stream& stream, const Range& range, const double* sums, double factor, const Several& v, double* u) {
   if (v.count > 0) by_points(stream, range, AddSeveral{sums, factor, v, u});
+}
+void rotate_in(Stream& stream, const Range& range, const Rotations& rotations, const double* t, double size, double* v,
+               int room) {
+  by_points(stream, range, RotateIn{rotations, t, size, v, room, range.points});
 }
 void normalise(Stream& stream, const Range& range, const double* square, const double* from, double* to) {
   by_points(stream, range, Normalise{square, from, to});

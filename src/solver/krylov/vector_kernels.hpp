@@ -109,6 +109,14 @@ void dots(Stream& stream, const Range& range, const double* w, const double* u, 
           double* parts);
 /// u += factor times the sum of sums[k] v_k.
 void add_several(Stream& stream, const Range& range, const double* sums, double factor, const Several& v, double* u);
+struct Rotations {
+  double cosines[most_vectors], sines[most_vectors];
+  int count;
+};
+/// Rotates u = t / size into v_0 .. v_count-1, which lie one after the other. For k from count - 1 to 0, v_k+1 becomes
+/// s_k v_k - c_k u and u becomes c_k v_k + s_k u; then v_0 becomes u. Writes `room` vectors and drops later ones.
+void rotate_in(Stream& stream, const Range& range, const Rotations& rotations, const double* t, double size, double* v,
+               int room);
 /// to = from / sqrt(*square), 0 where that is 0.
 void normalise(Stream& stream, const Range& range, const double* square, const double* from, double* to);
 /// z = D r.

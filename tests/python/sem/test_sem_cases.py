@@ -111,12 +111,12 @@ def test_all_pairs_of_method_and_preconditioner_find_one_solution(here: Cli, tmp
 
 def test_projection_onto_earlier_solutions_saves_iterations(here: Cli, tmp_path: Path) -> None:
     iterations = []
-    for vectors in (0, 20):
+    for vectors in (0, 10):
         words = (f"sem.projection={vectors}", "sem.order=4", "run.steps=30", "output.report=false", "--overwrite")
         result = here("run", str(ROOT / "cases" / "moving_source_sem.toml"), *words)
         assert result.returncode == 0, result.stderr
         iterations.append(findings(tmp_path, "moving_source_sem")["findings"]["iterations.mean"])
-    assert iterations[1] < 0.8 * iterations[0], iterations
+    assert iterations[1] < 0.72 * iterations[0], iterations
 
 
 def test_fluxes_that_balance_but_for_the_quadrature_are_solved_with_a_warning(here: Cli, tmp_path: Path) -> None:

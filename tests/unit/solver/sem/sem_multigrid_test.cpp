@@ -222,6 +222,34 @@ TEST(Projection, GivesTheGuessThatEarlierSolutionsHold) {
   EXPECT_GT(solver.solve(poisson.b, poisson.x, 1, 50, options).iterations, 5);
 }
 
+TEST(Projection, LosesTheOldestOfItsSolutionsAloneWhenItIsFull) {
+  const ElementBox box = bent(2, 0.05);
+  Poisson poisson(box, 5, box.dirichlet());
+  SolverOptions how;
+  how.projection = 3;
+  HelmholtzSolver solver(poisson.space, poisson.constraint, how);
+  const krylov::Options options{.tolerance = 1e-9, .from_zero = true};
+  const std::vector<double> smooth = get(poisson.space, poisson.b);
+  // By powers of a coordinate, so that no solution lies in the span of others.
+  const auto right = [&](std::size_t n) {
+    std::vector<double> values = smooth;
+    std::size_t p = 0;
+    for (std::size_t d = 0; d < poisson.b.size(); ++d)
+      for (const Point& x : poisson.space.places(d)) values[p++] *= std::pow(2 * x[0] - 1, static_cast<double>(n));
+    return values;
+  };
+  const auto iterations_of = [&](const std::vector<double>& values) {
+    set(poisson.space, poisson.b, values);
+    return solver.solve(poisson.b, poisson.x, 1, 0, options).iterations;
+  };
+  for (std::size_t n = 0; n < 5; ++n) EXPECT_GT(iterations_of(right(n)), 10) << n;
+  std::vector<double> of_three = right(2);
+  for (std::size_t p = 0; p < of_three.size(); ++p) of_three[p] += 2 * right(3)[p] - 3 * right(4)[p];
+  EXPECT_EQ(solver.earlier(), 3);
+  EXPECT_LE(iterations_of(of_three), 3);
+  EXPECT_GT(iterations_of(right(0)), 10);
+}
+
 TEST(Eigen, AreThoseOfTheGeneralProblem) {
   constexpr std::size_t n = 7;
   std::vector<double> k(n * n, 0.0), b(n * n, 0.0);
