@@ -221,17 +221,6 @@ struct GatherScatter::Impl {
                   {{"option", "op"}, {"type", to_string(options.type)}});
   }
 
-  void check_streams(const std::vector<Stream>& streams) const {
-    for (std::size_t d = 0; d < copies.size(); ++d) {
-      const Device local = machine.device(copies[d].device).local;
-      if (streams[d].device() != local)
-        throw Error(ErrorCode::mismatch,
-                    "stream " + std::to_string(d) + " of a gather-scatter is on " + to_string(streams[d].device()) +
-                        ", not on " + to_string(local),
-                    {{"stream", d}, {"given", to_string(streams[d].device())}, {"needed", to_string(local)}});
-    }
-  }
-
   static const char* kind_of_array(const char* what) { return *what ? "unique values" : "points"; }
 
   /// Checks an array unless the same one has been checked before.
@@ -330,7 +319,7 @@ struct GatherScatter::Impl {
     std::vector<Values> points, values;
     const Problem problem = failure_of([&] {
       points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
-      check_streams(streams);
+      in_order.check(streams);
       if (unique)
         values = taken(streams, *unique, " of unique values", [&](std::size_t d) { return counts[d].unique_ids; });
       require_apart(chosen, points, values);

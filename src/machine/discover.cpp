@@ -10,6 +10,7 @@
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
+#include "device/host_memory.hpp"
 #include "machine/affinity.hpp"
 #include "machine/agree.hpp"
 #include "machine/links.hpp"
@@ -29,12 +30,6 @@ constexpr double unknown_network_gb_per_s = 1.25;
 std::int64_t pid_namespace() {
   struct stat status {};
   return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::int64_t>(status.st_ino) : 0;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 template <class T>

@@ -12,6 +12,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/stream.hpp>
 
+#include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/crash_guard.hpp"
 #include "machine/mpi_trials.hpp"
@@ -94,15 +95,6 @@ std::string agreed(const Communicator& comm, const std::string& mine) {
   return {};
 }
 
-/// Keeps a failed trial in memory until the process ends.
-template <class Kept>
-void keep_alive(std::unique_ptr<Kept> object) {
-  static std::mutex mutex;
-  static auto& all = *new std::vector<std::unique_ptr<Kept>>;
-  const std::lock_guard lock(mutex);
-  all.push_back(std::move(object));
-}
-
 std::string attempt(const Communicator& comm, Device device, int step, std::size_t bytes, double limit, Liar liar) {
   const int ranks = comm.size(), rank = comm.rank();
   std::unique_ptr<Trial> trial;
@@ -113,7 +105,7 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
   if (auto problem = agreed(comm, text_of(unmade)); !problem.empty()) return problem;
   const std::string problem = agreed(comm, trial->run(limit, liar));
   // MPI may still write to the buffers of pending messages.
-  if (!problem.empty()) keep_alive(std::move(trial));
+  if (!problem.empty()) keep_for_ever(std::move(trial));
   return problem;
 }
 
@@ -192,7 +184,7 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
         if (step == 1 && comm.size() == 1) continue;
         auto problem = attempt(own, devices[d % devices.size()], step, bytes, limit, liar);
         if (problem.empty()) continue;
-        keep_alive(std::make_unique<Communicator>(own));
+        keep_for_ever(std::make_unique<Communicator>(own));
         return problem;
       }
   return {};

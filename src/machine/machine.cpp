@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -9,11 +8,19 @@
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 
+#include "device/names.hpp"
+
 namespace slipstream {
 namespace {
 
-constexpr std::array<const char*, 8> kind_names = {"same", "nvlink", "pcie_switch", "host_bridge",
-                                                   "numa", "system", "memory",      "network"};
+constexpr std::pair<const char*, LinkKind> kind_names[] = {{"same", LinkKind::same},
+                                                           {"nvlink", LinkKind::nvlink},
+                                                           {"pcie_switch", LinkKind::pcie_switch},
+                                                           {"host_bridge", LinkKind::host_bridge},
+                                                           {"numa", LinkKind::numa},
+                                                           {"system", LinkKind::system},
+                                                           {"memory", LinkKind::memory},
+                                                           {"network", LinkKind::network}};
 
 std::string plural(std::int64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -237,16 +244,9 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
   return links;
 }
 
-std::string to_string(LinkKind kind) { return kind_names.at(static_cast<std::size_t>(kind)); }
-
+std::string to_string(LinkKind kind) { return name_in(kind_names, kind); }
 LinkKind link_kind_from_string(const std::string& name) {
-  std::string known;
-  for (std::size_t i = 0; i < kind_names.size(); ++i) {
-    if (name == kind_names[i]) return static_cast<LinkKind>(i);
-    known += std::string(i ? ", " : "") + kind_names[i];
-  }
-  throw Error(ErrorCode::invalid_argument, "unknown kind of link '" + name + "': choose one of " + known,
-              {{"option", "kind"}, {"given", name}, {"choices", known}});
+  return value_in(kind_names, name, "no kind of link is named", "kind");
 }
 
 Machine::Machine(std::string name, std::vector<MachineDevice> devices, Links links)

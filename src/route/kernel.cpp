@@ -1,5 +1,6 @@
 // Messages within a device. Movers copy from block to block, ordered by the stream alone. Values that are combined go
 // through slots, as those from other devices do: all are read before any target changes.
+#include "route/route.hpp"
 #include "route/store_ends.hpp"
 
 namespace slipstream {
@@ -25,25 +26,13 @@ class KernelRoute final : public Route {
   RouteTraits traits() const override {
     return {.within_device = true, .within_process = true, .stores = true, .loops = true};
   }
-  Facts capability() const override {
-    return {{"between", "blocks of one device in one process"},
-            {"how", "movers copy"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all: values are rounded as if they had travelled"},
-            {"origin of memory", "any"},
-            {"ranks per device", "any"},
-            {"devices per rank", "any"},
-            {"capturable", "yes"},
-            {"repeated within a graph", "yes"}};
-  }
-  Facts execution() const override {
-    return {{"host work in begin", "queues kernels"},
-            {"host work in end", "none"},
-            {"holds while waiting", "nothing"},
-            {"in flight at once", "1"},
-            {"fields rebindable", "yes, by Exchange::bind"},
-            {"after a time-out", "cannot time out"}};
+  RouteFacts facts() const override {
+    return {.between = "blocks of one device in one process",
+            .how = "movers copy",
+            .codings = "all: values are rounded as if they had travelled",
+            .work_in_end = "none",
+            .holds = "nothing",
+            .after_timeout = "cannot time out"};
   }
   std::string refusal(const Pair& pair) const override {
     return pair.same_device ? "" : "the blocks lie on different devices";

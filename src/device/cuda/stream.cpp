@@ -290,7 +290,7 @@ bool CudaStream::copy_planes(const Region& region) {
 
 }  // namespace
 
-std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority) {
+std::unique_ptr<detail::StreamImpl> CudaBackend::make_stream(Device device, Priority priority) {
   const DeviceScope scope(device);
   load_functions(device);
   int lowest = 0, highest = 0;
@@ -302,13 +302,13 @@ std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority
 }
 
 // A wrapped stream is neither waited for nor destroyed, because its owner may be capturing.
-std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native) {
+std::unique_ptr<detail::StreamImpl> CudaBackend::wrap_stream(Device device, void* native) {
   const DeviceScope scope(device);
   load_functions(device);
   return std::make_unique<CudaStream>(device, static_cast<cudaStream_t>(native), false);
 }
 
-std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing) {
+std::shared_ptr<detail::EventImpl> CudaBackend::make_event(Device device, bool timing) {
   return std::make_shared<CudaEvent>(device, timing);
 }
 
