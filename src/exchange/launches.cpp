@@ -90,17 +90,22 @@ void Launches::in_room_for_end(const char* doing, std::size_t channel, F make) c
   }
 }
 
+EndSite Launches::site_of(const Channel& channel) {
+  EndSite site{.device = mine_.device, .arena = mine_.arena};
+  site.legs = channel.bundle->legs;
+  site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
+  site.pulse = pulse();
+  site.arrays = &on_.table;
+  site.trace = plan_.options.trace;
+  return site;
+}
+
 void Launches::add_sender(std::size_t number) {
   const Channel& channel = channel_of(number);
   in_room_for_end("packing", number, [&] {
-    SendSite site{.device = mine_.device, .arena = mine_.arena};
-    site.legs = channel.bundle->legs;
+    EndSite site = site_of(channel);
     site.sources = arrays_.places(channel, ItemEnd::source, on_);
     if (channel.need.in_place) site.targets = arrays_.places(channel, ItemEnd::target, on_);
-    site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
-    site.pulse = pulse();
-    site.arrays = &on_.table;
-    site.trace = plan_.options.trace;
     outgoing_.push_back({route(channel.choice.route).sender(channel.message, site), number});
   });
 }
@@ -108,13 +113,8 @@ void Launches::add_sender(std::size_t number) {
 void Launches::add_receiver(std::size_t number) {
   const Channel& channel = channel_of(number);
   in_room_for_end("unpacking", number, [&] {
-    ReceiveSite& site = receive_sites_.emplace_back(ReceiveSite{.device = mine_.device, .arena = mine_.arena});
-    site.legs = channel.bundle->legs;
+    EndSite& site = receive_sites_.emplace_back(site_of(channel));
     site.targets = arrays_.places(channel, ItemEnd::target, on_);
-    site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
-    site.pulse = pulse();
-    site.arrays = &on_.table;
-    site.trace = plan_.options.trace;
     incoming_.push_back({route(channel.choice.route).receiver(channel.message, site), number});
   });
 }

@@ -30,11 +30,8 @@ class MailboxPattern final : public Pattern {
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());
     Hash own, all;
-    for (const Stretch& s : stretches_)
-      for (const std::int64_t value : {s.source, s.target, s.from, s.to, s.count})
-        own.add(static_cast<std::uint64_t>(value));
-    for (const std::int64_t part : comm.all_gather(static_cast<std::int64_t>(own.value())))
-      all.add(static_cast<std::uint64_t>(part));
+    for (const Stretch& s : stretches_) own.add(s.source, s.target, s.from, s.to, s.count);
+    all.add(comm.all_gather(static_cast<std::int64_t>(own.value())));
     fingerprint_ = all.value();
   }
   std::string name() const override { return name_; }

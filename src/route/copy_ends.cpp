@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-CopySender::CopySender(const Message& message, const SendSite& site)
+CopySender::CopySender(const Message& message, const EndSite& site)
     : message_(message),
       lowering_(site.device),
       receive_buffer_(site.receive_buffer),
@@ -44,7 +44,7 @@ void CopySender::join(Stream& stream) {
   if (lane_) stream.wait(sent_);
 }
 
-CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
+CopyReceiver::CopyReceiver(const Message& message, const EndSite& site)
     : lowering_(site.device), slot_(site.receive_buffer.slot), slot_bytes_(message.bytes) {
   std::byte* const values = site.receive_buffer.slot;
   Batch batch;

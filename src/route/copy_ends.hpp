@@ -9,7 +9,7 @@ namespace slipstream {
 
 class CopySender final : public Sender {
  public:
-  CopySender(const Message& message, const SendSite& site);
+  CopySender(const Message& message, const EndSite& site);
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
   void join(Stream& stream) override;
@@ -30,7 +30,7 @@ class CopySender final : public Sender {
 
 class CopyReceiver final : public Receiver {
  public:
-  CopyReceiver(const Message& message, const ReceiveSite& site);
+  CopyReceiver(const Message& message, const EndSite& site);
   bool delivers() const override;
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::int64_t bytes() const override { return lowering_.bytes(); }

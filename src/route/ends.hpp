@@ -72,28 +72,17 @@ struct Pulse {
   std::byte* const* arrays = nullptr;  ///< table in device memory, see Arrays
 };
 
-/// Arguments of a route's sender.
-struct SendSite {
+/// Arguments of a route's sender or receiver.
+struct EndSite {
   Device device;
   Arena arena{device};  ///< for all memory of the end, of any kind
   std::vector<Leg> legs = {};
-  /// Places of the legs' blocks: here and, for routes that store into the target, there.
+  /// Places of the legs' blocks: of their own end and, for senders that store into the target, of both.
   std::vector<Place> sources = {}, targets = {};
   ReceiveBuffer receive_buffer = {};
   Pulse pulse = {};  ///< has no stamps
   const Arrays* arrays = nullptr;
   Trace* trace = nullptr;  ///< null if the exchange keeps no trace
-};
-
-struct ReceiveSite {
-  Device device;
-  Arena arena{device};
-  std::vector<Leg> legs = {};
-  std::vector<Place> targets = {};  // one per leg
-  ReceiveBuffer receive_buffer = {};
-  Pulse pulse = {};
-  const Arrays* arrays = nullptr;
-  Trace* trace = nullptr;
 };
 
 /// Packed values of a leg that have arrived, for messages that are combined.

@@ -8,7 +8,7 @@ namespace {
 
 class KernelSender final : public Sender {
  public:
-  KernelSender(const Message& message, const SendSite& site) : lowering_(site.device) {
+  KernelSender(const Message& message, const EndSite& site) : lowering_(site.device) {
     batches.emplace_back();
     batches.back().late = message.poison;
     batches.back().movers = lowering_.box_to_box(site.legs, site.sources, site.targets);
@@ -41,11 +41,11 @@ class KernelRoute final : public Route {
     if (message.through_slots()) return store_need(message, legs);
     return {0, 1, 0, true};
   }
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
+  std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const override {
     if (message.through_slots()) return std::make_unique<StoreSender>(message, site);
     return std::make_unique<KernelSender>(message, site);
   }
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
+  std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const override {
     if (message.through_slots()) return std::make_unique<StoreReceiver>(message, site);
     return std::make_unique<Receiver>();
   }

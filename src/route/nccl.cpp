@@ -11,7 +11,7 @@ NcclClique& clique_of(const Message& message) { return static_cast<NcclClique&>(
 
 class NcclSender final : public Sender {
  public:
-  NcclSender(const Message& message, const SendSite& site)
+  NcclSender(const Message& message, const EndSite& site)
       : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}});
@@ -37,7 +37,7 @@ class NcclSender final : public Sender {
 /// Needs no counter: the stream orders the unpacking after the receive, and the next receive after the unpacking.
 class NcclReceiver final : public Receiver {
  public:
-  NcclReceiver(const Message& message, const ReceiveSite& site)
+  NcclReceiver(const Message& message, const EndSite& site)
       : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
     Batch batch;
     batch.before.push_back({sequence_of(wire_.data(), message.bytes), 0, message.source});

@@ -94,7 +94,7 @@ class NvshmemEnd {
 
 class NvshmemSender final : public Sender {
  public:
-  NvshmemSender(const Message& message, const SendSite& site) : end_(message), lowering_(site.device) {
+  NvshmemSender(const Message& message, const EndSite& site) : end_(message), lowering_(site.device) {
     std::byte* const packed = end_.outgoing();
     clear_sequence(site.device, packed, message.bytes);
     Batch batch;
@@ -123,7 +123,7 @@ class NvshmemSender final : public Sender {
 /// slot is freed at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
-  NvshmemReceiver(const Message& message, const ReceiveSite& site)
+  NvshmemReceiver(const Message& message, const EndSite& site)
       : end_(message),
         lowering_(site.device),
         free_(reinterpret_cast<Signal*>(end_.block.mapped(end_.place.free, message.source_rank))) {

@@ -114,8 +114,8 @@ class Route {
   virtual bool capturable(const Pair&) const { return !needs_host(); }
   /// Whether waits in a replayed graph have a timeout.
   virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }
-  virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
-  virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
+  virtual std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const = 0;
+  virtual std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const = 0;
   /// Collective; called before the ends of an exchange are created, if any rank uses the route. A rank that fails alone
   /// must do so after the last collective step, or make all ranks fail.
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
@@ -127,10 +127,10 @@ class Route {
 template <class SenderEnd, class ReceiverEnd, auto... arguments>
 class RouteOf : public Route {
  public:
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
+  std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const override {
     return std::make_unique<SenderEnd>(message, site, arguments...);
   }
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
+  std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const override {
     return std::make_unique<ReceiverEnd>(message, site, arguments...);
   }
 };
