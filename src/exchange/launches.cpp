@@ -45,8 +45,8 @@ Leg raw(const Leg& leg) {
   return decoded;
 }
 
-void append(std::vector<Wait>& to, const std::vector<Wait>& more) { to.insert(to.end(), more.begin(), more.end()); }
-void append(std::vector<Signal*>& to, const std::vector<Signal*>& more) {
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
@@ -160,8 +160,7 @@ void Launches::decode_apart() {
     const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
     const auto movers = Lowering::decoding(*arrived.leg, arrived.values, to);
     // All values of a combined message are in place at the same time, so one batch suffices.
-    std::vector<Mover>& all = receiver.batches.front().movers;
-    all.insert(all.end(), movers.begin(), movers.end());
+    append(receiver.batches.front().movers, movers);
     arrived = {&decoded, to};
     to += round_up(decoded.bytes(), leg_alignment);
   });
@@ -182,7 +181,7 @@ void Launches::combine() {
     for (Batch& batch : receiver.batches) {
       append(arrivals[m], batch.before);
       append(after, batch.after);
-      batch.after.clear();  // values own_teams decoded ones are still in the slot
+      batch.after.clear();  // other values than decoded ones are still in the slot
       if (!batch.movers.empty()) decoding.push_back(&batch);
     }
     if (decoding.empty()) {
@@ -334,7 +333,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   const bool alone = outgoing_.empty() && incoming_.empty();
   if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
   std::vector<Scheduled> both = schedule.early;
-  both.insert(both.end(), schedule.late.begin(), schedule.late.end());
+  append(both, schedule.late);
   const int teams = plan_.options.knobs.teams, users = users_of(plan_.grid.machine(), mine_.index);
   const auto teams_of = [&](const std::vector<Scheduled>& batches) {
     return in_blocks(batches) ? teams : teams_per_user(mine_.device, teams, users);
@@ -351,8 +350,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
     for (const Incoming& in : incoming_)
       for (const Leg& leg : channel_of(in.channel).bundle->legs) received.push_back(&leg);
     std::vector<Window> produced;
-    for (const auto& [item, windows] : windows_)
-      produced.insert(produced.end(), windows.list.begin(), windows.list.end());
+    for (const auto& [item, windows] : windows_) append(produced, windows.list);
     poison_->make(received, produced, *reads);
   });
 }

@@ -123,7 +123,7 @@ class Launches {
   Event before_, after_, encoded_;
   Span<std::uint64_t> stamps_;
   std::deque<EndSite> receive_sites_;  // receivers' `arrived` point to their legs
-  std::vector<Outgoing> outgoing_;         // farthest first
+  std::vector<Outgoing> outgoing_;     // farthest first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
   std::vector<Span<Signal>> counters_;  // for waits between batches of one launch

@@ -1,12 +1,10 @@
 #include "machine/gpu_mpi.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
@@ -16,6 +14,7 @@
 #include "machine/agree.hpp"
 #include "machine/crash_guard.hpp"
 #include "machine/mpi_trials.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
@@ -59,15 +58,15 @@ class Trial {
       return "the MPI library refused to receive into device memory";
     if (MPI_Isend(sent_.data(), count, MPI_BYTE, to_, 0, comm_, &requests[1]) != MPI_SUCCESS)
       return "the MPI library refused to send device memory";
-    const auto start = std::chrono::steady_clock::now();
-    for (int done = 0; !done;) {
-      if (MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-        return "a message between device memories failed";
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > limit)
-        return "a message between device memories took longer than " + std::to_string(limit) + " s";
-      if (!done) std::this_thread::yield();
-    }
-    return {};
+    int done = 0;
+    bool failed = false;
+    const auto over = [&] {
+      failed = MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS;
+      return failed || done;
+    };
+    if (!asked_until(over, limit))
+      return "a message between device memories took longer than " + std::to_string(limit) + " s";
+    return failed ? "a message between device memories failed" : "";
   }
 
   std::string verify() {
@@ -87,14 +86,6 @@ class Trial {
   Buffer<std::byte> sent_, received_, host_;
 };
 
-/// The first problem of any rank.
-std::string agreed(const Communicator& comm, const std::string& mine) {
-  const auto all = comm.all_gather(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (!all[rank].empty()) return all[rank] + " (on rank " + std::to_string(rank) + ")";
-  return {};
-}
-
 std::string attempt(const Communicator& comm, Device device, int step, std::size_t bytes, double limit, Liar liar) {
   const int ranks = comm.size(), rank = comm.rank();
   std::unique_ptr<Trial> trial;
@@ -102,8 +93,8 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
     trial =
         std::make_unique<Trial>(comm.mpi(), rank, (rank + ranks - step) % ranks, (rank + step) % ranks, device, bytes);
   });
-  if (auto problem = agreed(comm, text_of(unmade)); !problem.empty()) return problem;
-  const std::string problem = agreed(comm, trial->run(limit, liar));
+  if (auto problem = first_failure(comm, text_of(unmade)); !problem.empty()) return problem;
+  const std::string problem = first_failure(comm, trial->run(limit, liar));
   // MPI may still write to the buffers of pending messages.
   if (!problem.empty()) keep_for_ever(std::move(trial));
   return problem;
@@ -168,12 +159,12 @@ std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>&
   for (const Device device : devices)
     if (problem.empty())
       if (const Problem thrown = failure_of([&] { problem = try_file(device, path, liar); })) problem = thrown->what();
-  return agreed(comm, problem);
+  return first_failure(comm, problem);
 }
 
 std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit, Liar liar) {
   require(!devices.empty(), "a rank without devices cannot prove what MPI does with their memory");
-  if (auto problem = agreed(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
+  if (auto problem = first_failure(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
   const auto most = static_cast<std::size_t>(comm.max(static_cast<double>(devices.size())));
   // A separate communicator, so that pending messages cannot match the receives of another trial. After a failed trial
   // it is never freed: freeing is collective, and some ranks may be unable to join.

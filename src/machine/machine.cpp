@@ -9,6 +9,7 @@
 #include <slipstream/machine.hpp>
 
 #include "device/names.hpp"
+#include "machine/links.hpp"
 
 namespace slipstream {
 namespace {
@@ -220,9 +221,7 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
     LinkTable within{first[node + 1] - first[node], {}};
     for (int from = first[node]; from < first[node + 1]; ++from)
       for (int to = first[node]; to < first[node + 1]; ++to) within.links.push_back(link(from, to));
-    const auto known = std::find(links.within.begin(), links.within.end(), within);
-    links.kind.push_back(static_cast<int>(known - links.within.begin()));
-    if (known == links.within.end()) links.within.push_back(std::move(within));
+    links.kind.push_back(detail::place_among(links.within, within));
   }
   constexpr std::size_t most_groups = 64;
   std::vector<int> of_group;  // one device of each group

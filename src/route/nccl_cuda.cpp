@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <future>
 #include <map>
 #include <mutex>
@@ -321,16 +320,10 @@ void destroy_retired(const Communicator& comm) {
   {
     const std::lock_guard lock(registry());
     for (const auto& clique : retired())
-      if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs())
-        mine.append(reinterpret_cast<const char*>(&clique->serial), sizeof clique->serial);
+      if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs()) append_record(mine, clique->serial);
   }
   std::map<std::int64_t, int> ready;  // number of ranks
-  for (const std::string& text : comm.all_gather(mine))
-    for (std::size_t at = 0; at < text.size(); at += sizeof(std::int64_t)) {
-      std::int64_t serial = 0;
-      std::memcpy(&serial, text.data() + at, sizeof serial);
-      ++ready[serial];
-    }
+  for (const std::int64_t serial : records_of<std::int64_t>(comm.all_gather(mine))) ++ready[serial];
   std::vector<std::unique_ptr<Clique>> over;
   for (const auto& [serial, count] : ready) {
     if (count != comm.size()) continue;

@@ -234,13 +234,11 @@ std::shared_ptr<Graph::Impl> CudaStream::end_capture() {
 }
 
 void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
   const DeviceScope scope(device);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), device, "copying memory");
 }
 
 void CudaStream::fill(void* to, unsigned char value, std::size_t bytes) {
-  if (bytes == 0) return;
   const DeviceScope scope(device);
   check(cudaMemsetAsync(to, value, bytes, stream_), device, "filling memory");
 }
