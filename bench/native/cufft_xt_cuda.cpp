@@ -14,34 +14,22 @@ namespace slipstream::fft {
 namespace {
 
 class CufftXt {
+  Library library_ = fft::cufft_library();
+
  public:
   static CufftXt& get() {
     static CufftXt library;
     return library;
   }
-  const std::string& missing() const { return missing_; }
+  const std::string& missing() const { return library_.missing(); }
 
-  decltype(&cufftCreate) create = nullptr;
-  decltype(&cufftDestroy) destroy = nullptr;
-  decltype(&cufftXtSetGPUs) set_gpus = nullptr;
-  decltype(&cufftMakePlan3d) make_plan_3d = nullptr;
-  decltype(&cufftXtMalloc) allocate = nullptr;
-  decltype(&cufftXtFree) free = nullptr;
-  decltype(&cufftXtExecDescriptor) execute = nullptr;
-
- private:
-  CufftXt() {
-    Library library = cufft_library();
-    library.find(create, "cufftCreate");
-    library.find(destroy, "cufftDestroy");
-    library.find(set_gpus, "cufftXtSetGPUs");
-    library.find(make_plan_3d, "cufftMakePlan3d");
-    library.find(allocate, "cufftXtMalloc");
-    library.find(free, "cufftXtFree");
-    library.find(execute, "cufftXtExecDescriptor");
-    missing_ = library.missing();
-  }
-  std::string missing_;
+  decltype(&cufftCreate) create = library_["cufftCreate"];
+  decltype(&cufftDestroy) destroy = library_["cufftDestroy"];
+  decltype(&cufftXtSetGPUs) set_gpus = library_["cufftXtSetGPUs"];
+  decltype(&cufftMakePlan3d) make_plan_3d = library_["cufftMakePlan3d"];
+  decltype(&cufftXtMalloc) allocate = library_["cufftXtMalloc"];
+  decltype(&cufftXtFree) free = library_["cufftXtFree"];
+  decltype(&cufftXtExecDescriptor) execute = library_["cufftXtExecDescriptor"];
 };
 
 /// A plan of cufftXt on several GPUs, and its values.

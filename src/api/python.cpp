@@ -55,7 +55,7 @@ bool needs_peer_access(RouteKind kind, bool same_process) {
 nb::list routes(const std::string& backend) {
   nb::list all;
   for (const RouteKind kind : all_routes()) {
-    const auto facts = [](const Route::Facts& table) {
+    const auto facts = [](const Route::Table& table) {
       nb::dict d;
       for (const auto& [question, answer] : table) d[question.c_str()] = answer;
       return d;

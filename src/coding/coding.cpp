@@ -1,6 +1,5 @@
 #include <slipstream/coding.hpp>
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -8,17 +7,15 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/names.hpp"
+
 namespace slipstream {
 namespace {
 
-constexpr std::array<std::pair<Narrow, const char*>, 3> names{
-    {{Narrow::f32, "f32"}, {Narrow::f16, "f16"}, {Narrow::bf16, "bf16"}}};
-constexpr std::array<std::pair<Coding::Kind, const char*>, 6> kinds{{{Coding::Kind::raw, "raw"},
-                                                                     {Coding::Kind::cast, "cast"},
-                                                                     {Coding::Kind::blockfloat, "blockfloat"},
-                                                                     {Coding::Kind::zfp, "zfp"},
-                                                                     {Coding::Kind::automatic, "auto"},
-                                                                     {Coding::Kind::own, "own"}}};
+constexpr std::pair<const char*, Narrow> names[] = {{"f32", Narrow::f32}, {"f16", Narrow::f16}, {"bf16", Narrow::bf16}};
+constexpr std::pair<const char*, Coding::Kind> kinds[] = {
+    {"raw", Coding::Kind::raw}, {"cast", Coding::Kind::cast},      {"blockfloat", Coding::Kind::blockfloat},
+    {"zfp", Coding::Kind::zfp}, {"auto", Coding::Kind::automatic}, {"own", Coding::Kind::own}};
 
 const std::string cast_to = "cast to ", own_is = "own ", rate_is = ", rate ", block_is = ", block ",
                   error_is = ", max error ";
@@ -31,16 +28,10 @@ std::string written(double number) {
 
 }  // namespace
 
-std::string to_string(Narrow type) {
-  for (const auto& [known, name] : names)
-    if (known == type) return name;
-  throw Error(ErrorCode::internal, "an unknown number format of a coding");
-}
+std::string to_string(Narrow type) { return name_in(names, type); }
 
 std::string to_string(const Coding& coding) {
-  std::string text;
-  for (const auto& [kind, name] : kinds)
-    if (kind == coding.kind) text = name;
+  std::string text = name_in(kinds, coding.kind);
   if (coding.kind == Coding::Kind::cast && coding.type) text = cast_to + to_string(*coding.type);
   if (coding.kind == Coding::Kind::own) text = own_is + coding.name;
   if (coding.rate) text += rate_is + written(*coding.rate);
@@ -81,13 +72,13 @@ Coding coding_from_string(const std::string& whole) {
     coding.name = text.substr(own_is.size());
     return coding;
   }
-  for (const auto& [kind, name] : kinds)
+  for (const auto& [name, kind] : kinds)
     if (text == name && kind != Coding::Kind::own) {
       coding.kind = kind;
       return coding;
     }
   coding.kind = Coding::Kind::cast;
-  for (const auto& [type, name] : names)
+  for (const auto& [name, type] : names)
     if (text == cast_to + name) {
       coding.type = type;
       return coding;

@@ -3,8 +3,8 @@
 #include <slipstream/error.hpp>
 
 #include "collective/reduction.hpp"
+#include "device/names.hpp"
 #include "exchange/apart.hpp"
-#include "exchange/calls_in_order.hpp"
 #include "machine/agree.hpp"
 #include "machine/private_communicator.hpp"
 #include "machine/same_ranks.hpp"
@@ -25,27 +25,16 @@ std::string refusal(const Machine& machine) {
   return "";
 }
 
+constexpr std::pair<const char*, ReduceMethod> method_names[] = {{"automatic", ReduceMethod::automatic},
+                                                                 {"peer", ReduceMethod::peer},
+                                                                 {"nccl", ReduceMethod::nccl},
+                                                                 {"mpi", ReduceMethod::mpi}};
+
 }  // namespace
 
-std::string to_string(ReduceMethod method) {
-  switch (method) {
-    case ReduceMethod::automatic:
-      return "automatic";
-    case ReduceMethod::peer:
-      return "peer";
-    case ReduceMethod::nccl:
-      return "nccl";
-    default:
-      return "mpi";
-  }
-}
-
+std::string to_string(ReduceMethod method) { return name_in(method_names, method); }
 ReduceMethod reduce_method_from_string(const std::string& name) {
-  for (const ReduceMethod method : {ReduceMethod::automatic, ReduceMethod::peer, ReduceMethod::nccl, ReduceMethod::mpi})
-    if (to_string(method) == name) return method;
-  throw Error(ErrorCode::invalid_argument,
-              "'" + name + "' is no method of an all-reduce: choose automatic, peer, nccl or mpi",
-              {{"option", "method"}, {"given", name}});
+  return value_in(method_names, name, "no method of an all-reduce is named", "method");
 }
 
 struct AllReduce::Impl {
@@ -55,7 +44,8 @@ struct AllReduce::Impl {
     on_all_ranks(comm, [&] { check_arguments(comm, values, type, op, options); });
     for (const int device : devices) calls.add(machine.device(device).local);
     require_same(comm, values, type, op, options);
-    const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values}};
+    const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values},
+                          calls};
     const bool any = options.method == ReduceMethod::automatic;
     if (options.method == ReduceMethod::mpi) reason = "asked for";
     if (any || options.method == ReduceMethod::peer) try_method(ReduceMethod::peer, comm, team, any);
@@ -134,14 +124,7 @@ struct AllReduce::Impl {
   /// Queues a reduction after all earlier ones.
   template <class Work>
   void call(std::vector<Stream>& streams, const Work& work) {
-    for (std::size_t i = 0; i < devices.size(); ++i)
-      if (streams[i].device() != machine.device(devices[i]).local)
-        throw Error(ErrorCode::mismatch,
-                    "stream " + std::to_string(i) + " of an all-reduce is on " + to_string(streams[i].device()) +
-                        ", not on " + to_string(machine.device(devices[i]).local),
-                    {{"stream", i},
-                     {"given", to_string(streams[i].device())},
-                     {"needed", to_string(machine.device(devices[i]).local)}});
+    calls.check(streams);
     reduction->check();
     if (machine.devices() == 1) return;
     calls.begin(streams);
@@ -158,8 +141,8 @@ struct AllReduce::Impl {
   std::int64_t bytes = 0, bytes_of_array = 0;
   std::string reason;  ///< why methods tried before are unavailable
   ReduceMethod method = ReduceMethod::mpi;
-  std::unique_ptr<Reduction> reduction;
   CallsInOrder calls{"an all-reduce"};
+  std::unique_ptr<Reduction> reduction;  // refers to the calls
 };
 
 AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,

@@ -10,6 +10,7 @@
 
 #include "collective/block_sums_kernels.hpp"
 #include "collective/collective_kernels.hpp"
+#include "exchange/calls_in_order.hpp"
 
 namespace slipstream {
 
@@ -20,6 +21,7 @@ struct ReduceTeam {
   std::vector<int> devices;
   double wait_limit = 0;  ///< timeout in seconds
   Fold fold;
+  const CallsInOrder& calls;  ///< all runs
 
   Device local(int device) const { return machine.device(device).local; }
   /// Names a device for messages: "device 1 on rank 0".

@@ -1,5 +1,4 @@
 // All-reduce by NCCL. Each device sends its values to all others and reduces all values.
-#include <algorithm>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
@@ -28,11 +27,9 @@ class NcclReduction final : public Reduction {
         bytes_(team.fold.values * size_of(team.fold.type)),
         clique_(team.machine.devices() > 1 ? nccl_clique(all_devices(comm, team.machine, bytes_)) : nullptr) {
     on_all_ranks(comm, [&] {
-      for (const int device : team_.devices) {
+      for (const int device : team_.devices)
         gathered_.push_back(
             comm.arena(team_.local(device)).take<std::byte>(static_cast<std::size_t>(team_.fold.devices) * bytes_));
-        folded_.emplace_back(team_.local(device));
-      }
     });
     if (!clique_) return;
     watchdog_ = std::make_unique<Watchdog>(
@@ -46,8 +43,8 @@ class NcclReduction final : public Reduction {
   /// NCCL's kernels wait for a dead rank forever, so the watchdog aborts them after the timeout.
   ~NcclReduction() override {
     watchdog_.reset();
-    if (!asked_until([this] { return over(); }, team_.wait_limit) && clique_) clique_->abandon();
-    // Waits for replays of graphs, too.
+    if (!asked_until([this] { return team_.calls.over(); }, team_.wait_limit) && clique_) clique_->abandon();
+    // Also waits for replays of graphs.
     for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 
@@ -61,10 +58,8 @@ class NcclReduction final : public Reduction {
     } else {
       send();
     }
-    for (std::size_t i = 0; i < streams.size(); ++i) {
+    for (std::size_t i = 0; i < streams.size(); ++i)
       launch_fold(streams[i], team_.fold, gathered_[i].data(), values[i]);
-      if (!streams[i].capturing()) streams[i].record(folded_[i]);
-    }
   }
 
   void check() const override {
@@ -72,17 +67,6 @@ class NcclReduction final : public Reduction {
   }
 
  private:
-  /// Whether all work queued by run() has ended. This is also true after a device failed.
-  bool over() const {
-    return std::all_of(folded_.begin(), folded_.end(), [](const Event& event) {
-      try {
-        return event.done();
-      } catch (const Error&) {
-        return true;
-      }
-    });
-  }
-
   /// NCCL does not report which device is late.
   std::string others_than(int me) const {
     std::string names;
@@ -114,7 +98,6 @@ class NcclReduction final : public Reduction {
   std::size_t bytes_;                      // bytes of the values of one device
   std::shared_ptr<NcclClique> clique_;     // the devices' communicators; empty if the machine has one device
   std::vector<Span<std::byte>> gathered_;  // values of all devices, by local device
-  std::vector<Event> folded_;
   std::uint64_t number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
 };

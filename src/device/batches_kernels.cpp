@@ -6,16 +6,17 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/trace.hpp>
 
+#include "device/names.hpp"
 #include "device/word16.hpp"
 
 namespace slipstream {
 inline namespace batches_kernels {
 
-constexpr std::array<std::pair<RowCopies, const char*>, 5> names{{{RowCopies::measured, "measured"},
-                                                                  {RowCopies::single, "single"},
-                                                                  {RowCopies::pitched, "pitched"},
-                                                                  {RowCopies::kernel, "kernel"},
-                                                                  {RowCopies::mixed, "mixed"}}};
+constexpr std::pair<const char*, RowCopies> names[] = {{"measured", RowCopies::measured},
+                                                       {"single", RowCopies::single},
+                                                       {"pitched", RowCopies::pitched},
+                                                       {"kernel", RowCopies::kernel},
+                                                       {"mixed", RowCopies::mixed}};
 
 /// This many blocks saturate a link to the host (Appelhans, GTC 2018), and leave the rest of the device free.
 constexpr int teams = 16, threads = 512;
@@ -131,18 +132,10 @@ bool without_gaps(const HostRows& rows) { return rows.extent[1] == 1 && rows.ext
 
 }  // namespace batches_kernels
 
-std::string to_string(RowCopies copies) {
-  for (const auto& [kind, name] : names)
-    if (kind == copies) return name;
-  return "";
-}
+std::string to_string(RowCopies copies) { return name_in(names, copies); }
 
 RowCopies row_copies_from_string(const std::string& name) {
-  for (const auto& [kind, known] : names)
-    if (name == known) return kind;
-  throw Error(ErrorCode::invalid_argument,
-              "unknown copy method for rows '" + name + "': choose measured, single, pitched, kernel or mixed",
-              {{"option", "host_copies"}, {"given", name}});
+  return value_in(names, name, "no way to copy rows is named", "host_copies");
 }
 
 void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies) {

@@ -2,15 +2,13 @@
 #include <slipstream/device.hpp>
 #include <slipstream/stream.hpp>
 
-#include <fstream>
-#include <limits>
 #include <string>
 
 #include "device/arena_memory.hpp"
 #include "device/backend.hpp"
 #include "device/faults.hpp"
-#include "device/host_memory.hpp"
 #include "device/kept_memory.hpp"
+#include "device/names.hpp"
 
 namespace slipstream {
 
@@ -36,8 +34,7 @@ void* allocate(Device device, Memory memory, std::size_t bytes) {
 void* allocate_now(Device device, Memory memory, std::size_t bytes) {
   DeviceBackend& backend = backend_of(device.backend);
   const auto take = [&] {
-    return memory == Memory::message ? allocate_kept(backend, device, bytes)
-                                     : backend.allocate(device.index, memory, bytes);
+    return memory == Memory::message ? allocate_kept(backend, device, bytes) : backend.allocate(device, memory, bytes);
   };
   try {
     return take();
@@ -51,7 +48,7 @@ void* allocate_now(Device device, Memory memory, std::size_t bytes) {
 
 void deallocate(Device device, Memory memory, void* pointer) noexcept {
   if (memory == Memory::message) return return_kept(pointer);
-  backend_of(device.backend).deallocate(device.index, memory, pointer);
+  backend_of(device.backend).deallocate(device, memory, pointer);
 }
 
 }  // namespace detail
@@ -68,64 +65,53 @@ std::string driver_versions(Backend backend) {
   if (backend == Backend::cuda && !detail::cuda_backend()) return {};
   return backend_of(backend).versions();
 }
-std::uint64_t host_memory_free() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  std::uint64_t kilobytes = 0;
-  while (file >> name >> kilobytes) {
-    if (name == "MemAvailable:") return kilobytes << 10;
-    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return 0;
-}
-
-DeviceInfo info(Device device) { return backend_of(device.backend).info(device.index); }
-void synchronize(Device device) { backend_of(device.backend).synchronize(device.index); }
+DeviceInfo info(Device device) { return backend_of(device.backend).info(device); }
+void synchronize(Device device) { backend_of(device.backend).synchronize(device); }
 
 bool peer_access(Device from, Device to) {
-  return from.backend == to.backend &&
-         (from.index == to.index || backend_of(from.backend).peer_access(from.index, to.index));
+  return from.backend == to.backend && (from.index == to.index || backend_of(from.backend).peer_access(from, to));
 }
 
-std::string to_string(Backend backend) { return backend == Backend::host ? "host" : "cuda"; }
-std::string to_string(Device device) { return to_string(device.backend) + ":" + std::to_string(device.index); }
+namespace {
 
+constexpr std::pair<const char*, Backend> backend_names[] = {{"host", Backend::host}, {"cuda", Backend::cuda}};
+
+}  // namespace
+
+std::string to_string(Backend backend) { return name_in(backend_names, backend); }
 Backend backend_from_string(const std::string& name) {
-  if (name == "host") return Backend::host;
-  if (name == "cuda") return Backend::cuda;
-  throw Error(ErrorCode::invalid_argument, "unknown backend '" + name + "': choose host or cuda",
-              {{"option", "backend"}, {"given", name}});
+  return value_in(backend_names, name, "no backend is named", "backend");
 }
+std::string to_string(Device device) { return to_string(device.backend) + ":" + std::to_string(device.index); }
 
 std::string memory_problem(Device device, const void* pointer, std::size_t bytes) {
   if (!pointer) return "the address of the array is null";
-  return backend_of(device.backend).memory_problem(device.index, pointer, bytes);
+  return backend_of(device.backend).memory_problem(device, pointer, bytes);
 }
 
-bool mappable(Device device, const void* pointer) { return backend_of(device.backend).mappable(device.index, pointer); }
+bool mappable(Device device, const void* pointer) { return backend_of(device.backend).mappable(device, pointer); }
 
 MemoryHandle export_memory(Device device, const void* pointer) {
-  return backend_of(device.backend).export_memory(device.index, pointer);
+  return backend_of(device.backend).export_memory(device, pointer);
 }
 
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
   require(handle.backend == device.backend, ErrorCode::mismatch, "memory of another backend cannot be mapped");
-  return backend_of(device.backend).import_memory(device.index, handle);
+  return backend_of(device.backend).import_memory(device, handle);
 }
 
-Event::Event(Device device, bool timing) : impl_(backend_of(device.backend).make_event(device.index, timing)) {}
+Event::Event(Device device, bool timing) : impl_(backend_of(device.backend).make_event(device, timing)) {}
 bool Event::done() const { return impl_->done(); }
 void Event::synchronize() const { impl_->synchronize(); }
 double milliseconds(const Event& from, const Event& to) { return to.impl()->milliseconds_since(*from.impl()); }
 
-Stream::Stream(Device device, Priority priority)
-    : impl_(backend_of(device.backend).make_stream(device.index, priority)) {}
+Stream::Stream(Device device, Priority priority) : impl_(backend_of(device.backend).make_stream(device, priority)) {}
 Stream::Stream(std::unique_ptr<detail::StreamImpl> impl) : impl_(std::move(impl)) {}
 Stream::~Stream() = default;
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream Stream::wrap(Device device, void* native) {
-  return Stream(backend_of(device.backend).wrap_stream(device.index, native));
+  return Stream(backend_of(device.backend).wrap_stream(device, native));
 }
 Device Stream::device() const { return impl_->device; }
 void* Stream::native() const { return impl_->native(); }

@@ -4,42 +4,30 @@
 #include <charconv>
 
 namespace slipstream {
+namespace {
+
+constexpr std::pair<const char*, ErrorCode> code_names[] = {{"invalid_argument", ErrorCode::invalid_argument},
+                                                            {"unsupported", ErrorCode::unsupported},
+                                                            {"mismatch", ErrorCode::mismatch},
+                                                            {"wrong_state", ErrorCode::wrong_state},
+                                                            {"unavailable", ErrorCode::unavailable},
+                                                            {"not_found", ErrorCode::not_found},
+                                                            {"bad_file", ErrorCode::bad_file},
+                                                            {"io", ErrorCode::io},
+                                                            {"locked", ErrorCode::locked},
+                                                            {"out_of_memory", ErrorCode::out_of_memory},
+                                                            {"timeout", ErrorCode::timeout},
+                                                            {"overflow", ErrorCode::overflow},
+                                                            {"diverged", ErrorCode::diverged},
+                                                            {"not_converged", ErrorCode::not_converged},
+                                                            {"version", ErrorCode::version},
+                                                            {"internal", ErrorCode::internal}};
+
+}  // namespace
 
 const char* to_string(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-      return "invalid_argument";
-    case ErrorCode::unsupported:
-      return "unsupported";
-    case ErrorCode::mismatch:
-      return "mismatch";
-    case ErrorCode::wrong_state:
-      return "wrong_state";
-    case ErrorCode::unavailable:
-      return "unavailable";
-    case ErrorCode::not_found:
-      return "not_found";
-    case ErrorCode::bad_file:
-      return "bad_file";
-    case ErrorCode::io:
-      return "io";
-    case ErrorCode::locked:
-      return "locked";
-    case ErrorCode::out_of_memory:
-      return "out_of_memory";
-    case ErrorCode::timeout:
-      return "timeout";
-    case ErrorCode::overflow:
-      return "overflow";
-    case ErrorCode::diverged:
-      return "diverged";
-    case ErrorCode::not_converged:
-      return "not_converged";
-    case ErrorCode::version:
-      return "version";
-    case ErrorCode::internal:
-      return "internal";
-  }
+  for (const auto& [name, value] : code_names)
+    if (value == code) return name;
   return "internal";
 }
 

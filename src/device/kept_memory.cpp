@@ -47,7 +47,7 @@ void* allocate_kept(DeviceBackend& backend, Device device, std::size_t bytes) {
       block.in_use = true;
       return pointer;
     }
-  void* const pointer = backend.allocate(device.index, Memory::device, size);
+  void* const pointer = backend.allocate(device, Memory::device, size);
   all.blocks[pointer] = {device, size, true};
   return pointer;
 }
@@ -64,7 +64,7 @@ bool release_kept(DeviceBackend& backend, Device device) {
   const std::lock_guard lock(all.mutex);
   return std::erase_if(all.blocks, [&](const auto& entry) {
            if (entry.second.in_use || !(entry.second.device == device)) return false;
-           backend.deallocate(device.index, Memory::device, entry.first);
+           backend.deallocate(device, Memory::device, entry.first);
            return true;
          }) > 0;
 }

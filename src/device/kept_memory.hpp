@@ -19,16 +19,18 @@ bool release_kept(DeviceBackend& backend, Device device);
 
 namespace slipstream {
 
-/// Never frees the memory of a Buffer or a Span, because unreachable peers may still store to it. Thread-safe.
-template <class Memory>
-void keep_for_ever(Memory memory) {
+/// Never destroys an object, such as a Buffer or a Span, because unreachable peers or a library may still use its
+/// memory. Thread-safe.
+template <class Object>
+void keep_for_ever(Object object) {
   struct Node {
-    Memory held;
+    Object held;
     Node* next = nullptr;
   };
   static std::atomic<Node*> first = nullptr;
-  if (!memory.data()) return;
-  Node* const node = new Node{std::move(memory), first};
+  if constexpr (requires { object.data(); })
+    if (!object.data()) return;
+  Node* const node = new Node{std::move(object), first};
   while (!first.compare_exchange_weak(node->next, node)) {
   }
 }

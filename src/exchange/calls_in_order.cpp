@@ -7,6 +7,21 @@
 
 namespace slipstream {
 
+void CallsInOrder::check(const std::vector<Stream>& streams) const {
+  if (streams.size() != devices_.size())
+    throw Error(ErrorCode::mismatch,
+                used_->what + " was given " + std::to_string(streams.size()) + " streams for the " +
+                    std::to_string(devices_.size()) + " devices of this rank",
+                {{"given", streams.size()}, {"needed", devices_.size()}});
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (streams[d].device() == devices_[d].device) continue;
+    const std::string given = to_string(streams[d].device()), needed = to_string(devices_[d].device);
+    throw Error(ErrorCode::mismatch,
+                "stream " + std::to_string(d) + " of " + used_->what + " is on " + given + ", not on " + needed,
+                {{"stream", d}, {"given", given}, {"needed", needed}});
+  }
+}
+
 void CallsInOrder::begin(std::vector<Stream>& streams) {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     if (streams[d].capturing()) {

@@ -20,6 +20,8 @@ class CallsInOrder {
 
   /// Adds a device of the object. Every call passes one stream per device.
   void add(Device device) { devices_.emplace_back(device); }
+  /// Throws mismatch unless there is a stream for each device, on that device.
+  void check(const std::vector<Stream>& streams) const;
   /// Call begin() before the work of a call is queued, and end() after it.
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);

@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
+#include "device/record_graphs.hpp"
 #include "exchange/impl.hpp"
 #include "exchange/same_calls.hpp"
 #include "machine/timeout.hpp"
@@ -25,30 +26,13 @@ std::vector<Stream*> Exchange::Impl::own_streams() const {
   return all;
 }
 
-void Exchange::Impl::check_streams(const std::vector<Stream>& streams) const {
-  const std::size_t count = streams.size(), needed = memory->devices.size();
-  if (count != needed)
-    throw Error(ErrorCode::mismatch,
-                "an exchange was given " + std::to_string(count) + " streams for the " + std::to_string(needed) +
-                    " devices of this rank",
-                {{"given", count}, {"needed", needed}});
-  for (std::size_t i = 0; i < count; ++i) {
-    const Device device = memory->devices[i]->device;
-    if (streams[i].device() != device)
-      throw Error(ErrorCode::mismatch,
-                  "stream " + std::to_string(i) + " of an exchange is on " + to_string(streams[i].device()) +
-                      ", not on " + to_string(device),
-                  {{"stream", i}, {"given", to_string(streams[i].device())}, {"needed", to_string(device)}});
-  }
-}
-
 void Exchange::Impl::check_known() const {
   waits->check();
   agreement->check(sequence);
 }
 
 void Exchange::Impl::start(std::vector<Stream>& streams) {
-  check_streams(streams);
+  calls.check(streams);
   check_known();
   if (open || opened)
     throw Error(ErrorCode::wrong_state, "an exchange was begun again before its end", {{"problem", "begun_again"}});
@@ -160,7 +144,7 @@ void Exchange::Impl::post(std::vector<Stream>& streams) {
   const HostSpan span(plan->options.trace, "post");
   if (!opened)
     throw Error(ErrorCode::wrong_state, "an exchange was posted that was not opened", {{"problem", "not_opened"}});
-  check_streams(streams);
+  calls.check(streams);
   opened = false;
   send_all(streams, true);
 }
@@ -230,29 +214,13 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[combination];
   if (!graphs.empty()) return graphs;
-  std::vector<Graph> made;
+  const std::vector<Stream*> own = own_streams();
   try {
-    const std::vector<Stream*> own = own_streams();
-    for (Stream* stream : own) stream->begin_capture();
-    queue(own);
-    for (Stream* stream : own) made.push_back(stream->end_capture());
+    return graphs = record_graphs(own, [&] { queue(own); });
   } catch (...) {
-    stop_recording();
+    open = false;
+    --sequence;  // nothing of it has run
     throw;
-  }
-  return graphs = std::move(made);
-}
-
-/// Undoes a failed capture; nothing of it has run.
-void Exchange::Impl::stop_recording() noexcept {
-  open = false;
-  --sequence;
-  for (const auto& mine : memory->devices) {
-    try {
-      if (mine->stream.capturing()) mine->stream.end_capture();
-    } catch (const Error&) {
-      // The capture has ended nevertheless. The caller gets the original error.
-    }
   }
 }
 
@@ -333,7 +301,7 @@ Exchange::Exchange(const Communicator& comm, const Grid& grid, std::vector<Excha
 Exchange::~Exchange() = default;
 Exchange::Exchange(Exchange&&) noexcept = default;
 void Exchange::bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams) {
-  impl_->check_streams(streams);
+  impl_->calls.check(streams);
   impl_->arrays->bind(item, end, arrays, streams, impl_->open || impl_->opened);
 }
 void Exchange::begin(std::vector<Stream>& streams) { impl_->begin(streams); }

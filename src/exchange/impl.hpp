@@ -32,7 +32,6 @@ struct Exchange::Impl {
   // exchange.cpp
   Launches* on(Device device) const;
   std::vector<Stream*> own_streams() const;
-  void check_streams(const std::vector<Stream>& streams) const;
   void check_known() const;
   void start(std::vector<Stream>& streams);
   bool drive_states();
@@ -51,7 +50,6 @@ struct Exchange::Impl {
   void run(std::vector<Stream>& streams);
   void queue(const std::vector<Stream*>& streams);
   const std::vector<Graph>& recording();
-  void stop_recording() noexcept;
   bool progress();
   void trace_states() const;
   std::pair<int, std::string> who_waits() const;  ///< device, and for whom it waits; empty: nobody waits

@@ -45,8 +45,8 @@ Leg raw(const Leg& leg) {
   return decoded;
 }
 
-void append(std::vector<Wait>& to, const std::vector<Wait>& more) { to.insert(to.end(), more.begin(), more.end()); }
-void append(std::vector<Signal*>& to, const std::vector<Signal*>& more) {
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
@@ -90,17 +90,22 @@ void Launches::in_room_for_end(const char* doing, std::size_t channel, F make) c
   }
 }
 
+EndSite Launches::site_of(const Channel& channel) {
+  EndSite site{.device = mine_.device, .arena = mine_.arena};
+  site.legs = channel.bundle->legs;
+  site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
+  site.pulse = pulse();
+  site.arrays = &on_.table;
+  site.trace = plan_.options.trace;
+  return site;
+}
+
 void Launches::add_sender(std::size_t number) {
   const Channel& channel = channel_of(number);
   in_room_for_end("packing", number, [&] {
-    SendSite site{.device = mine_.device, .arena = mine_.arena};
-    site.legs = channel.bundle->legs;
+    EndSite site = site_of(channel);
     site.sources = arrays_.places(channel, ItemEnd::source, on_);
     if (channel.need.in_place) site.targets = arrays_.places(channel, ItemEnd::target, on_);
-    site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
-    site.pulse = pulse();
-    site.arrays = &on_.table;
-    site.trace = plan_.options.trace;
     outgoing_.push_back({route(channel.choice.route).sender(channel.message, site), number});
   });
 }
@@ -108,13 +113,8 @@ void Launches::add_sender(std::size_t number) {
 void Launches::add_receiver(std::size_t number) {
   const Channel& channel = channel_of(number);
   in_room_for_end("unpacking", number, [&] {
-    ReceiveSite& site = receive_sites_.emplace_back(ReceiveSite{.device = mine_.device, .arena = mine_.arena});
-    site.legs = channel.bundle->legs;
+    EndSite& site = receive_sites_.emplace_back(site_of(channel));
     site.targets = arrays_.places(channel, ItemEnd::target, on_);
-    site.receive_buffer = memory_.receive_buffer_of(channel, mine_.device);
-    site.pulse = pulse();
-    site.arrays = &on_.table;
-    site.trace = plan_.options.trace;
     incoming_.push_back({route(channel.choice.route).receiver(channel.message, site), number});
   });
 }
@@ -160,8 +160,7 @@ void Launches::decode_apart() {
     const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
     const auto movers = Lowering::decoding(*arrived.leg, arrived.values, to);
     // All values of a combined message are in place at the same time, so one batch suffices.
-    std::vector<Mover>& all = receiver.batches.front().movers;
-    all.insert(all.end(), movers.begin(), movers.end());
+    append(receiver.batches.front().movers, movers);
     arrived = {&decoded, to};
     to += round_up(decoded.bytes(), leg_alignment);
   });
@@ -182,7 +181,7 @@ void Launches::combine() {
     for (Batch& batch : receiver.batches) {
       append(arrivals[m], batch.before);
       append(after, batch.after);
-      batch.after.clear();  // values own_teams decoded ones are still in the slot
+      batch.after.clear();  // other values than decoded ones are still in the slot
       if (!batch.movers.empty()) decoding.push_back(&batch);
     }
     if (decoding.empty()) {
@@ -334,7 +333,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   const bool alone = outgoing_.empty() && incoming_.empty();
   if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
   std::vector<Scheduled> both = schedule.early;
-  both.insert(both.end(), schedule.late.begin(), schedule.late.end());
+  append(both, schedule.late);
   const int teams = plan_.options.knobs.teams, users = users_of(plan_.grid.machine(), mine_.index);
   const auto teams_of = [&](const std::vector<Scheduled>& batches) {
     return in_blocks(batches) ? teams : teams_per_user(mine_.device, teams, users);
@@ -351,8 +350,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
     for (const Incoming& in : incoming_)
       for (const Leg& leg : channel_of(in.channel).bundle->legs) received.push_back(&leg);
     std::vector<Window> produced;
-    for (const auto& [item, windows] : windows_)
-      produced.insert(produced.end(), windows.list.begin(), windows.list.end());
+    for (const auto& [item, windows] : windows_) append(produced, windows.list);
     poison_->make(received, produced, *reads);
   });
 }

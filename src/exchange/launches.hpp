@@ -104,6 +104,7 @@ class Launches {
   template <class F>
   void in_room_for_end(const char* doing, std::size_t channel, F make) const;
   Pulse pulse() const;
+  EndSite site_of(const Channel& channel);
   std::vector<Wait> waits_for(const std::vector<Batch*>& batches);
   std::vector<Wait> waits_for_packing();
   void decode_apart();
@@ -121,8 +122,8 @@ class Launches {
   DeviceArrays& on_;
   Event before_, after_, encoded_;
   Span<std::uint64_t> stamps_;
-  std::deque<ReceiveSite> receive_sites_;  // receivers' `arrived` point to their legs
-  std::vector<Outgoing> outgoing_;         // farthest first
+  std::deque<EndSite> receive_sites_;  // receivers' `arrived` point to their legs
+  std::vector<Outgoing> outgoing_;     // farthest first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
   std::vector<Span<Signal>> counters_;  // for waits between batches of one launch

@@ -52,28 +52,14 @@ void check(const PlannedItem& item) {
 }
 
 void add(Hash& hash, const FieldOptions& field) {
-  hash.add(field.name);
-  for (const auto value : {static_cast<std::int64_t>(field.type), static_cast<std::int64_t>(field.layout),
-                           static_cast<std::int64_t>(field.components), static_cast<std::int64_t>(field.copies),
-                           static_cast<std::int64_t>(field.alignment), static_cast<std::int64_t>(field.shared),
-                           static_cast<std::int64_t>(field.adopted)})
-    hash.add(static_cast<std::uint64_t>(value));
-  hash.add(field.ghost);
-  hash.add(field.padding);
-  hash.add(static_cast<std::uint64_t>(field.apart));
-  hash.add(std::uint64_t{field.packed != nullptr});
-  if (field.packed)
-    for (const std::int64_t values : *field.packed) hash.add(static_cast<std::uint64_t>(values));
+  hash.add(field.name, field.type, field.layout, field.components, field.copies, field.alignment, field.shared,
+           field.adopted, field.ghost, field.padding, field.apart, field.packed != nullptr);
+  if (field.packed) hash.add(*field.packed);
 }
 
 void add(Hash& hash, const Grid& grid) {
-  hash.add(grid.box());
-  hash.add(static_cast<std::uint64_t>(grid.dimensions()));
-  for (const bool periodic : grid.periodic()) hash.add(std::uint64_t{periodic});
-  for (const Block& block : grid.blocks()) {
-    hash.add(block.box);
-    hash.add(static_cast<std::uint64_t>(block.device));
-  }
+  hash.add(grid.box(), grid.dimensions(), grid.periodic());
+  for (const Block& block : grid.blocks()) hash.add(block.box, block.device);
 }
 
 }  // namespace
@@ -232,46 +218,33 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   Hash hash;
   add(hash, grid);
   for (const auto& item : items) {
-    hash.add(item.pattern->name());
-    hash.add(item.pattern->fingerprint());
-    hash.add(static_cast<std::uint64_t>(item.pattern->op()));
+    hash.add(item.pattern->name(), item.pattern->fingerprint(), item.pattern->op());
     add(hash, item.source);
-    hash.add(std::uint64_t{item.rebinds});
-    hash.add(to_string(item.coding));
+    hash.add(item.rebinds, to_string(item.coding));
     // Unknown codings are rejected later.
     if (const int number = item.coding.kind == Coding::Kind::own ? own_coding_number(item.coding.name) : 0)
-      hash.add(static_cast<std::uint64_t>(own_coding(number).code_bytes));
-    hash.add(std::uint64_t{item.produced});
+      hash.add(own_coding(number).code_bytes);
+    hash.add(item.produced);
     if (!item.target) continue;
     add(hash, *item.target);
     add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
   // All knobs except `teams`: messages do not depend on the number of teams.
-  for (const auto value : {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.streams),
-                           static_cast<std::int64_t>(k.grouping), static_cast<std::int64_t>(k.mpi),
-                           static_cast<std::int64_t>(k.sync), k.in_place, k.packet_limit, k.chunk, k.ring})
-    hash.add(static_cast<std::uint64_t>(value));
-  for (const RouteKind kind : options.routes) hash.add(static_cast<std::uint64_t>(kind));
-  hash.add(to_string(options.throttle));
-  hash.add(std::uint64_t{options.measure_errors});
-  hash.add(std::uint64_t{options.poison});
+  hash.add(k.pack, k.streams, k.grouping, k.mpi, k.sync, k.in_place, k.packet_limit, k.chunk, k.ring);
+  for (const auto& [pair, kind] : options.chosen) hash.add(pair.first, pair.second, kind);
+  hash.add(options.routes, to_string(options.throttle), options.measure_errors, options.poison);
   return hash.value();
 }
 
 std::uint64_t transfers_hash(const Bundle& bundle) {
   Hash hash;
   for (const Leg& leg : bundle.legs) {
-    hash.add(static_cast<std::uint64_t>(leg.item));
-    hash.add(static_cast<std::uint64_t>(leg.transfer->source_block));
-    hash.add(static_cast<std::uint64_t>(leg.transfer->target_block));
-    hash.add(static_cast<std::uint64_t>(leg.transfer->op));
-    for (const int axis : leg.transfer->axes) hash.add(static_cast<std::uint64_t>(axis));
-    for (const IndexSet* set : {&leg.transfer->source, &leg.transfer->target}) {
-      hash.add(set->box);
-      for (const int component : set->components) hash.add(static_cast<std::uint64_t>(component));
-      if (set->ids)
-        for (const std::int64_t id : *set->ids) hash.add(static_cast<std::uint64_t>(id));
+    const Transfer& t = *leg.transfer;
+    hash.add(leg.item, t.source_block, t.target_block, t.op, t.axes);
+    for (const IndexSet* set : {&t.source, &t.target}) {
+      hash.add(set->box, set->components);
+      if (set->ids) hash.add(*set->ids);
     }
   }
   return hash.value();

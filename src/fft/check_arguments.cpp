@@ -27,12 +27,7 @@ void Fft::Impl::check_arguments(bool forward, const Sources& from, const Targets
                 "a Fourier transform was given " + std::to_string(streams.size()) + " streams for the " +
                     std::to_string(devices.size()) + " devices of this rank: give one for each",
                 {{"streams", streams.size()}, {"needed", devices.size()}});
-  for (std::size_t i = 0; i < devices.size(); ++i)
-    if (streams[i].device() != local[i])
-      throw Error(ErrorCode::mismatch,
-                  "stream " + std::to_string(i) + " of a Fourier transform is on " + to_string(streams[i].device()) +
-                      ", not on " + to_string(local[i]),
-                  {{"stream", i}, {"given", to_string(streams[i].device())}, {"needed", to_string(local[i])}});
+  in_order.check(streams);
   if (from.size() != to.size() || from.empty())
     throw Error(ErrorCode::mismatch,
                 "a Fourier transform was given " + std::to_string(from.size()) + " components to read and " +

@@ -53,8 +53,7 @@ std::uint64_t number_of(const FftFactor& factor) {
   for (const double number : {factor.constant.real(), factor.constant.imag(), factor.gaussian, factor.sharp,
                               factor.edges[0], factor.edges[1], factor.edges[2]})
     hash.add(std::bit_cast<std::uint64_t>(number));
-  for (const int order : {factor.derivative[0], factor.derivative[1], factor.derivative[2], factor.laplacian})
-    hash.add(static_cast<std::uint64_t>(order));
+  hash.add(factor.derivative, factor.laplacian);
   return hash.value();
 }
 

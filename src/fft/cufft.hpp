@@ -1,7 +1,7 @@
 #pragma once
 // Loads cuFFT at run time.
+#include "device/library.hpp"
 #include "fft/lines.hpp"
-#include "route/library.hpp"
 
 namespace slipstream::fft {
 

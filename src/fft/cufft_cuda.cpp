@@ -5,8 +5,8 @@
 #include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
+#include "device/library.hpp"
 #include "fft/cufft.hpp"
-#include "route/library.hpp"
 
 namespace slipstream::fft {
 
@@ -26,44 +26,27 @@ void check_cufft(int result, const std::string& what) {
 namespace {
 
 class Cufft {
+  Library library_ = cufft_library();
+
  public:
   static Cufft& get() {
     static Cufft library;
     return library;
   }
-  const std::string& missing() const { return missing_; }
+  const std::string& missing() const { return library_.missing(); }
 
-  decltype(&cufftCreate) create = nullptr;
-  decltype(&cufftDestroy) destroy = nullptr;
-  decltype(&cufftSetAutoAllocation) set_auto_allocation = nullptr;
-  decltype(&cufftMakePlanMany64) make_plan = nullptr;
-  decltype(&cufftSetWorkArea) set_work_area = nullptr;
-  decltype(&cufftSetStream) set_stream = nullptr;
-  decltype(&cufftExecC2C) c2c = nullptr;
-  decltype(&cufftExecR2C) r2c = nullptr;
-  decltype(&cufftExecC2R) c2r = nullptr;
-  decltype(&cufftExecZ2Z) z2z = nullptr;
-  decltype(&cufftExecD2Z) d2z = nullptr;
-  decltype(&cufftExecZ2D) z2d = nullptr;
-
- private:
-  Cufft() {
-    Library library = cufft_library();
-    library.find(create, "cufftCreate");
-    library.find(destroy, "cufftDestroy");
-    library.find(set_auto_allocation, "cufftSetAutoAllocation");
-    library.find(make_plan, "cufftMakePlanMany64");
-    library.find(set_work_area, "cufftSetWorkArea");
-    library.find(set_stream, "cufftSetStream");
-    library.find(c2c, "cufftExecC2C");
-    library.find(r2c, "cufftExecR2C");
-    library.find(c2r, "cufftExecC2R");
-    library.find(z2z, "cufftExecZ2Z");
-    library.find(d2z, "cufftExecD2Z");
-    library.find(z2d, "cufftExecZ2D");
-    missing_ = library.missing();
-  }
-  std::string missing_;
+  decltype(&cufftCreate) create = library_["cufftCreate"];
+  decltype(&cufftDestroy) destroy = library_["cufftDestroy"];
+  decltype(&cufftSetAutoAllocation) set_auto_allocation = library_["cufftSetAutoAllocation"];
+  decltype(&cufftMakePlanMany64) make_plan = library_["cufftMakePlanMany64"];
+  decltype(&cufftSetWorkArea) set_work_area = library_["cufftSetWorkArea"];
+  decltype(&cufftSetStream) set_stream = library_["cufftSetStream"];
+  decltype(&cufftExecC2C) c2c = library_["cufftExecC2C"];
+  decltype(&cufftExecR2C) r2c = library_["cufftExecR2C"];
+  decltype(&cufftExecC2R) c2r = library_["cufftExecC2R"];
+  decltype(&cufftExecZ2Z) z2z = library_["cufftExecZ2Z"];
+  decltype(&cufftExecD2Z) d2z = library_["cufftExecD2Z"];
+  decltype(&cufftExecZ2D) z2d = library_["cufftExecZ2D"];
 };
 
 cufftType type_of(const LineBatch& batch) {

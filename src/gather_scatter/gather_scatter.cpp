@@ -63,7 +63,6 @@ struct GatherScatter::Impl {
         const Device device = machine.device(c.device).local;
         counts.push_back(counts_of(c));
         lists.emplace_back(device, c);
-        if (c.unique) unique_lists.emplace_back(device, c.block, *c.unique);
         remote.push_back(remote_points_of(c));
         concurrent.emplace_back(device);
         in_order.add(device);
@@ -153,9 +152,7 @@ struct GatherScatter::Impl {
                               (options.coding == Coding{} ? "" : ", " + to_string(options.coding)) +
                               (options.unique ? ", with unique values" : "") +
                               (options.host_packed ? ", packed on the host" : "") + (options.tune ? ", tuned" : "");
-    Hash hash;
-    hash.add(words);
-    require_same(comm, hash.value(), "a gather-scatter of " + words);
+    require_same(comm, hash_of(words), "a gather-scatter of " + words);
     on_all_ranks(comm, [&] {
       require_discovered(comm, machine, "a gather-scatter");
       wait_limit_ns(options.exchange.wait_limit, "a gather-scatter");
@@ -186,6 +183,27 @@ struct GatherScatter::Impl {
                   "measure: leave these out",
                   {{"option", "host_packed"}});
   }
+
+  /// The lists of one device, in its memory.
+  struct OnDevice {
+    OnDevice(Device device, Copies& c) : local(std::move(c.local)) {
+      Stream stream(device);
+      const std::uint32_t block = points_of_block(c.block);
+      outgoing.rows = uploaded(stream, c.outgoing);
+      shared = {{}, uploaded(stream, c.shared), {}, block};
+      if (!c.unique) return;
+      own = {uploaded(stream, c.unique->own), {}, upload(stream, c.unique->own_at), block};
+      met = {{}, uploaded(stream, c.unique->met), upload(stream, c.unique->met_at), block};
+      met_copies = {uploaded(stream, c.unique->met_copies), {}, upload(stream, c.unique->met_at)};
+      gathered.rows = uploaded(stream, c.unique->gathered);
+      theirs = {uploaded(stream, c.unique->theirs), {}, upload(stream, c.unique->theirs_at)};
+      sent = upload(stream, c.unique->sent);
+    }
+    GroupTiles local;
+    ListOnDevice outgoing, shared;                        // of run()
+    ListOnDevice own, met, met_copies, gathered, theirs;  // of gather() and scatter()
+    Buffer<std::uint32_t> sent;
+  };
 
   static Counts counts_of(const Copies& c) {
     Counts counts;
@@ -219,17 +237,6 @@ struct GatherScatter::Impl {
                   "a gather-scatter of complex numbers (" + to_string(options.type) +
                       ") has no smallest or largest: choose add or multiply",
                   {{"option", "op"}, {"type", to_string(options.type)}});
-  }
-
-  void check_streams(const std::vector<Stream>& streams) const {
-    for (std::size_t d = 0; d < copies.size(); ++d) {
-      const Device local = machine.device(copies[d].device).local;
-      if (streams[d].device() != local)
-        throw Error(ErrorCode::mismatch,
-                    "stream " + std::to_string(d) + " of a gather-scatter is on " + to_string(streams[d].device()) +
-                        ", not on " + to_string(local),
-                    {{"stream", d}, {"given", to_string(streams[d].device())}, {"needed", to_string(local)}});
-    }
   }
 
   static const char* kind_of_array(const char* what) { return *what ? "unique values" : "points"; }
@@ -330,7 +337,7 @@ struct GatherScatter::Impl {
     std::vector<Values> points, values;
     const Problem problem = failure_of([&] {
       points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
-      check_streams(streams);
+      in_order.check(streams);
       if (unique)
         values = taken(streams, *unique, " of unique values", [&](std::size_t d) { return counts[d].unique_ids; });
       require_apart(chosen, points, values);
@@ -365,23 +372,28 @@ struct GatherScatter::Impl {
 
   void pack(std::size_t d, Stream& stream) const {
     if (host) return host->pack(d, stream, current[d], operation);
-    if (way == &both) return lists[d].pack(stream, operands(d));
-    const UniqueOnDevice& unique = unique_lists[d];
-    way == &gather ? unique.pack_gathered(stream, operands(d)) : unique.pack_sent(stream, operands(d));
+    const Operands with = operands(d);
+    if (way == &scatter) return pack_places(stream, lists[d].sent, with);
+    combine_to(stream, way == &both ? lists[d].outgoing : lists[d].gathered, with, with.mailbox);
   }
 
   /// Work that needs no message.
   void do_own(std::size_t d, Stream& stream) const {
-    if (way == &both) return lists[d].combine_local(stream, operands(d));
-    const UniqueOnDevice& unique = unique_lists[d];
-    way == &gather ? unique.gather_own(stream, operands(d)) : unique.scatter_own(stream, operands(d));
+    const OnDevice& on = lists[d];
+    const Operands with = operands(d);
+    if (way == &both) return combine_groups(stream, on.local, on.shared.block, with);
+    if (way == &gather) return combine_to(stream, on.own, with, with.unique);
+    spread(stream, on.own, with, with.unique);
+    spread(stream, on.met_copies, with, with.unique);
   }
 
   /// Work that needs the received values.
   void do_shared(std::size_t d, Stream& stream) const {
-    if (way == &both) return lists[d].combine_shared(stream, operands(d));
-    const UniqueOnDevice& unique = unique_lists[d];
-    way == &gather ? unique.gather_met(stream, operands(d)) : unique.scatter_theirs(stream, operands(d));
+    const OnDevice& on = lists[d];
+    const Operands with = operands(d);
+    if (way == &both) return combine_in_place(stream, on.shared, with);
+    if (way == &gather) return combine_to(stream, on.met, with, with.unique);
+    spread(stream, on.theirs, with, with.mailbox, true);
   }
 
   /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work. Launches
@@ -481,8 +493,7 @@ struct GatherScatter::Impl {
   GatherScatterOptions options;
   Wire wire = Wire::same;
   std::vector<Copies> copies;
-  std::vector<CopiesOnDevice> lists;
-  std::vector<UniqueOnDevice> unique_lists;
+  std::vector<OnDevice> lists;
   std::vector<std::vector<std::uint32_t>> unique_points;
   std::vector<Counts> counts;
   std::vector<std::vector<std::int64_t>> remote;

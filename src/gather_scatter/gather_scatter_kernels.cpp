@@ -117,48 +117,22 @@ void require_combinable(DType type) {
   with_type(type, [](auto) {});
 }
 
-void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Operands& with) {
-  with_type(with.type, [&]<class T>(T) {
-    move_rows(stream, rows.count, with.components,
-              FromRows<T, OneBlock, std::uint32_t>{with.points, with.mailbox, here(rows), UINT32_MAX, with.op, {}},
-              AtPlaces<T>{with.mailbox});
-  });
-}
-
-void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Operands& with) {
-  with_type(with.type, [&]<class T>(T) {
-    move_rows(stream, rows.count, with.components, AtPlaces<T>{with.mailbox},
-              ToRows<T, std::uint32_t>{with.points, here(rows)});
-  });
-}
-
-CopiesOnDevice::CopiesOnDevice(Device device, Copies& copies)
-    : block_(points_of_block(copies.block)), local_(std::move(copies.local)) {
-  Stream stream(device);
-  outgoing_ = uploaded(stream, copies.outgoing);
-  shared_ = uploaded(stream, copies.shared);
-}
-
-void CopiesOnDevice::combine_local(Stream& stream, const Operands& with) const {
+void combine_groups(Stream& stream, const GroupTiles& groups, std::uint32_t block, const Operands& with) {
   with_turn(with.type, with.wire, [&]<class T, class Turn>(T, const Turn& turn) {
     using Tiles = CombineTiles<T, Turn>;
     const Typed<T> points(with.points);
-    launch_teams(stream, local_.tiles, stream.device().backend == Backend::host ? 1 : Tiles::threads,
+    launch_teams(stream, groups.tiles, stream.device().backend == Backend::host ? 1 : Tiles::threads,
                  Tiles::shared_bytes,
-                 Tiles{points.data, points.stride, local_.entries.data(), local_.bases.data(), local_.headers.data(),
-                       local_.starts.data(), with.components, with.op, turn});
-    // Groups that are larger than a tile.
-    move_rows(stream, local_.large.count, with.components,
-              FromRows<T, Turn, std::uint32_t>{points, with.mailbox, here(local_.large), block_, with.op, turn},
-              ToRows<T, std::uint32_t>{points, here(local_.large)});
+                 Tiles{points.data, points.stride, groups.entries.data(), groups.bases.data(), groups.headers.data(),
+                       groups.starts.data(), with.components, with.op, turn});
+    move_rows(stream, groups.large.count, with.components, combined<T>(groups.large, with, block, turn), Back{});
   });
 }
 
-void CopiesOnDevice::combine_shared(Stream& stream, const Operands& with) const {
+void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with) {
   with_turn(with.type, with.wire, [&]<class T, class Turn>(T, const Turn& turn) {
-    move_rows(stream, shared_.count, with.components,
-              FromRows<T, Turn, Term>{with.points, with.mailbox, here(shared_), block_, with.op, turn},
-              ToRows<T, Term>{with.points, here(shared_)}, with.broken);
+    move_rows(stream, list.terms.count, with.components, combined<T>(list.terms, with, list.block, turn), Back{},
+              with.broken);
   });
 }
 

@@ -34,54 +34,23 @@ struct Operands {
 /// Throws Error for a type without arithmetic.
 void require_combinable(DType type);
 
-/// Combines the points of each row, which lie in one block, and writes the results to the front of the mailbox.
-void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Operands& with);
-/// Writes value r of the mailbox to all points of row r.
-void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Operands& with);
-
-/// The lists of one device for Q Q^T, in its memory.
-class CopiesOnDevice {
- public:
-  /// Takes over the tiles, which are in device memory already.
-  CopiesOnDevice(Device device, Copies& copies);
-
-  /// Combines the copies within each block and writes the values to send.
-  void pack(Stream& stream, const Operands& with) const { pack_rows(stream, outgoing_, with); }
-  /// Combines ids that no other device has, and writes the result to all copies.
-  void combine_local(Stream& stream, const Operands& with) const;
-  /// The same for ids with values of other devices in the mailbox.
-  void combine_shared(Stream& stream, const Operands& with) const;
-
- private:
-  std::uint32_t block_;
-  GroupTiles local_;
-  DeviceRows<std::uint32_t> outgoing_;
-  DeviceRows<Term> shared_;
+/// A list in device memory. Each row holds points, or terms, and has one value.
+struct ListOnDevice {
+  DeviceRows<std::uint32_t> rows = {};
+  DeviceRows<Term> terms = {};
+  Buffer<std::uint32_t> places = {};  ///< of the rows' values in another array; empty: row r has value r
+  std::uint32_t block = 0;            ///< points of a block; 0: the points of a row lie in one block
 };
 
-/// Lists for unique values, in device memory: Q^T and Q alone.
-class UniqueOnDevice {
- public:
-  UniqueOnDevice(Device device, std::int64_t block, const UniqueCopies& copies);
-
-  /// Combines the copies within each block of ids that other devices own.
-  void pack_gathered(Stream& stream, const Operands& with) const { pack_rows(stream, gathered_, with); }
-  /// Combines the copies of ids that no other device has.
-  void gather_own(Stream& stream, const Operands& with) const;
-  /// The same for ids with values of other devices in the mailbox.
-  void gather_met(Stream& stream, const Operands& with) const;
-
-  void pack_sent(Stream& stream, const Operands& with) const;
-  /// Writes the device's own unique values to their local copies.
-  void scatter_own(Stream& stream, const Operands& with) const;
-  /// Writes the received unique values to their local copies.
-  void scatter_theirs(Stream& stream, const Operands& with) const;
-
- private:
-  std::uint32_t block_;
-  DeviceRows<std::uint32_t> own_, met_copies_, gathered_, theirs_;
-  DeviceRows<Term> met_;
-  Buffer<std::uint32_t> own_at_, met_at_, sent_, theirs_at_;
-};
+/// Combines each row and writes the result to its place. Terms need values of other devices.
+void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& to);
+/// Combines each row of terms and writes the result to its points.
+void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);
+/// Writes the value at each row's place to its points. `received`: these values come from other devices.
+void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
+/// Copies the values at these places to the front of the mailbox.
+void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);
+/// Combines the groups of the tiles, and larger ones.
+void combine_groups(Stream& stream, const GroupTiles& groups, std::uint32_t block, const Operands& with);
 
 }  // namespace slipstream

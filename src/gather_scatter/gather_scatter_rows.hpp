@@ -129,34 +129,14 @@ struct Typed {
 struct RowRange {
   std::uint32_t first, last;
 };
-template <class Item>
-SLIP_FN RowRange range_of(const RowsHere<Item>& rows, std::int64_t row) {
-  return {rows.starts[row], rows.starts[row + 1]};
-}
-/// A row's value: its copies, and values in the mailbox, combined.
-template <class T, class Turn, class Item>
-struct FromRows {
-  Typed<T> points, mailbox;
-  RowsHere<Item> rows;
-  std::uint32_t block;
-  Op op;
-  Turn turn;
-  SLIP_FN RowRange row(std::int64_t row) const { return range_of(rows, row); }
-  SLIP_FN T get(RowRange at, int c) const {
-    if constexpr (std::is_same_v<Item, Term>) {
-      return folded<T, Turn>(points.of(c), mailbox.of(c), rows.items, at.first, at.last, block, op, turn);
-    } else {
-      return folded<T, Turn>(points.of(c), rows.items, at.first, at.last, block, op, turn);
-    }
-  }
-};
 
-/// Writes a value to all points of a row. Values in the mailbox stay.
+/// The points of each row.
 template <class T, class Item>
-struct ToRows {
+struct RowsOfPoints {
   Typed<T> points;
   RowsHere<Item> rows;
-  SLIP_FN RowRange row(std::int64_t row) const { return range_of(rows, row); }
+  SLIP_FN RowRange row(std::int64_t row) const { return {rows.starts[row], rows.starts[row + 1]}; }
+  /// Writes a value to all points of a row. Values in the mailbox stay.
   SLIP_FN void put(RowRange at, int c, const T& value) const {
     for (std::uint32_t n = at.first; n < at.last; ++n)
       if constexpr (std::is_same_v<Item, Term>) {
@@ -164,6 +144,23 @@ struct ToRows {
       } else {
         points.of(c)[load_once(rows.items + n)] = value;
       }
+  }
+};
+
+/// The value of a row is the combination of its copies and of values in the mailbox.
+template <class T, class Turn, class Item>
+struct CombinedRows : RowsOfPoints<T, Item> {
+  Typed<T> mailbox;
+  std::uint32_t block;
+  Op op;
+  Turn turn;
+  SLIP_FN T get(RowRange at, int c) const {
+    const auto& [starts, items] = this->rows;
+    if constexpr (std::is_same_v<Item, Term>) {
+      return folded<T, Turn>(this->points.of(c), mailbox.of(c), items, at.first, at.last, block, op, turn);
+    } else {
+      return folded<T, Turn>(this->points.of(c), items, at.first, at.last, block, op, turn);
+    }
   }
 };
 
@@ -177,6 +174,9 @@ struct AtPlaces {
   SLIP_FN void put(std::uint32_t at, int c, const T& value) const { values.of(c)[at] = value; }
 };
 
+/// The rows that were read.
+struct Back {};
+
 template <class From, class To>
 struct MoveRows {
   From from;
@@ -186,9 +186,14 @@ struct MoveRows {
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t row = row_of(i, j);
     const auto source = from.row(row);
-    const auto target = to.row(row);
-    if (broken && *broken) return;
-    for (int c = 0; c < components; ++c) to.put(target, c, from.get(source, c));
+    if constexpr (std::is_same_v<To, Back>) {
+      if (broken && *broken) return;
+      for (int c = 0; c < components; ++c) from.put(source, c, from.get(source, c));
+    } else {
+      const auto target = to.row(row);
+      if (broken && *broken) return;
+      for (int c = 0; c < components; ++c) to.put(target, c, from.get(source, c));
+    }
   }
 };
 
@@ -197,6 +202,12 @@ template <class From, class To>
 void move_rows(Stream& stream, std::int64_t rows, int components, const From& from, const To& to,
                const Signal* broken = nullptr) {
   launch_rows(stream, rows, MoveRows<From, To>{from, to, broken, components});
+}
+
+template <class T, class Turn, class Item>
+CombinedRows<T, Turn, Item> combined(const DeviceRows<Item>& rows, const Operands& with, std::uint32_t block,
+                                     const Turn& turn) {
+  return {{with.points, here(rows)}, with.mailbox, block, with.op, turn};
 }
 
 /// Calls f with a value of the C++ type.

@@ -40,7 +40,7 @@ HostPacked::Here::Here(const Arena& arena, const Lists<std::uint32_t>& copies, s
       left(arena.device()),
       back(arena.device()) {
   Stream stream(arena.device());
-  rows = uploaded(stream, copies);
+  list.rows = uploaded(stream, copies);
 }
 
 HostPacked::HostPacked(const Communicator& comm, const Machine& machine, const std::vector<Copies>& copies,
@@ -82,14 +82,15 @@ HostPacked::~HostPacked() {
 }
 
 Operands HostPacked::operands(const Here& here, const Values& points, Op op) const {
-  return {points, {}, {here.there.data(), here.rows.count}, type_, components_, op};
+  return {points, {}, {here.there.data(), here.list.rows.count}, type_, components_, op};
 }
 
 void HostPacked::pack(std::size_t device, Stream& stream, const Values& values, Op op) {
   Here& here = devices_[device];
-  if (here.rows.count == 0) return;
+  if (here.list.rows.count == 0) return;
   stream.wait(here.back);
-  pack_rows(stream, here.rows, operands(here, values, op));
+  const Operands with = operands(here, values, op);
+  combine_to(stream, here.list, with, with.mailbox);
   copy(stream, here.here.data(), here.there.data(), here.there.bytes());
   stream.record(here.left);
 }
@@ -98,16 +99,17 @@ void HostPacked::finish(std::vector<Stream>& streams, const std::vector<Values>&
   std::vector<GatherScatter::Array> arrays;
   for (Here& here : devices_) {
     here.left.synchronize();
-    arrays.push_back({here.here.data(), here.rows.count});
+    arrays.push_back({here.here.data(), here.list.rows.count});
   }
   host_->run(streams_, arrays, op);
   for (Stream& stream : streams_) stream.synchronize();
   host_->check();
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     Here& here = devices_[d];
-    if (here.rows.count == 0) continue;
+    if (here.list.rows.count == 0) continue;
     copy(streams[d], here.there.data(), here.here.data(), here.there.bytes());
-    scatter_rows(streams[d], here.rows, operands(here, values[d], op));
+    const Operands with = operands(here, values[d], op);
+    spread(streams[d], here.list, with, with.mailbox);
     streams[d].record(here.back);
   }
 }

@@ -34,7 +34,7 @@ class HostPacked {
  private:
   struct Here {
     Here(const Arena& arena, const Lists<std::uint32_t>& copies, std::size_t bytes);
-    DeviceRows<std::uint32_t> rows;
+    ListOnDevice list;
     Span<std::byte> there, here;  // buffer on the device, and its copy on the host
     Event left, back;             // after the copy to the host, and after the copy back
   };

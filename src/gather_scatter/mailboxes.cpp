@@ -30,12 +30,10 @@ class MailboxPattern final : public Pattern {
   MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());
-    Hash own;
-    own.add(static_cast<std::uint64_t>(comm.rank()));
-    for (const Stretch& s : stretches_)
-      for (const std::int64_t value : {s.source, s.target, s.from, s.to, s.count})
-        own.add(static_cast<std::uint64_t>(value));
-    fingerprint_ = sum_over_ranks(comm, own.value());
+    Hash own, all;
+    for (const Stretch& s : stretches_) own.add(s.source, s.target, s.from, s.to, s.count);
+    all.add(comm.all_gather(static_cast<std::int64_t>(own.value())));
+    fingerprint_ = all.value();
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }

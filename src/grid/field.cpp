@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/names.hpp"
+
 namespace slipstream {
 
 std::size_t size_of(DType type) {
@@ -27,23 +29,22 @@ std::size_t size_of(DType type) {
 bool is_complex(DType type) { return type == DType::c64 || type == DType::c128; }
 
 namespace {
-constexpr std::pair<DType, const char*> dtype_names[] = {{DType::u8, "u8"},   {DType::i32, "i32"},  {DType::i64, "i64"},
-                                                         {DType::f16, "f16"}, {DType::f32, "f32"},  {DType::f64, "f64"},
-                                                         {DType::c64, "c64"}, {DType::c128, "c128"}};
-}
 
-std::string to_string(DType type) {
-  for (const auto& [value, name] : dtype_names)
-    if (value == type) return name;
-  return "?";
-}
+constexpr std::pair<const char*, DType> dtype_names[] = {{"u8", DType::u8},   {"i32", DType::i32},  {"i64", DType::i64},
+                                                         {"f16", DType::f16}, {"f32", DType::f32},  {"f64", DType::f64},
+                                                         {"c64", DType::c64}, {"c128", DType::c128}};
+constexpr std::pair<const char*, Layout> layout_names[] = {
+    {"soa", Layout::soa}, {"aos", Layout::aos}, {"soa_z", Layout::soa_z}};
 
+}  // namespace
+
+std::string to_string(DType type) { return name_in(dtype_names, type); }
 DType dtype_from_string(const std::string& text) {
-  for (const auto& [value, name] : dtype_names)
-    if (text == name) return value;
-  throw Error(ErrorCode::invalid_argument,
-              "unknown number format '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128",
-              {{"option", "type"}, {"given", text}});
+  return value_in(dtype_names, text, "no number format is named", "type");
+}
+std::string to_string(Layout layout) { return name_in(layout_names, layout); }
+Layout layout_from_string(const std::string& name) {
+  return value_in(layout_names, name, "no layout is named", "layout");
 }
 
 Layout suited_layout(const Grid& grid) {
@@ -51,15 +52,6 @@ Layout suited_layout(const Grid& grid) {
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
   return suits ? Layout::soa_z : Layout::soa;
-}
-
-std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : layout == Layout::aos ? "aos" : "soa_z"; }
-
-Layout layout_from_string(const std::string& name) {
-  for (const Layout layout : {Layout::soa, Layout::aos, Layout::soa_z})
-    if (name == to_string(layout)) return layout;
-  throw Error(ErrorCode::invalid_argument, "unknown layout '" + name + "': choose soa, aos or soa_z",
-              {{"option", "layout"}, {"given", name}});
 }
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {

@@ -10,23 +10,23 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/names.hpp"
 #include "grid/box_index.hpp"
 
 namespace slipstream {
 namespace {
 
-constexpr std::array method_names = {"trivial", "random", "theoretical", "measured"};
+constexpr std::pair<const char*, PlacementMethod> method_names[] = {{"trivial", PlacementMethod::trivial},
+                                                                    {"random", PlacementMethod::random},
+                                                                    {"theoretical", PlacementMethod::theoretical},
+                                                                    {"measured", PlacementMethod::measured}};
 
 }  // namespace
 
-std::string to_string(PlacementMethod method) { return method_names.at(static_cast<std::size_t>(method)); }
+std::string to_string(PlacementMethod method) { return name_in(method_names, method); }
 
 PlacementMethod placement_from_string(const std::string& name) {
-  for (std::size_t i = 0; i < method_names.size(); ++i)
-    if (name == method_names[i]) return static_cast<PlacementMethod>(i);
-  throw Error(ErrorCode::invalid_argument,
-              "unknown placement '" + name + "': choose trivial, random, theoretical or measured",
-              {{"option", "placement"}, {"given", name}});
+  return value_in(method_names, name, "no placement is named", "placement");
 }
 
 namespace detail {

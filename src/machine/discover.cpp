@@ -10,6 +10,7 @@
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
+#include "device/host_memory.hpp"
 #include "machine/affinity.hpp"
 #include "machine/agree.hpp"
 #include "machine/links.hpp"
@@ -29,12 +30,6 @@ constexpr double unknown_network_gb_per_s = 1.25;
 std::int64_t pid_namespace() {
   struct stat status {};
   return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::int64_t>(status.st_ino) : 0;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 template <class T>
@@ -324,9 +319,7 @@ class Discovery {
       LinkTable table{last - first, {}};
       for (int from = first; from < last; ++from)
         for (int to = first; to < last; ++to) table.links.push_back(within.at({from, to}));
-      const auto known = std::find(links.within.begin(), links.within.end(), table);
-      links.kind.push_back(static_cast<int>(known - links.within.begin()));
-      if (known == links.within.end()) links.within.push_back(std::move(table));
+      links.kind.push_back(detail::place_among(links.within, table));
     }
     join_nodes();
   }
@@ -336,9 +329,7 @@ class Discovery {
     std::vector<double> rates;
     for (const MachineDevice& device : devices) {
       const double rate = records_[device.rank].network_gb_per_s;
-      const auto known = std::find(rates.begin(), rates.end(), rate);
-      links.group.push_back(static_cast<int>(known - rates.begin()));
-      if (known == rates.end()) rates.push_back(rate);
+      links.group.push_back(detail::place_among(rates, rate));
     }
     links.between.size = static_cast<int>(rates.size());
     for (const double a : rates)

@@ -1,20 +1,20 @@
 #include "machine/gpu_mpi.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 #include <slipstream/stream.hpp>
 
+#include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/crash_guard.hpp"
 #include "machine/mpi_trials.hpp"
+#include "machine/timeout.hpp"
 
 namespace slipstream {
 namespace {
@@ -58,15 +58,15 @@ class Trial {
       return "the MPI library refused to receive into device memory";
     if (MPI_Isend(sent_.data(), count, MPI_BYTE, to_, 0, comm_, &requests[1]) != MPI_SUCCESS)
       return "the MPI library refused to send device memory";
-    const auto start = std::chrono::steady_clock::now();
-    for (int done = 0; !done;) {
-      if (MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-        return "a message between device memories failed";
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > limit)
-        return "a message between device memories took longer than " + std::to_string(limit) + " s";
-      if (!done) std::this_thread::yield();
-    }
-    return {};
+    int done = 0;
+    bool failed = false;
+    const auto over = [&] {
+      failed = MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS;
+      return failed || done;
+    };
+    if (!asked_until(over, limit))
+      return "a message between device memories took longer than " + std::to_string(limit) + " s";
+    return failed ? "a message between device memories failed" : "";
   }
 
   std::string verify() {
@@ -86,23 +86,6 @@ class Trial {
   Buffer<std::byte> sent_, received_, host_;
 };
 
-/// The first problem of any rank, the same on all ranks.
-std::string agreed(const Communicator& comm, const std::string& mine) {
-  const auto all = comm.all_gather(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (!all[rank].empty()) return all[rank] + " (on rank " + std::to_string(rank) + ")";
-  return {};
-}
-
-/// Keeps a failed trial in memory until the process ends.
-template <class Kept>
-void keep_alive(std::unique_ptr<Kept> object) {
-  static std::mutex mutex;
-  static auto& all = *new std::vector<std::unique_ptr<Kept>>;
-  const std::lock_guard lock(mutex);
-  all.push_back(std::move(object));
-}
-
 std::string attempt(const Communicator& comm, Device device, int step, std::size_t bytes, double limit, Liar liar) {
   const int ranks = comm.size(), rank = comm.rank();
   std::unique_ptr<Trial> trial;
@@ -110,10 +93,10 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
     trial =
         std::make_unique<Trial>(comm.mpi(), rank, (rank + ranks - step) % ranks, (rank + step) % ranks, device, bytes);
   });
-  if (auto problem = agreed(comm, text_of(unmade)); !problem.empty()) return problem;
-  const std::string problem = agreed(comm, trial->run(limit, liar));
+  if (auto problem = first_failure(comm, text_of(unmade)); !problem.empty()) return problem;
+  const std::string problem = first_failure(comm, trial->run(limit, liar));
   // MPI may still write to the buffers of pending messages.
-  if (!problem.empty()) keep_alive(std::move(trial));
+  if (!problem.empty()) keep_for_ever(std::move(trial));
   return problem;
 }
 
@@ -176,12 +159,12 @@ std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>&
   for (const Device device : devices)
     if (problem.empty())
       if (const Problem thrown = failure_of([&] { problem = try_file(device, path, liar); })) problem = thrown->what();
-  return agreed(comm, problem);
+  return first_failure(comm, problem);
 }
 
 std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit, Liar liar) {
   require(!devices.empty(), "a rank without devices cannot prove what MPI does with their memory");
-  if (auto problem = agreed(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
+  if (auto problem = first_failure(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
   const auto most = static_cast<std::size_t>(comm.max(static_cast<double>(devices.size())));
   // A separate communicator, so that pending messages cannot match the receives of another trial. After a failed trial
   // it is never freed: freeing is collective, and some ranks may be unable to join.
@@ -192,7 +175,7 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
         if (step == 1 && comm.size() == 1) continue;
         auto problem = attempt(own, devices[d % devices.size()], step, bytes, limit, liar);
         if (problem.empty()) continue;
-        keep_alive(std::make_unique<Communicator>(own));
+        keep_for_ever(std::make_unique<Communicator>(own));
         return problem;
       }
   return {};

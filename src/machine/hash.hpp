@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <type_traits>
 
 #include <slipstream/box.hpp>
 
@@ -10,25 +11,27 @@ namespace slipstream {
 /// FNV-1a hash of numbers, in the order in which they are added.
 class Hash {
  public:
-  void add(std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) add_byte((value >> (8 * byte)) & 0xff);
-  }
-  void add(const std::string& text) {
-    for (const char c : text) add_byte(static_cast<unsigned char>(c));
-    add(text.size());
-  }
-  void add(const Extent& extent) {
-    for (const std::int64_t size : extent) add(static_cast<std::uint64_t>(size));
-  }
-  void add(const Box& box) {
-    for (int a = 0; a < 3; ++a) {
-      add(static_cast<std::uint64_t>(box.lo[a]));
-      add(static_cast<std::uint64_t>(box.hi[a]));
-    }
+  /// Numbers, texts, boxes, and the elements of ranges.
+  template <class... Values>
+  void add(const Values&... values) {
+    (add_one(values), ...);
   }
   std::uint64_t value() const { return state_; }
 
  private:
+  template <class Value>
+  void add_one(const Value& value) {
+    if constexpr (std::is_integral_v<Value> || std::is_enum_v<Value>) {
+      for (int byte = 0; byte < 8; ++byte) add_byte((static_cast<std::uint64_t>(value) >> (8 * byte)) & 0xff);
+    } else if constexpr (std::is_same_v<Value, std::string>) {
+      for (const char c : value) add_byte(static_cast<unsigned char>(c));
+      add(value.size());
+    } else if constexpr (std::is_same_v<Value, Box>) {
+      for (int a = 0; a < 3; ++a) add(value.lo[a], value.hi[a]);
+    } else {
+      for (const auto& each : value) add(each);
+    }
+  }
   void add_byte(std::uint64_t byte) { state_ = (state_ ^ byte) * 1099511628211ull; }
 
   std::uint64_t state_ = 14695981039346656037ull;

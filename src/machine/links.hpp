@@ -1,5 +1,6 @@
 #pragma once
 // Properties of a backend's devices beyond device/: identity without opening them, memory bandwidth, links.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,14 @@ class LinkProbe {
   /// Link from a device of this process to another one of the host, possibly of another process.
   virtual Link link(const PhysicalDevice& from, const PhysicalDevice& to) const = 0;
 };
+
+/// Index of a value in a list of distinct values, to which it is appended if it is new.
+template <class T>
+int place_among(std::vector<T>& values, const T& value) {
+  const auto at = std::find(values.begin(), values.end(), value) - values.begin();
+  if (at == std::ssize(values)) values.push_back(value);
+  return static_cast<int>(at);
+}
 
 LinkProbe& host_links();
 /// The probe for CUDA devices; null in a build without CUDA.

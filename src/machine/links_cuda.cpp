@@ -42,23 +42,10 @@ class Nvml {
  public:
   using Handle = void*;
 
-  Nvml() {
-    const cuda::NvmlLibrary& library = cuda::NvmlLibrary::get();
-    const auto find = [&](auto*& function, const char* name) { library.find(function, name); };
-    find(by_bus_id_, "nvmlDeviceGetHandleByPciBusId_v2");
-    find(link_state_, "nvmlDeviceGetNvLinkState");
-    find(link_remote_, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
-    find(common_ancestor_, "nvmlDeviceGetTopologyCommonAncestor");
-    find(p2p_status_, "nvmlDeviceGetP2PStatus");
-    find(pcie_generation_, "nvmlDeviceGetMaxPcieLinkGeneration");
-    find(pcie_width_, "nvmlDeviceGetMaxPcieLinkWidth");
-    loaded_ = library.started() && by_bus_id_;
-  }
-
-  /// NVML's handle of a device; null if NVML is missing or does not know the device.
+  /// Null if NVML is missing or does not know the device.
   Handle handle(const std::string& bus_id) const {
     Handle device = nullptr;
-    return loaded_ && by_bus_id_(bus_id.c_str(), &device) == success ? device : nullptr;
+    return library_.started() && by_bus_id_ && by_bus_id_(bus_id.c_str(), &device) == success ? device : nullptr;
   }
 
   /// Number of active NVLinks of a device; with `peer`, only those that lead directly to that device.
@@ -112,14 +99,14 @@ class Nvml {
     char bus_id[32];
   };
 
-  bool loaded_ = false;
-  int (*by_bus_id_)(const char*, Handle*) = nullptr;
-  int (*link_state_)(Handle, unsigned, int*) = nullptr;
-  int (*link_remote_)(Handle, unsigned, PciInfo*) = nullptr;
-  int (*common_ancestor_)(Handle, Handle, int*) = nullptr;
-  int (*p2p_status_)(Handle, Handle, int, int*) = nullptr;
-  int (*pcie_generation_)(Handle, unsigned*) = nullptr;
-  int (*pcie_width_)(Handle, unsigned*) = nullptr;
+  const cuda::NvmlLibrary& library_ = cuda::NvmlLibrary::get();
+  int (*by_bus_id_)(const char*, Handle*) = library_["nvmlDeviceGetHandleByPciBusId_v2"];
+  int (*link_state_)(Handle, unsigned, int*) = library_["nvmlDeviceGetNvLinkState"];
+  int (*link_remote_)(Handle, unsigned, PciInfo*) = library_["nvmlDeviceGetNvLinkRemotePciInfo_v2"];
+  int (*common_ancestor_)(Handle, Handle, int*) = library_["nvmlDeviceGetTopologyCommonAncestor"];
+  int (*p2p_status_)(Handle, Handle, int, int*) = library_["nvmlDeviceGetP2PStatus"];
+  int (*pcie_generation_)(Handle, unsigned*) = library_["nvmlDeviceGetMaxPcieLinkGeneration"];
+  int (*pcie_width_)(Handle, unsigned*) = library_["nvmlDeviceGetMaxPcieLinkWidth"];
 };
 
 /// Rated GB/s of one NVLink per direction, by compute capability: the version that NVML reports does not determine the

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -9,11 +8,20 @@
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 
+#include "device/names.hpp"
+#include "machine/links.hpp"
+
 namespace slipstream {
 namespace {
 
-constexpr std::array<const char*, 8> kind_names = {"same", "nvlink", "pcie_switch", "host_bridge",
-                                                   "numa", "system", "memory",      "network"};
+constexpr std::pair<const char*, LinkKind> kind_names[] = {{"same", LinkKind::same},
+                                                           {"nvlink", LinkKind::nvlink},
+                                                           {"pcie_switch", LinkKind::pcie_switch},
+                                                           {"host_bridge", LinkKind::host_bridge},
+                                                           {"numa", LinkKind::numa},
+                                                           {"system", LinkKind::system},
+                                                           {"memory", LinkKind::memory},
+                                                           {"network", LinkKind::network}};
 
 std::string plural(std::int64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -213,9 +221,7 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
     LinkTable within{first[node + 1] - first[node], {}};
     for (int from = first[node]; from < first[node + 1]; ++from)
       for (int to = first[node]; to < first[node + 1]; ++to) within.links.push_back(link(from, to));
-    const auto known = std::find(links.within.begin(), links.within.end(), within);
-    links.kind.push_back(static_cast<int>(known - links.within.begin()));
-    if (known == links.within.end()) links.within.push_back(std::move(within));
+    links.kind.push_back(detail::place_among(links.within, within));
   }
   constexpr std::size_t most_groups = 64;
   std::vector<int> of_group;  // a representative device of each group
@@ -237,16 +243,9 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
   return links;
 }
 
-std::string to_string(LinkKind kind) { return kind_names.at(static_cast<std::size_t>(kind)); }
-
+std::string to_string(LinkKind kind) { return name_in(kind_names, kind); }
 LinkKind link_kind_from_string(const std::string& name) {
-  std::string known;
-  for (std::size_t i = 0; i < kind_names.size(); ++i) {
-    if (name == kind_names[i]) return static_cast<LinkKind>(i);
-    known += std::string(i ? ", " : "") + kind_names[i];
-  }
-  throw Error(ErrorCode::invalid_argument, "unknown kind of link '" + name + "': choose one of " + known,
-              {{"option", "kind"}, {"given", name}, {"choices", known}});
+  return value_in(kind_names, name, "no kind of link is named", "kind");
 }
 
 Machine::Machine(std::string name, std::vector<MachineDevice> devices, Links links)

@@ -4,13 +4,13 @@
 #include <array>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <slipstream/error.hpp>
 
+#include "device/kept_memory.hpp"
 #include "machine/timeout.hpp"
 
 namespace slipstream {
@@ -20,14 +20,6 @@ bool ended(MPI_Request request, double seconds) {
   int done = 0;
   asked_until([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done; }, seconds);
   return done != 0;
-}
-
-/// Keeps the value until the process ends: MPI writes to it when the other ranks join.
-void leave_to_mpi(std::unique_ptr<int> value) {
-  static std::mutex mutex;
-  static auto& left = *new std::vector<std::unique_ptr<int>>;
-  const std::lock_guard lock(mutex);
-  left.push_back(std::move(value));
 }
 
 bool finalized() {
@@ -119,7 +111,7 @@ std::optional<int> PrivateCommunicator::greatest(int here, double seconds) {
   if (MPI_Iallreduce(MPI_IN_PLACE, all.get(), 1, MPI_INT, MPI_MAX, mpi(), &request) == MPI_SUCCESS &&
       ended(request, seconds))
     return *all;
-  leave_to_mpi(std::move(all));
+  keep_for_ever(std::move(all));  // MPI writes to it when the other ranks join
   leave_alone();
   return {};
 }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <slipstream/error.hpp>
 
+#include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/private_communicator.hpp"
 #include "machine/timeout.hpp"
@@ -86,15 +86,6 @@ class Meeting {
   bool told_ = false;
 };
 
-/// MPI may read the texts of unreceived messages at any later time, and a send in progress cannot be cancelled
-/// (MPI-4.1, 3.8.4). The buffers are therefore never freed.
-void keep_for_mpi(std::unique_ptr<Meeting> meeting) {
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<std::unique_ptr<Meeting>>;
-  const std::lock_guard lock(mutex);
-  kept.push_back(std::move(meeting));
-}
-
 }  // namespace
 
 std::map<int, std::string> rendezvous(PrivateCommunicator& own, std::map<int, std::string> outgoing, double seconds) {
@@ -109,7 +100,9 @@ std::map<int, std::string> rendezvous(PrivateCommunicator& own, std::map<int, st
   if (missed == 0) return std::move(meeting->received);
   const int rank = meeting->rank;
   own.leave_alone();
-  keep_for_mpi(std::move(meeting));
+  // MPI may read the texts of unreceived messages at any later time, and a send in progress cannot be cancelled
+  // (MPI-4.1, 3.8.4).
+  keep_for_ever(std::move(meeting));
   throw_if(failure);
   throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(rank) + " waited longer than " +
                     std::to_string(seconds) +

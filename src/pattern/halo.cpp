@@ -90,14 +90,11 @@ std::vector<std::int64_t> targets(const Grid& grid, const Halo::Options& options
 
 std::uint64_t Halo::fingerprint() const {
   Hash hash;
-  hash.add(static_cast<std::uint64_t>(options_.reach));
-  hash.add(options_.low);
-  hash.add(options_.high);
+  hash.add(options_.reach, options_.low, options_.high);
   if (!options_.components) return hash.value();
   for (const Direction& d : directions(Reach::all)) {
     const std::vector<int> read = options_.components(d);
-    for (const int component : read) hash.add(static_cast<std::uint64_t>(component));
-    hash.add(read.size());
+    hash.add(read, read.size());
   }
   return hash.value();
 }

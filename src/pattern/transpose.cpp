@@ -73,8 +73,7 @@ std::array<int, 3> Transpose::inverse(const std::array<int, 3>& axes) {
 
 std::uint64_t Transpose::fingerprint() const {
   Hash hash;
-  for (const int axis : options_.axes) hash.add(static_cast<std::uint64_t>(axis));
-  for (const Box& box : kept_) hash.add(box);
+  hash.add(options_.axes, kept_);
   return hash.value();
 }
 

@@ -10,17 +10,12 @@ class ColocatedRoute final : public CopyRoute {
   RouteKind kind() const override { return RouteKind::colocated; }
   std::string name() const override { return "colocated"; }
   RouteTraits traits() const override { return {.streams = true}; }
-  Facts capability() const override {
-    return {{"between", "devices of different processes of one node with peer access"},
-            {"how", "pack, copy engine into a mapped slot, unpack"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all, in the kernel that packs"},
-            {"origin of memory", "any (only the engine's slots are mapped)"},
-            {"ranks per device", "any"},
-            {"devices per rank", "any"},
-            {"capturable", "yes"},
-            {"repeated within a graph", "no: the copy engine's work is recorded for two exchanges in turn"}};
+  RouteFacts facts() const override {
+    RouteFacts facts = CopyRoute::facts();
+    facts.between = "devices of different processes of one node with peer access";
+    facts.how = "pack, copy engine into a mapped slot, unpack";
+    facts.origin_of_memory = "any (only the engine's slots are mapped)";
+    return facts;
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_process) return "the devices belong to one process";

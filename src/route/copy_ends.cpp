@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-CopySender::CopySender(const Message& message, const SendSite& site)
+CopySender::CopySender(const Message& message, const EndSite& site)
     : message_(message),
       lowering_(site.device),
       receive_buffer_(site.receive_buffer),
@@ -44,7 +44,7 @@ void CopySender::join(Stream& stream) {
   if (lane_) stream.wait(sent_);
 }
 
-CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
+CopyReceiver::CopyReceiver(const Message& message, const EndSite& site)
     : lowering_(site.device), slot_(site.receive_buffer.slot), slot_bytes_(message.bytes) {
   std::byte* const values = site.receive_buffer.slot;
   Batch batch;
@@ -62,21 +62,10 @@ CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
 bool CopyReceiver::delivers() const { return faults::held(faults::Lane::arrival); }
 void CopyReceiver::deliver(Stream& stream, std::uint64_t) { faults::reach(faults::Lane::arrival, stream); }
 
-Route::Facts CopyRoute::execution() const {
-  return {{"host work in begin", "queues kernels and copies"},
-          {"host work in end", "queues kernels"},
-          {"holds while waiting", "one thread block"},
-          {"in flight at once", "1"},
-          {"fields rebindable", "yes, by Exchange::bind"},
-          {"after a time-out", "old ghost values; the exchange is unusable"}};
-}
-
-std::unique_ptr<Sender> CopyRoute::sender(const Message& message, const SendSite& site) const {
-  return std::make_unique<CopySender>(message, site);
-}
-
-std::unique_ptr<Receiver> CopyRoute::receiver(const Message& message, const ReceiveSite& site) const {
-  return std::make_unique<CopyReceiver>(message, site);
+RouteFacts CopyRoute::facts() const {
+  return {.repeated = "no: the copy engine's work is recorded for two exchanges in turn",
+          .work_in_begin = "queues kernels and copies",
+          .holds = "one thread block"};
 }
 
 }  // namespace slipstream

@@ -9,7 +9,7 @@ namespace slipstream {
 
 class CopySender final : public Sender {
  public:
-  CopySender(const Message& message, const SendSite& site);
+  CopySender(const Message& message, const EndSite& site);
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
   void join(Stream& stream) override;
@@ -30,7 +30,7 @@ class CopySender final : public Sender {
 
 class CopyReceiver final : public Receiver {
  public:
-  CopyReceiver(const Message& message, const ReceiveSite& site);
+  CopyReceiver(const Message& message, const EndSite& site);
   bool delivers() const override;
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::int64_t bytes() const override { return lowering_.bytes(); }
@@ -43,14 +43,13 @@ class CopyReceiver final : public Receiver {
 };
 
 /// Base of routes with these ends. Subclasses define which pairs they serve.
-class CopyRoute : public Route {
+class CopyRoute : public RouteOf<CopySender, CopyReceiver> {
  public:
-  Facts execution() const override;
+  /// Those of both routes.
+  RouteFacts facts() const override;
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
     return {round_up(message.bytes, slot_alignment), 1, 1, false};
   }
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override;
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override;
 };
 
 }  // namespace slipstream

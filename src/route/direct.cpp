@@ -1,35 +1,23 @@
-// A route on which the source's kernel stores into the target's memory. Long rows go directly into the target's ghost
-// cells. The target opens these at begin, once earlier readers have finished in stream order. Thin rows are packed into
-// the target's slots. Small messages travel in latency-optimised packets that carry the exchange's number.
+// The source's kernel stores into the target's memory. Long rows go directly into the target's ghost cells. The target
+// opens these at begin, once earlier readers have finished in stream order. Thin rows are packed into the target's
+// slots. Small messages travel in latency-optimised packets that carry the exchange's number.
+#include "route/route.hpp"
 #include "route/store_ends.hpp"
 
 namespace slipstream {
 namespace {
 
-class DirectRoute final : public Route {
+class DirectRoute final : public RouteOf<StoreSender, StoreReceiver> {
  public:
   RouteKind kind() const override { return RouteKind::direct; }
   std::string name() const override { return "direct"; }
   RouteTraits traits() const override { return {.stores = true, .loops = true, .chunk = true, .in_place = true}; }
-  Facts capability() const override {
-    return {{"between", "devices of one node with peer access, in or across processes"},
-            {"how", "stores to ghosts or slots"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all, in the kernel that packs"},
-            {"origin of memory", "any; ghosts in place: what can be mapped, else through slots"},
-            {"ranks per device", "any"},
-            {"devices per rank", "any"},
-            {"capturable", "yes"},
-            {"repeated within a graph", "yes"}};
-  }
-  Facts execution() const override {
-    return {{"host work in begin", "queues kernels"},
-            {"host work in end", "queues kernels"},
-            {"holds while waiting", "the thread blocks of its launch"},
-            {"in flight at once", "1"},
-            {"fields rebindable", "yes, by Exchange::bind; between processes values then go through slots"},
-            {"after a time-out", "old ghost values; the exchange is unusable"}};
+  RouteFacts facts() const override {
+    return {.between = "devices of one node with peer access, in or across processes",
+            .how = "stores to ghosts or slots",
+            .origin_of_memory = "any; ghosts in place: what can be mapped, else through slots",
+            .holds = "the thread blocks of its launch",
+            .rebindable = "yes, by Exchange::bind; between processes values then go through slots"};
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";
@@ -39,12 +27,6 @@ class DirectRoute final : public Route {
   }
   SlotNeed need(const Message& message, const std::vector<Leg>& legs) const override {
     return store_need(message, legs);
-  }
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
-    return std::make_unique<StoreSender>(message, site);
-  }
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
-    return std::make_unique<StoreReceiver>(message, site);
   }
 };
 

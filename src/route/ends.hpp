@@ -75,28 +75,17 @@ struct Pulse {
   std::byte* const* arrays = nullptr;  ///< table of arrays in device memory, see Arrays
 };
 
-/// Arguments of a route's sender.
-struct SendSite {
+/// Arguments of a route's sender or receiver.
+struct EndSite {
   Device device;
   Arena arena{device};  ///< source of all memory that the end allocates, of any kind
   std::vector<Leg> legs = {};
-  /// Places of the legs' blocks on this device and, for routes that store into the target, on the target's device.
+  /// Places of the legs' blocks: of their own end and, for senders that store into the target, of both.
   std::vector<Place> sources = {}, targets = {};
   ReceiveBuffer receive_buffer = {};
   Pulse pulse = {};  ///< numbers and flags of the exchange, without time stamps
   const Arrays* arrays = nullptr;
   Trace* trace = nullptr;  ///< null if the exchange keeps no trace
-};
-
-struct ReceiveSite {
-  Device device;
-  Arena arena{device};
-  std::vector<Leg> legs = {};
-  std::vector<Place> targets = {};  // places of the target's blocks, one per leg
-  ReceiveBuffer receive_buffer = {};
-  Pulse pulse = {};
-  const Arrays* arrays = nullptr;
-  Trace* trace = nullptr;
 };
 
 /// Packed values of a leg that have arrived, for messages that are combined.

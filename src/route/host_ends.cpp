@@ -30,7 +30,7 @@ std::string within(const std::string& escort) { return escort.empty() ? "" : ", 
 
 }  // namespace
 
-HostSender::HostSender(const Message& message, const SendSite& site, bool staged)
+HostSender::HostSender(const Message& message, const EndSite& site, bool staged)
     : message_(message),
       staged_(staged),
       // The caller's kernels store all values at once, into memory of their device.
@@ -67,7 +67,7 @@ HostSender::~HostSender() {
   keep_for_ever(std::move(host_));
 }
 
-void HostSender::make_movers(const SendSite& site) {
+void HostSender::make_movers(const EndSite& site) {
   if (message_.parts) return make_parts(site);
   const Slot slot = straight_ ? Slot{places_.base, places_.ring()} : Slot{packed_.data(), {}};
   auto movers = lowering_.to_slot(site.legs, site.sources, slot);
@@ -80,7 +80,7 @@ void HostSender::make_movers(const SendSite& site) {
   }
 }
 
-void HostSender::make_parts(const SendSite& site) {
+void HostSender::make_parts(const EndSite& site) {
   std::size_t at = 0;
   // If some values are produced, the parts are not sent before these are stored. One launch then packs all other
   // values.
@@ -175,7 +175,7 @@ std::string HostSender::waiting_for() const {
   return "the send to " + peer;
 }
 
-HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool staged)
+HostReceiver::HostReceiver(const Message& message, const EndSite& site, bool staged)
     : message_(message),
       staged_(staged),
       straight_(goes_straight(message, staged) && !message.combines),
@@ -196,7 +196,7 @@ HostReceiver::~HostReceiver() {
   if (!inlet_->settle()) keep_for_ever(std::move(receive_buffer_));
 }
 
-void HostReceiver::make_places(const ReceiveSite& site) {
+void HostReceiver::make_places(const EndSite& site) {
   if (uploads_) packed_ = site.arena.take<std::byte>(message_.bytes);
   if (Mail* mail = mail_of(message_)) {
     places_ = mail->incoming_places(message_);
@@ -220,7 +220,7 @@ void HostReceiver::make_places(const ReceiveSite& site) {
   inlet_ = mpi_inlet(message_, pieces_, places_);
 }
 
-void HostReceiver::make_movers(const ReceiveSite& site) {
+void HostReceiver::make_movers(const EndSite& site) {
   const Slot slot = packed_.data() ? Slot{packed_.data(), {}} : Slot{places_.base, places_.ring()};
   batches.emplace_back();
   if (message_.combines) {
@@ -236,7 +236,7 @@ void HostReceiver::make_movers(const ReceiveSite& site) {
   }
 }
 
-void HostReceiver::make_parts(const ReceiveSite& site) {
+void HostReceiver::make_parts(const EndSite& site) {
   std::size_t at = 0;
   for (const Chunk& chunk : message_.parts->chunks) {
     auto movers = lowering_.from_slot(chunk.legs, places_of(chunk, site.targets), {packed_.data() + at, {}});

@@ -14,7 +14,7 @@ namespace slipstream {
 
 class HostSender final : public Sender {
  public:
-  HostSender(const Message& message, const SendSite& site, bool staged);
+  HostSender(const Message& message, const EndSite& site, bool staged);
   ~HostSender() override;
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
@@ -25,8 +25,8 @@ class HostSender final : public Sender {
 
  private:
   enum class State { idle, waiting, copying };
-  void make_movers(const SendSite& site);
-  void make_parts(const SendSite& site);
+  void make_movers(const EndSite& site);
+  void make_parts(const EndSite& site);
   void start(std::uint64_t sequence);
   void pack_next(std::uint64_t sequence);
   const Event& copied(int piece) const { return copied_[copied_.size() == 1 ? 0 : static_cast<std::size_t>(piece)]; }
@@ -54,7 +54,7 @@ class HostSender final : public Sender {
 
 class HostReceiver final : public Receiver {
  public:
-  HostReceiver(const Message& message, const ReceiveSite& site, bool staged);
+  HostReceiver(const Message& message, const EndSite& site, bool staged);
   ~HostReceiver() override;
   void post(Stream&, std::uint64_t sequence) override;
   bool transfers() const override { return true; }
@@ -67,12 +67,12 @@ class HostReceiver final : public Receiver {
   void poison(Stream& stream) override;
 
  private:
-  void make_places(const ReceiveSite& site);
-  void make_movers(const ReceiveSite& site);
+  void make_places(const EndSite& site);
+  void make_movers(const EndSite& site);
   bool place_is_free(std::uint64_t sequence) const;
   void open_places(std::uint64_t sequence);
   void poison_place(std::uint64_t sequence);
-  void make_parts(const ReceiveSite& site);
+  void make_parts(const EndSite& site);
   void upload(Stream& lane, int to, std::uint64_t sequence);
   void unpack(Stream& lane, std::uint64_t sequence);
   void unpack_parts(Stream& lane, std::uint64_t sequence);

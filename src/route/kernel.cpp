@@ -1,5 +1,6 @@
 // Route within a device. Movers copy from block to block, ordered by the stream alone. Values that are combined go
 // through slots, as those from other devices do: all are read before any target changes.
+#include "route/route.hpp"
 #include "route/store_ends.hpp"
 
 namespace slipstream {
@@ -7,7 +8,7 @@ namespace {
 
 class KernelSender final : public Sender {
  public:
-  KernelSender(const Message& message, const SendSite& site) : lowering_(site.device) {
+  KernelSender(const Message& message, const EndSite& site) : lowering_(site.device) {
     batches.emplace_back();
     batches.back().late = message.poison;
     batches.back().movers = lowering_.box_to_box(site.legs, site.sources, site.targets);
@@ -25,25 +26,13 @@ class KernelRoute final : public Route {
   RouteTraits traits() const override {
     return {.within_device = true, .within_process = true, .stores = true, .loops = true};
   }
-  Facts capability() const override {
-    return {{"between", "blocks of one device in one process"},
-            {"how", "movers copy"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all: values are rounded as if they had travelled"},
-            {"origin of memory", "any"},
-            {"ranks per device", "any"},
-            {"devices per rank", "any"},
-            {"capturable", "yes"},
-            {"repeated within a graph", "yes"}};
-  }
-  Facts execution() const override {
-    return {{"host work in begin", "queues kernels"},
-            {"host work in end", "none"},
-            {"holds while waiting", "nothing"},
-            {"in flight at once", "1"},
-            {"fields rebindable", "yes, by Exchange::bind"},
-            {"after a time-out", "cannot time out"}};
+  RouteFacts facts() const override {
+    return {.between = "blocks of one device in one process",
+            .how = "movers copy",
+            .codings = "all: values are rounded as if they had travelled",
+            .work_in_end = "none",
+            .holds = "nothing",
+            .after_timeout = "cannot time out"};
   }
   std::string refusal(const Pair& pair) const override {
     return pair.same_device ? "" : "the blocks lie on different devices";
@@ -52,11 +41,11 @@ class KernelRoute final : public Route {
     if (message.through_slots()) return store_need(message, legs);
     return {0, 1, 0, true};
   }
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
+  std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const override {
     if (message.through_slots()) return std::make_unique<StoreSender>(message, site);
     return std::make_unique<KernelSender>(message, site);
   }
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
+  std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const override {
     if (message.through_slots()) return std::make_unique<StoreReceiver>(message, site);
     return std::make_unique<Receiver>();
   }

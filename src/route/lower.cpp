@@ -344,6 +344,26 @@ void widen(Mover mover, std::vector<Mover>& movers) {
 
 }  // namespace
 
+/// A mover from one end to the other, without its word, addresses and strides.
+Mover Lowering::between(const End& source, const End& target, const Leg& leg, const Extent& extent) {
+  Mover mover;
+  std::copy(extent.begin(), extent.end(), mover.extent);
+  mover.type = leg.type;
+  mover.item = leg.item;
+  if (leg.coded()) {
+    mover.recode = target.dense ? Recode::encode : source.dense ? Recode::decode : Recode::round;
+    mover.wire = leg.wire;
+  }
+  mover.source_array = source.array;
+  mover.target_array = target.array;
+  mover.source_ids = source.ids;
+  mover.target_ids = target.ids;
+  mover.source_ring = source.ring;
+  mover.target_ring = target.ring;
+  mover.free_gaps = target.free_gaps;
+  return mover;
+}
+
 void Lowering::join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers) {
   require(source.count == target.count, ErrorCode::internal,
           "a transfer lists " + std::to_string(source.count) + " values at its source and " +
@@ -357,27 +377,15 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   const std::int64_t each = source.count / static_cast<std::int64_t>(count);
   const Extent extent = shaped.piece_offset.empty() ? Extent{source.count, 1, 1} : shaped.extent;
   for (std::size_t p = 0; p < count; ++p) {
-    Mover mover;
-    std::copy(extent.begin(), extent.end(), mover.extent);
+    Mover mover = between(source, target, leg, extent);
     mover.word = static_cast<int>(size(source));
-    mover.type = leg.type;
-    mover.item = leg.item;
-    if (leg.coded()) {
-      mover.recode = target.dense ? Recode::encode : source.dense ? Recode::decode : Recode::round;
-      mover.wire = leg.wire;
-    }
     const auto offset = [&](const End& end) {
       return end.piece_offset.empty() ? (end.ids ? 0 : static_cast<std::int64_t>(p) * each) : end.piece_offset[p];
     };
     mover.source = source.base + offset(source) * size(source);
     mover.target = target.base + offset(target) * size(target);
-    mover.source_array = source.array;
-    mover.target_array = target.array;
-    mover.source_ids = source.ids ? source.ids + p * each : nullptr;
-    mover.target_ids = target.ids ? target.ids + p * each : nullptr;
-    mover.source_ring = source.ring;
-    mover.target_ring = target.ring;
-    mover.free_gaps = target.free_gaps;
+    if (source.ids) mover.source_ids += p * each;
+    if (target.ids) mover.target_ids += p * each;
     set_side(mover.source_stride, extent, source.dense, source.stride);
     set_side(mover.target_stride, extent, target.dense, target.stride);
     if (wide) {
@@ -399,13 +407,9 @@ void Lowering::join_blocks(const End& source, const End& target, const Leg& leg,
   std::int64_t packed = 0;
   for (std::size_t p = 0; p < count; ++p)
     for (std::int64_t part = 0; part < parts; ++part, packed += bytes) {
-      Mover mover;
-      std::copy(extent.begin(), extent.end(), mover.extent);
+      Mover mover = between(source, target, leg, extent);
       mover.word = static_cast<int>(size);
       mover.type = part_type(leg.type);
-      mover.item = leg.item;
-      mover.recode = target.dense ? Recode::encode : source.dense ? Recode::decode : Recode::round;
-      mover.wire = leg.wire;
       mover.block = leg.block;
       const auto at = [&](const End& end) {
         if (end.dense) return end.base + packed;
@@ -413,12 +417,6 @@ void Lowering::join_blocks(const End& source, const End& target, const Leg& leg,
       };
       mover.source = at(source);
       mover.target = at(target);
-      mover.source_array = source.array;
-      mover.target_array = target.array;
-      mover.source_ids = source.ids;
-      mover.target_ids = target.ids;
-      mover.source_ring = source.ring;
-      mover.target_ring = target.ring;
       for (int a = 0; a < 3; ++a) {
         mover.source_stride[a] = source.ids ? parts : source.stride[a] * parts;
         mover.target_stride[a] = target.ids ? parts : target.stride[a] * parts;
@@ -458,7 +456,7 @@ std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Plac
   return movers;
 }
 
-std::vector<Mover> Lowering::packing(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide) {
+std::vector<Mover> Lowering::to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide) {
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i) {
     const IndexSet& set = legs[i].transfer->source;
@@ -471,7 +469,7 @@ std::vector<Mover> Lowering::packing(const std::vector<Leg>& legs, const Places&
   return movers;
 }
 
-std::vector<Mover> Lowering::unpacking(const std::vector<Leg>& legs, const Places& targets, const Slot& slot,
+std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot,
                                        bool wide) {
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i) {
@@ -479,14 +477,6 @@ std::vector<Mover> Lowering::unpacking(const std::vector<Leg>& legs, const Place
     join(slot_end(legs[i], set, slot), target_end(legs[i], targets[i]), legs[i], wide, movers);
   }
   return movers;
-}
-
-std::vector<Mover> Lowering::to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot) {
-  return packing(legs, sources, slot, true);
-}
-
-std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
-  return unpacking(legs, targets, slot, true);
 }
 
 bool fits_packets(const Leg& leg) {
@@ -536,11 +526,11 @@ std::vector<Mover> through_packets(std::vector<Mover> movers, Mover::Packets end
 }  // namespace
 
 std::vector<Mover> Lowering::to_packets(const std::vector<Leg>& legs, const Places& sources, const Slot& slot) {
-  return through_packets(packing(legs, sources, slot, false), Mover::Packets::target, slot);
+  return through_packets(to_slot(legs, sources, slot, false), Mover::Packets::target, slot);
 }
 
 std::vector<Mover> Lowering::from_packets(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
-  return through_packets(unpacking(legs, targets, slot, false), Mover::Packets::source, slot);
+  return through_packets(from_slot(legs, targets, slot, false), Mover::Packets::source, slot);
 }
 
 }  // namespace slipstream

@@ -62,9 +62,9 @@ class Lowering {
 
   using Places = std::vector<Place>;
   std::vector<Mover> box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets);
-  /// Movers to or from packed values.
-  std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
-  std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
+  /// Movers to or from packed values. `wide`: use the widest words that serve both ends.
+  std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide = true);
+  std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide = true);
   /// Movers that decode a leg's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
   /// Movers to or from latency-optimised packets (Packet), one box after the other. Legs must be fits_packets.
@@ -86,12 +86,10 @@ class Lowering {
   template <class InOrder>
   End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
   static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
-  /// `wide`: use the widest words that serve both ends.
+  static Mover between(const End& source, const End& target, const Leg& leg, const Extent& extent);
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
   /// Makes movers for values that are coded in blocks.
   static void join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
-  std::vector<Mover> packing(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide);
-  std::vector<Mover> unpacking(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide);
 
   Device device_;
   std::deque<Buffer<std::int64_t>> lists_;

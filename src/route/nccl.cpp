@@ -11,7 +11,7 @@ NcclClique& clique_of(const Message& message) { return static_cast<NcclClique&>(
 
 class NcclSender final : public Sender {
  public:
-  NcclSender(const Message& message, const SendSite& site)
+  NcclSender(const Message& message, const EndSite& site)
       : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}});
@@ -37,7 +37,7 @@ class NcclSender final : public Sender {
 /// No counter is needed: the stream orders the unpacking after the receive, and the next receive after the unpacking.
 class NcclReceiver final : public Receiver {
  public:
-  NcclReceiver(const Message& message, const ReceiveSite& site)
+  NcclReceiver(const Message& message, const EndSite& site)
       : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
     Batch batch;
     batch.before.push_back({sequence_of(wire_.data(), message.bytes), 0, message.source});
@@ -63,31 +63,20 @@ class NcclReceiver final : public Receiver {
   Span<std::byte> wire_;
 };
 
-class NcclRoute final : public Route {
+class NcclRoute final : public RouteOf<NcclSender, NcclReceiver> {
  public:
   RouteKind kind() const override { return RouteKind::nccl; }
   std::string name() const override { return "nccl"; }
   RouteTraits traits() const override { return {}; }
-  Facts capability() const override {
-    return {{"between", "any two GPUs"},
-            {"how", "pack, NCCL's send and receive, unpack"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all, in the kernel that packs"},
-            {"origin of memory", "any"},
-            {"ranks per device", "1"},
-            {"devices per rank", "any"},
-            {"capturable", "yes"},
-            {"repeated within a graph", "no: the library's work"}};
-  }
-  Facts execution() const override {
-    return {{"host work in begin", "queues kernels, sends and receives; connects pairs in the first exchange"},
-            {"host work in end", "queues kernels"},
-            {"holds while waiting", "the library's thread blocks, until a thread of the host ends them"},
-            {"in flight at once", "1"},
-            {"fields rebindable", "yes, by Exchange::bind"},
-            {"after a time-out",
-             "undefined ghost values; nothing of the library's works any more, and a graph of the caller's hangs"}};
+  RouteFacts facts() const override {
+    return {.between = "any two GPUs",
+            .how = "pack, NCCL's send and receive, unpack",
+            .ranks_per_device = "1",
+            .repeated = "no: the library's work",
+            .work_in_begin = "queues kernels, sends and receives; connects pairs in the first exchange",
+            .holds = "the library's thread blocks, until a thread of the host ends them",
+            .after_timeout =
+                "undefined ghost values; nothing of the library's works any more, and a graph of the caller's hangs"};
   }
   std::optional<RouteLibrary> library() const override { return RouteLibrary{"libnccl.so", nccl_missing()}; }
   std::string refusal(const Pair& pair) const override {
@@ -98,12 +87,6 @@ class NcclRoute final : public Route {
   bool limited_in_graphs(const Pair&) const override { return false; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nccl_clique(setup); }
   std::unique_ptr<RouteGroup> open_group() const override { return nccl_group(); }
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
-    return std::make_unique<NcclSender>(message, site);
-  }
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
-    return std::make_unique<NcclReceiver>(message, site);
-  }
 };
 
 const NcclRoute nccl_route;

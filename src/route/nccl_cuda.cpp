@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <future>
 #include <map>
 #include <mutex>
@@ -15,54 +14,40 @@
 
 #include "device/cuda/common.hpp"
 #include "device/faults.hpp"
+#include "device/library.hpp"
 #include "machine/agree.hpp"
 #include "machine/private_communicator.hpp"
 #include "machine/records.hpp"
 #include "machine/timeout.hpp"
-#include "route/library.hpp"
 #include "route/nccl.hpp"
 
 namespace slipstream {
 namespace {
 
 class Nccl {
+  Library library_{library_files("SLIPSTREAM_NCCL_FILE", "libnccl.so.2", SLIPSTREAM_NCCL_LIBRARY)};
+
  public:
   static Nccl& get() {
     static Nccl library;
     return library;
   }
-  const std::string& missing() const { return missing_; }
+  const std::string& missing() const { return library_.missing(); }
   void check(ncclResult_t result, const std::string& what) const {
     if (result != ncclSuccess)
       throw Error(ErrorCode::unavailable,
                   "NCCL could not " + what + ": " + error_string(result) + "; NCCL_DEBUG=WARN tells more");
   }
 
-  decltype(&ncclGetUniqueId) unique_id = nullptr;
-  decltype(&ncclCommInitRank) init_rank = nullptr;
-  decltype(&ncclCommDestroy) destroy = nullptr;
-  decltype(&ncclCommAbort) abort = nullptr;
-  decltype(&ncclSend) send = nullptr;
-  decltype(&ncclRecv) receive = nullptr;
-  decltype(&ncclGroupStart) group_start = nullptr;
-  decltype(&ncclGroupEnd) group_end = nullptr;
-  decltype(&ncclGetErrorString) error_string = nullptr;
-
- private:
-  Nccl() {
-    Library library(library_files("SLIPSTREAM_NCCL_FILE", "libnccl.so.2", SLIPSTREAM_NCCL_LIBRARY));
-    library.find(unique_id, "ncclGetUniqueId");
-    library.find(init_rank, "ncclCommInitRank");
-    library.find(destroy, "ncclCommDestroy");
-    library.find(abort, "ncclCommAbort");
-    library.find(send, "ncclSend");
-    library.find(receive, "ncclRecv");
-    library.find(group_start, "ncclGroupStart");
-    library.find(group_end, "ncclGroupEnd");
-    library.find(error_string, "ncclGetErrorString");
-    missing_ = library.missing();
-  }
-  std::string missing_;
+  decltype(&ncclGetUniqueId) unique_id = library_["ncclGetUniqueId"];
+  decltype(&ncclCommInitRank) init_rank = library_["ncclCommInitRank"];
+  decltype(&ncclCommDestroy) destroy = library_["ncclCommDestroy"];
+  decltype(&ncclCommAbort) abort = library_["ncclCommAbort"];
+  decltype(&ncclSend) send = library_["ncclSend"];
+  decltype(&ncclRecv) receive = library_["ncclRecv"];
+  decltype(&ncclGroupStart) group_start = library_["ncclGroupStart"];
+  decltype(&ncclGroupEnd) group_end = library_["ncclGroupEnd"];
+  decltype(&ncclGetErrorString) error_string = library_["ncclGetErrorString"];
 };
 
 /// NCCL group. The destructor closes it after an error: an open group would swallow all later calls of this thread.
@@ -337,16 +322,10 @@ void destroy_retired(const Communicator& comm) {
   {
     const std::lock_guard lock(registry());
     for (const auto& clique : retired())
-      if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs())
-        mine.append(reinterpret_cast<const char*>(&clique->serial), sizeof clique->serial);
+      if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs()) append_record(mine, clique->serial);
   }
-  std::map<std::int64_t, int> ready;  // number of ranks that are ready to end a clique, by its serial number
-  for (const std::string& text : comm.all_gather(mine))
-    for (std::size_t at = 0; at < text.size(); at += sizeof(std::int64_t)) {
-      std::int64_t serial = 0;
-      std::memcpy(&serial, text.data() + at, sizeof serial);
-      ++ready[serial];
-    }
+  std::map<std::int64_t, int> ready;  // number of ranks
+  for (const std::int64_t serial : records_of<std::int64_t>(comm.all_gather(mine))) ++ready[serial];
   std::vector<std::unique_ptr<Clique>> over;
   for (const auto& [serial, count] : ready) {
     if (count != comm.size()) continue;

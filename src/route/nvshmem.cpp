@@ -94,7 +94,7 @@ class NvshmemEnd {
 
 class NvshmemSender final : public Sender {
  public:
-  NvshmemSender(const Message& message, const SendSite& site) : end_(message), lowering_(site.device) {
+  NvshmemSender(const Message& message, const EndSite& site) : end_(message), lowering_(site.device) {
     std::byte* const packed = end_.outgoing();
     clear_sequence(site.device, packed, message.bytes);
     Batch batch;
@@ -123,7 +123,7 @@ class NvshmemSender final : public Sender {
 /// slot is freed at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
-  NvshmemReceiver(const Message& message, const ReceiveSite& site)
+  NvshmemReceiver(const Message& message, const EndSite& site)
       : end_(message),
         lowering_(site.device),
         free_(reinterpret_cast<Signal*>(end_.block.mapped(end_.place.free, message.source_rank))) {
@@ -163,33 +163,24 @@ class NvshmemReceiver final : public Receiver {
   Signal* free_;  // counter in the source's memory; null between nodes
 };
 
-class NvshmemRoute final : public Route {
+class NvshmemRoute final : public RouteOf<NvshmemSender, NvshmemReceiver> {
  public:
   RouteKind kind() const override { return RouteKind::nvshmem; }
   std::string name() const override { return "nvshmem"; }
   RouteTraits traits() const override { return {}; }
-  Facts capability() const override {
-    return {{"between", "GPUs of one process each"},
-            {"how", "pack, put with signal into the symmetric heap, unpack"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all, in the kernel that packs"},
-            {"origin of memory", "any; messages lie in the library's own heap"},
-            {"ranks per device", "1"},
-            {"devices per rank", "1"},
-            {"capturable",
-             "where the library maps the source's memory, as on a node; elsewhere no: its waits take the number of the "
-             "exchange as an argument"},
-            {"repeated within a graph", "no: the library's work"}};
-  }
-  Facts execution() const override {
-    return {{"host work in begin", "queues kernels, puts and counters"},
-            {"host work in end", "queues kernels"},
-            {"holds while waiting",
-             "one thread block; where no memory is mapped the stream, until a thread of the host ends the job"},
-            {"in flight at once", "1"},
-            {"fields rebindable", "yes, by Exchange::bind"},
-            {"after a time-out", "old ghost values, the exchange is unusable; where no memory is mapped the job ends"}};
+  RouteFacts facts() const override {
+    return {.between = "GPUs of one process each",
+            .how = "pack, put with signal into the symmetric heap, unpack",
+            .origin_of_memory = "any; messages lie in the library's own heap",
+            .ranks_per_device = "1",
+            .devices_per_rank = "1",
+            .capturable =
+                "where the library maps the source's memory, as on a node; elsewhere no: its waits take the number of "
+                "the exchange as an argument",
+            .repeated = "no: the library's work",
+            .work_in_begin = "queues kernels, puts and counters",
+            .holds = "one thread block; where no memory is mapped the stream, until a thread of the host ends the job",
+            .after_timeout = "old ghost values, the exchange is unusable; where no memory is mapped the job ends"};
   }
   std::optional<RouteLibrary> library() const override { return RouteLibrary{"libnvshmem_host.so", nvshmem_missing()}; }
   std::string refusal(const Pair& pair) const override {
@@ -200,12 +191,6 @@ class NvshmemRoute final : public Route {
   }
   bool capturable(const Pair& pair) const override { return pair.same_node && pair.peer; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nvshmem_block(setup); }
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
-    return std::make_unique<NvshmemSender>(message, site);
-  }
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
-    return std::make_unique<NvshmemReceiver>(message, site);
-  }
 };
 
 const NvshmemRoute nvshmem_route;

@@ -17,61 +17,45 @@
 
 #include "device/cuda/common.hpp"
 #include "device/faults.hpp"
+#include "device/library.hpp"
 #include "machine/agree.hpp"
 #include "machine/deadline.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
-#include "route/library.hpp"
 #include "route/nvshmem.hpp"
 
 namespace slipstream {
 namespace {
 
 class Nvshmem {
+  Library library_{library_files("SLIPSTREAM_NVSHMEM_FILE", "libnvshmem_host.so.3", SLIPSTREAM_NVSHMEM_LIBRARY)};
+
  public:
   static Nvshmem& get() {
     static Nvshmem library;
     return library;
   }
-  const std::string& missing() const { return missing_; }
+  const std::string& missing() const { return library_.missing(); }
 
   /// Starts NVSHMEM. Collective. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them
   /// without a timeout and cannot be cancelled, so the job ends if `seconds` pass.
   void start(const Communicator& comm, Device device, double seconds);
 
-  decltype(&nvshmemx_get_uniqueid) unique_id = nullptr;
-  decltype(&nvshmemx_set_attr_uniqueid_args) set_unique_id = nullptr;
-  decltype(&nvshmemx_hostlib_init_attr) init = nullptr;
-  decltype(&nvshmem_my_pe) my_pe = nullptr;
-  decltype(&nvshmem_n_pes) n_pes = nullptr;
-  decltype(&nvshmem_malloc) allocate = nullptr;
-  decltype(&nvshmem_ptr) pointer = nullptr;
-  decltype(&nvshmem_barrier_all) barrier = nullptr;
-  decltype(&nvshmemx_putmem_signal_on_stream) put = nullptr;
-  decltype(&nvshmemx_signal_op_on_stream) signal = nullptr;
-  decltype(&nvshmemx_signal_wait_until_on_stream) wait = nullptr;
+  decltype(&nvshmemx_get_uniqueid) unique_id = library_["nvshmemx_get_uniqueid"];
+  decltype(&nvshmemx_set_attr_uniqueid_args) set_unique_id = library_["nvshmemx_set_attr_uniqueid_args"];
+  decltype(&nvshmemx_hostlib_init_attr) init = library_["nvshmemx_hostlib_init_attr"];
+  decltype(&nvshmem_my_pe) my_pe = library_["nvshmem_my_pe"];
+  decltype(&nvshmem_n_pes) n_pes = library_["nvshmem_n_pes"];
+  decltype(&nvshmem_malloc) allocate = library_["nvshmem_malloc"];
+  decltype(&nvshmem_ptr) pointer = library_["nvshmem_ptr"];
+  decltype(&nvshmem_barrier_all) barrier = library_["nvshmem_barrier_all"];
+  decltype(&nvshmemx_putmem_signal_on_stream) put = library_["nvshmemx_putmem_signal_on_stream"];
+  decltype(&nvshmemx_signal_op_on_stream) signal = library_["nvshmemx_signal_op_on_stream"];
+  decltype(&nvshmemx_signal_wait_until_on_stream) wait = library_["nvshmemx_signal_wait_until_on_stream"];
 
  private:
-  Nvshmem();
-  std::string missing_;
   MPI_Comm started_ = MPI_COMM_NULL;
 };
-
-Nvshmem::Nvshmem() {
-  Library library(library_files("SLIPSTREAM_NVSHMEM_FILE", "libnvshmem_host.so.3", SLIPSTREAM_NVSHMEM_LIBRARY));
-  library.find(unique_id, "nvshmemx_get_uniqueid");
-  library.find(set_unique_id, "nvshmemx_set_attr_uniqueid_args");
-  library.find(init, "nvshmemx_hostlib_init_attr");
-  library.find(my_pe, "nvshmem_my_pe");
-  library.find(n_pes, "nvshmem_n_pes");
-  library.find(allocate, "nvshmem_malloc");
-  library.find(pointer, "nvshmem_ptr");
-  library.find(barrier, "nvshmem_barrier_all");
-  library.find(put, "nvshmemx_putmem_signal_on_stream");
-  library.find(signal, "nvshmemx_signal_op_on_stream");
-  library.find(wait, "nvshmemx_signal_wait_until_on_stream");
-  missing_ = library.missing();
-}
 
 void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   int relation = MPI_UNEQUAL;
@@ -80,8 +64,8 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   if (comm.all(fits)) return;
   require(comm.all(started_ == MPI_COMM_NULL), ErrorCode::mismatch,
           "NVSHMEM was started for other ranks than those of this exchange: leave the route nvshmem out of it");
-  require(comm.all(missing_.empty()), ErrorCode::unavailable,
-          missing_.empty() ? "NVSHMEM is missing on another rank" : missing_);
+  require(comm.all(missing().empty()), ErrorCode::unavailable,
+          missing().empty() ? "NVSHMEM is missing on another rank" : missing());
   nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
   std::string name;
   if (comm.rank() == 0 && unique_id(&id) == 0) name.assign(reinterpret_cast<const char*>(&id), sizeof id);

@@ -10,17 +10,12 @@ class PeerRoute final : public CopyRoute {
   RouteKind kind() const override { return RouteKind::peer; }
   std::string name() const override { return "peer"; }
   RouteTraits traits() const override { return {.within_process = true, .streams = true}; }
-  Facts capability() const override {
-    return {{"between", "devices of one process with peer access"},
-            {"how", "pack, copy engine into a slot, unpack"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all, in the kernel that packs"},
-            {"origin of memory", "any"},
-            {"ranks per device", "any"},
-            {"devices per rank", "2 or more"},
-            {"capturable", "yes"},
-            {"repeated within a graph", "no: the copy engine's work is recorded for two exchanges in turn"}};
+  RouteFacts facts() const override {
+    RouteFacts facts = CopyRoute::facts();
+    facts.between = "devices of one process with peer access";
+    facts.how = "pack, copy engine into a slot, unpack";
+    facts.devices_per_rank = "2 or more";
+    return facts;
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";

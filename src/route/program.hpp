@@ -20,6 +20,23 @@ struct Scheduled {
 /// Conversions of a program's movers: none, single values, or blocks as well.
 enum class Coded : std::uint8_t { none, by_value, in_blocks };
 
+/// Arguments of a program's kernel, in device memory.
+struct ProgramParts {
+  const void *tiles = nullptr, *smalls = nullptr;
+  const Wait* waits = nullptr;
+  Signal* const* posts = nullptr;
+  std::uint32_t* counters = nullptr;
+  std::uint32_t tile_count = 0;
+  int teams = 1;
+  std::int64_t cost = 0;  ///< bytes per team
+  bool transposes = true;
+};
+/// The kernels of programs of one conversion.
+struct ProgramKernels {
+  int (*resident)(Device device, bool combines);  ///< teams per multiprocessor
+  void (*start)(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
+};
+
 /// Batches that are cut into tiles of about equal work. Teams take tiles in order of their numbers. A tile may
 /// therefore wait for another device that depends on earlier tiles, however few teams run at once.
 class Program {
@@ -49,26 +66,11 @@ class Program {
   std::int64_t bytes_moved_ = 0;
   const Arrays* arrays_ = nullptr;
   bool combines_ = false, transposes_ = false;
-  Coded coded_ = Coded::none;
-  int own_ = 0;  // number of the coding that the caller defines; 0: none
+  ProgramKernels kernels_ = {};
 };
 
-/// Arguments of a program's kernel, in device memory.
-struct ProgramParts {
-  const void *tiles = nullptr, *smalls = nullptr;
-  const Wait* waits = nullptr;
-  Signal* const* posts = nullptr;
-  std::uint32_t* counters = nullptr;
-  std::uint32_t tile_count = 0;
-  int teams = 1;
-  std::int64_t cost = 0;  ///< bytes that a team moves on average
-};
-/// Number of teams per multiprocessor, for programs that encode or decode single values, or blocks as well.
-int resident_coded(Device device, bool combines);
-int resident_in_blocks(Device device, bool combines);
-/// Starts a program that encodes or decodes.
-void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
-void start_in_blocks(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
+ProgramKernels kernels_by_value();
+ProgramKernels kernels_in_blocks();
 
 /// Sets a counter to the exchange's number in stream order, unless the exchange has failed.
 void post(Stream& stream, Signal* signal, const Pulse& pulse);

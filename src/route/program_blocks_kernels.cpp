@@ -4,14 +4,6 @@
 
 namespace slipstream {
 
-int resident_in_blocks(Device device, bool combines) {
-  return combines ? resident_of_form<true, true, Coded::in_blocks>(device)
-                  : resident_of_form<false, true, Coded::in_blocks>(device);
-}
-
-void start_in_blocks(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance) {
-  combines ? start_program<true, true, Coded::in_blocks>(stream, parts, pulse, advance)
-           : start_program<false, true, Coded::in_blocks>(stream, parts, pulse, advance);
-}
+ProgramKernels kernels_in_blocks() { return program_kernels_of<Coded::in_blocks>(); }
 
 }  // namespace slipstream

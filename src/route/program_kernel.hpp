@@ -205,15 +205,15 @@ struct RunProgram {
 };
 
 /// Teams of this kernel variant that a multiprocessor holds.
-template <bool combines, bool transposes, Coded coded, class Own = void>
+template <bool combines, Coded coded, class Own>
 int resident_of_form(Device device) {
-  using Kernel = RunProgram<combines, transposes, coded, Own>;
+  using Kernel = RunProgram<combines, true, coded, Own>;
   return std::clamp(resident_teams<Kernel>(device, Kernel::threads, sizeof(typename Kernel::Shared)), 1,
                     Kernel::resident);
 }
 
 /// Starts this kernel variant.
-template <bool combines, bool transposes, Coded coded, class Own = void>
+template <bool combines, bool transposes, Coded coded, class Own>
 void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse, bool advance) {
   using Kernel = RunProgram<combines, transposes, coded, Own>;
   const Kernel kernel{static_cast<const Tile*>(parts.tiles),
@@ -228,6 +228,22 @@ void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse
                       parts.cost};
   const int threads = stream.device().backend == Backend::host ? 1 : Kernel::threads;
   launch_teams(stream, parts.teams, threads, sizeof(typename Kernel::Shared), kernel);
+}
+
+/// The kernels of one conversion. Programs that convert nothing have separate ones for tiles without transposes.
+template <Coded coded, class Own = void>
+ProgramKernels program_kernels_of() {
+  return {[](Device device, bool combines) {
+            return combines ? resident_of_form<true, coded, Own>(device) : resident_of_form<false, coded, Own>(device);
+          },
+          [](Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance) {
+            if constexpr (coded == Coded::none)
+              if (!parts.transposes)
+                return combines ? start_program<true, false, coded, Own>(stream, parts, pulse, advance)
+                                : start_program<false, false, coded, Own>(stream, parts, pulse, advance);
+            combines ? start_program<true, true, coded, Own>(stream, parts, pulse, advance)
+                     : start_program<false, true, coded, Own>(stream, parts, pulse, advance);
+          }};
 }
 
 }  // namespace slipstream

@@ -31,6 +31,17 @@ Buffer<std::byte> upload_bytes(Device device, const std::vector<T>& values) {
   return upload(device, std::vector<std::byte>(first, first + values.size() * sizeof(T)));
 }
 
+ProgramKernels kernels_of(const std::vector<Scheduled>& batches) {
+  if (const int number = own_coding_of(batches)) {
+    const OwnCoding& own = own_coding(number);
+    return {own.resident, own.start};
+  }
+  const Coded most = coded(batches);
+  return most == Coded::in_blocks  ? kernels_in_blocks()
+         : most == Coded::by_value ? kernels_by_value()
+                                   : program_kernels_of<Coded::none>();
+}
+
 }  // namespace program_kernels
 
 Program::Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users)
@@ -38,18 +49,13 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, const Arr
   if (batches.empty()) return;
   const bool host = device.backend == Backend::host;
   combines_ = combines(batches);
-  coded_ = coded(batches);
-  own_ = own_coding_of(batches);
+  kernels_ = kernels_of(batches);
   if (host) {
     teams_ = teams > 0 ? teams : host_threads();
   } else {
-    // Launches no more teams than are resident. A team beyond these would start only after another ends, which may wait
-    // for messages that this team sends.
-    resident_ = own_                         ? own_coding(own_).resident(device, combines_)
-                : coded_ == Coded::in_blocks ? resident_in_blocks(device, combines_)
-                : coded_ == Coded::by_value  ? resident_coded(device, combines_)
-                : combines_                  ? resident_of_form<true, true, Coded::none>(device)
-                                             : resident_of_form<false, true, Coded::none>(device);
+    // All teams must be resident. Others would start only after some end, and these may wait for messages that the
+    // others send.
+    resident_ = kernels_.resident(device, combines_);
     const int most = std::max(1, info(device).processors * resident_ / users);
     teams_ = teams > 0 ? std::min(teams, most) : most;
   }
@@ -75,18 +81,9 @@ void Program::run(Stream& stream, const Pulse& given, bool advance) const {
   Pulse pulse = given;
   pulse.arrays = arrays_ ? arrays_->on_device() : nullptr;
   Residency::of(stream.device()).launch(stream, teams_, resident_, [&](int teams) {
-    const ProgramParts parts{tiles_.data(),    smalls_.data(), waits_.data(), posts_.data(),
-                             counters_.data(), tile_count_,    teams,         bytes_moved_ / teams};
-    if (own_) return own_coding(own_).start(stream, parts, combines_, pulse, advance);
-    if (coded_ == Coded::in_blocks) return start_in_blocks(stream, parts, combines_, pulse, advance);
-    if (coded_ == Coded::by_value) return start_coded(stream, parts, combines_, pulse, advance);
-    if (transposes_) {
-      combines_ ? start_program<true, true, Coded::none>(stream, parts, pulse, advance)
-                : start_program<false, true, Coded::none>(stream, parts, pulse, advance);
-    } else {
-      combines_ ? start_program<true, false, Coded::none>(stream, parts, pulse, advance)
-                : start_program<false, false, Coded::none>(stream, parts, pulse, advance);
-    }
+    const ProgramParts parts{tiles_.data(), smalls_.data(), waits_.data(),        posts_.data(), counters_.data(),
+                             tile_count_,   teams,          bytes_moved_ / teams, transposes_};
+    kernels_.start(stream, parts, combines_, pulse, advance);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/route.hpp>
 
+#include "device/names.hpp"
 #include "route/route.hpp"
 
 namespace slipstream {
@@ -14,45 +15,57 @@ std::map<RouteKind, const Route*>& known() {
   return routes;
 }
 
-constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
-                                                  {Pack::per_direction, "per_direction"},
-                                                  {Pack::memcpy3d, "memcpy3d"},
-                                                  {Pack::zero_copy, "zero_copy"}};
+constexpr std::pair<const char*, Pack> packs[] = {{"fused", Pack::fused},
+                                                  {"per_direction", Pack::per_direction},
+                                                  {"memcpy3d", Pack::memcpy3d},
+                                                  {"zero_copy", Pack::zero_copy}};
 
-constexpr std::pair<Lanes, const char*> lane_names[] = {{Lanes::one, "one"}, {Lanes::per_direction, "per_direction"}};
+constexpr std::pair<const char*, Lanes> lane_names[] = {{"one", Lanes::one}, {"per_direction", Lanes::per_direction}};
 
-constexpr std::pair<Grouping, const char*> groupings[] = {{Grouping::devices, "devices"}, {Grouping::nodes, "nodes"}};
+constexpr std::pair<const char*, Grouping> groupings[] = {{"devices", Grouping::devices}, {"nodes", Grouping::nodes}};
 
-constexpr std::pair<MpiCalls, const char*> mpi_calls[] = {{MpiCalls::sends, "sends"},
-                                                          {MpiCalls::alltoallv, "alltoallv"},
-                                                          {MpiCalls::ialltoallv, "ialltoallv"},
-                                                          {MpiCalls::put_fence, "put_fence"},
-                                                          {MpiCalls::put_lock, "put_lock"}};
+constexpr std::pair<const char*, MpiCalls> mpi_calls[] = {{"sends", MpiCalls::sends},
+                                                          {"alltoallv", MpiCalls::alltoallv},
+                                                          {"ialltoallv", MpiCalls::ialltoallv},
+                                                          {"put_fence", MpiCalls::put_fence},
+                                                          {"put_lock", MpiCalls::put_lock}};
 
-const std::pair<Scheme, const char*> schemes[] = {
-    {{RouteKind::staged, {.pack = Pack::memcpy3d, .streams = Lanes::one, .sync = true}}, "gpu_pack_info"},
-    {{RouteKind::staged, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}, "gpu_pack_info_async"},
-    {{RouteKind::gpu_mpi, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}, "gpu_buffered"}};
-
-template <class Table, class Value>
-std::string name_of(const Table& table, Value wanted) {
-  for (const auto& [value, name] : table)
-    if (value == wanted) return name;
-  return "?";
-}
+const std::pair<const char*, Scheme> schemes[] = {
+    {"gpu_pack_info", {RouteKind::staged, {.pack = Pack::memcpy3d, .streams = Lanes::one, .sync = true}}},
+    {"gpu_pack_info_async", {RouteKind::staged, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}},
+    {"gpu_buffered", {RouteKind::gpu_mpi, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}}};
 
 template <class Table>
-auto value_of(const Table& table, const std::string& text, const std::string& what) {
-  std::string known;
-  for (const auto& [value, name] : table) {
-    if (text == name) return value;
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error(ErrorCode::invalid_argument, "no " + what + " is named '" + text + "': choose among " + known,
-              {{"option", what}, {"given", text}, {"choices", known}});
+auto value_of(const Table& table, const std::string& name, const std::string& what) {
+  return value_in(table, name, "no " + what + " is named", what);
 }
 
 }  // namespace
+
+Route::Table Route::capability() const {
+  const RouteFacts f = facts();
+  Table table{{"between", f.between},
+              {"how", f.how},
+              {"patterns", "any"},
+              {"operations", "all"},
+              {"codings", f.codings},
+              {"origin of memory", f.origin_of_memory},
+              {"ranks per device", f.ranks_per_device},
+              {"devices per rank", f.devices_per_rank},
+              {"between nodes", f.between_nodes},
+              {"between ranks", f.between_ranks},
+              {"capturable", f.capturable},
+              {"repeated within a graph", f.repeated}};
+  std::erase_if(table, [](const auto& row) { return row.second.empty(); });
+  return table;
+}
+
+Route::Table Route::execution() const {
+  const RouteFacts f = facts();
+  return {{"host work in begin", f.work_in_begin}, {"host work in end", f.work_in_end},
+          {"holds while waiting", f.holds},        {"in flight at once", "1"},
+          {"fields rebindable", f.rebindable},     {"after a time-out", f.after_timeout}};
+}
 
 KnownRoute::KnownRoute(const Route& route) : kind_(route.kind()) {
   // Ranks exchange the routes in use as a bit mask.
@@ -73,17 +86,17 @@ std::string to_string(RouteKind kind) {
   return found == known().end() ? "?" : found->second->name();
 }
 RouteKind route_from_string(const std::string& name) {
-  std::map<RouteKind, std::string> names;
-  for (const auto& [kind, route] : known()) names[kind] = route->name();
+  std::vector<std::pair<std::string, RouteKind>> names;
+  for (const auto& [kind, route] : known()) names.emplace_back(route->name(), kind);
   return value_of(names, name, "route");
 }
-std::string to_string(Pack pack) { return name_of(packs, pack); }
+std::string to_string(Pack pack) { return name_in(packs, pack); }
 Pack pack_from_string(const std::string& name) { return value_of(packs, name, "way to pack"); }
-std::string to_string(Lanes lanes) { return name_of(lane_names, lanes); }
+std::string to_string(Lanes lanes) { return name_in(lane_names, lanes); }
 Lanes lanes_from_string(const std::string& name) { return value_of(lane_names, name, "use of streams"); }
-std::string to_string(Grouping grouping) { return name_of(groupings, grouping); }
+std::string to_string(Grouping grouping) { return name_in(groupings, grouping); }
 Grouping grouping_from_string(const std::string& name) { return value_of(groupings, name, "grouping of messages"); }
-std::string to_string(MpiCalls calls) { return name_of(mpi_calls, calls); }
+std::string to_string(MpiCalls calls) { return name_in(mpi_calls, calls); }
 MpiCalls mpi_calls_from_string(const std::string& name) { return value_of(mpi_calls, name, "call of MPI"); }
 
 Scheme named_scheme(const std::string& name) { return value_of(schemes, name, "scheme"); }

@@ -79,6 +79,19 @@ struct RouteLibrary {
   std::string missing;  ///< reason why the library cannot be used; empty if it can
 };
 
+/// Answers about a route, which `slipstream info routes` prints. It leaves out questions without an answer.
+struct RouteFacts {
+  std::string between = {}, how = {};
+  std::string codings = "all, in the kernel that packs";
+  std::string origin_of_memory = "any", ranks_per_device = "any", devices_per_rank = "any";
+  std::string between_nodes = {}, between_ranks = {};
+  std::string capturable = "yes", repeated = "yes";
+  std::string work_in_begin = "queues kernels", work_in_end = "queues kernels";
+  std::string holds = {};
+  std::string rebindable = "yes, by Exchange::bind";
+  std::string after_timeout = "old ghost values; the exchange is unusable";
+};
+
 /// One way to transport messages. Routes are stateless; their ends hold the state.
 class Route {
  public:
@@ -86,10 +99,11 @@ class Route {
   virtual RouteKind kind() const = 0;
   virtual std::string name() const = 0;
   virtual RouteTraits traits() const = 0;
-  /// Facts about the route as (question, answer); `slipstream info routes` prints both tables.
-  using Facts = std::vector<std::pair<std::string, std::string>>;
-  virtual Facts capability() const = 0;
-  virtual Facts execution() const = 0;
+  virtual RouteFacts facts() const = 0;
+  /// Both tables of facts, as (question, answer).
+  using Table = std::vector<std::pair<std::string, std::string>>;
+  Table capability() const;
+  Table execution() const;
   virtual std::optional<RouteLibrary> library() const { return {}; }
   /// Reason why the route cannot serve the pair; empty if it can.
   virtual std::string refusal(const Pair& pair) const = 0;
@@ -101,13 +115,25 @@ class Route {
   virtual bool capturable(const Pair&) const { return !needs_host(); }
   /// Whether waits in a replayed graph have a timeout.
   virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }
-  virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
-  virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
-  /// Prepares the route for an exchange. Collective; called before the ends of the exchange are created, if any rank
-  /// uses the route. A rank that fails alone must do so after the last collective step, or make all ranks fail.
+  virtual std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const = 0;
+  virtual std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const = 0;
+  /// Collective; called before the ends of an exchange are created, if any rank uses the route. A rank that fails alone
+  /// must do so after the last collective step, or make all ranks fail.
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
   /// Makes a group for the transfers of one begin, for libraries that need one; null for all others.
   virtual std::unique_ptr<RouteGroup> open_group() const { return nullptr; }
+};
+
+/// A route with these ends. `arguments` follow the message and the site in their constructors.
+template <class SenderEnd, class ReceiverEnd, auto... arguments>
+class RouteOf : public Route {
+ public:
+  std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const override {
+    return std::make_unique<SenderEnd>(message, site, arguments...);
+  }
+  std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const override {
+    return std::make_unique<ReceiverEnd>(message, site, arguments...);
+  }
 };
 
 /// Registers a route for the lifetime of this object. Each route's file defines one, so no central list is needed.

@@ -9,35 +9,25 @@
 namespace slipstream {
 namespace {
 
-class StagedRoute final : public Route {
+class StagedRoute final : public RouteOf<HostSender, HostReceiver, true> {
  public:
   RouteKind kind() const override { return RouteKind::staged; }
   std::string name() const override { return "staged"; }
   RouteTraits traits() const override {
     return {.needs_host = true, .pack = true, .grouping = true, .chunk = true, .streams = true};
   }
-  Facts capability() const override {
-    return {{"between", "any two devices"},
-            {"how", "pack, copy to pinned memory, MPI (on one node: nothing), copy, unpack"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"codings", "all, but with pack = memcpy3d raw alone"},
-            {"origin of memory", "any"},
-            {"ranks per device", "any"},
-            {"devices per rank", "any"},
-            {"between nodes", "a message per pair of devices, or per pair of nodes (grouping = nodes)"},
-            {"between ranks",
-             "sends and receives, or one call for all: MPI_Alltoallv, MPI_Ialltoallv, MPI_Put (mpi = ...)"},
-            {"capturable", "no: the host drives the copies"},
-            {"repeated within a graph", "no"}};
-  }
-  Facts execution() const override {
-    return {{"host work in begin", "queues kernels and copies, posts receives"},
-            {"host work in end", "drives the copies and MPI until all have arrived"},
-            {"holds while waiting", "the host"},
-            {"in flight at once", "1"},
-            {"fields rebindable", "yes, by Exchange::bind"},
-            {"after a time-out", "old ghost values; the exchange is unusable"}};
+  RouteFacts facts() const override {
+    return {
+        .between = "any two devices",
+        .how = "pack, copy to pinned memory, MPI (on one node: nothing), copy, unpack",
+        .codings = "all, but with pack = memcpy3d raw alone",
+        .between_nodes = "a message per pair of devices, or per pair of nodes (grouping = nodes)",
+        .between_ranks = "sends and receives, or one call for all: MPI_Alltoallv, MPI_Ialltoallv, MPI_Put (mpi = ...)",
+        .capturable = "no: the host drives the copies",
+        .repeated = "no",
+        .work_in_begin = "queues kernels and copies, posts receives",
+        .work_in_end = "drives the copies and MPI until all have arrived",
+        .holds = "the host"};
   }
   std::string refusal(const Pair&) const override { return ""; }
   std::shared_ptr<const Cut> parts(const Message& message, const std::vector<Leg>& legs) const override {
@@ -52,12 +42,6 @@ class StagedRoute final : public Route {
     if (auto mail = all_to_all_mail(setup, true)) return mail;
     if (setup.knobs.grouping == Grouping::devices || setup.machine.nodes() == 1) return nullptr;
     return std::make_shared<NodeMail>(setup);
-  }
-  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
-    return std::make_unique<HostSender>(message, site, true);
-  }
-  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
-    return std::make_unique<HostReceiver>(message, site, true);
   }
 };
 

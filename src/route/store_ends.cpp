@@ -127,7 +127,7 @@ SlotNeed store_need(const Message& message, const std::vector<Leg>& legs) {
   return {plan.cut->slot_bytes, plan.depth, static_cast<int>(plan.cut->chunks.size()), !plan.in_place.empty()};
 }
 
-StoreSender::StoreSender(const Message& message, const SendSite& site) : lowering_(site.device) {
+StoreSender::StoreSender(const Message& message, const EndSite& site) : lowering_(site.device) {
   const StorePlan plan = store_plan(message, site.legs);
   if (plan.packet_bytes) {
     batches.push_back(of_packets(message.target));
@@ -160,7 +160,7 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
   windows = lowering_.windows();
 }
 
-StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
+StoreReceiver::StoreReceiver(const Message& message, const EndSite& site)
     : lowering_(site.device), plan_(store_plan(message, site.legs)), slot_(site.receive_buffer.slot) {
   if (plan_.packet_bytes) {
     batches.push_back(of_packets(message.source));

@@ -25,7 +25,7 @@ SlotNeed store_need(const Message& message, const std::vector<Leg>& legs);
 
 class StoreSender final : public Sender {
  public:
-  StoreSender(const Message& message, const SendSite& site);
+  StoreSender(const Message& message, const EndSite& site);
   std::int64_t bytes() const override { return lowering_.bytes(); }
 
  private:
@@ -34,7 +34,7 @@ class StoreSender final : public Sender {
 
 class StoreReceiver final : public Receiver {
  public:
-  StoreReceiver(const Message& message, const ReceiveSite& site);
+  StoreReceiver(const Message& message, const EndSite& site);
   std::int64_t bytes() const override { return lowering_.bytes(); }
   void poison(Stream& stream) override;
 

@@ -20,34 +20,21 @@ void fail(CUresult status, Device device, const std::string& what) {
                                           std::to_string(static_cast<int>(status)) + ")");
 }
 
-namespace {
-
-template <class Function>
-void find(Function& function, const char* name) {
+LibrarySymbol driver_function(const char* name) {
   constexpr unsigned version = 12000;
-  void* address = nullptr;
+  LibrarySymbol function;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found);
+  const cudaError_t status =
+      cudaGetDriverEntryPointByVersion(name, &function.address, version, cudaEnableDefault, &found);
   if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     cudaGetLastError();
     throw Error(ErrorCode::unavailable, std::string("the CUDA driver of this machine does not offer ") + name +
                                             ": install a driver of CUDA 13 or newer");
   }
-  function = reinterpret_cast<Function>(address);
+  return function;
 }
 
-Driver find_driver() {
-  Driver d;
-  find(d.context_current, "cuCtxGetCurrent");
-  find(d.context_push, "cuCtxPushCurrent");
-  find(d.context_pop, "cuCtxPopCurrent");
-  find(d.context_retain, "cuDevicePrimaryCtxRetain");
-  find(d.context_state, "cuDevicePrimaryCtxGetState");
-  find(d.address_range, "cuMemGetAddressRange");
-  find(d.pointer_attribute, "cuPointerGetAttribute");
-  find(d.error_string, "cuGetErrorString");
-  return d;
-}
+namespace {
 
 struct Count {
   int devices = 0;
@@ -89,93 +76,57 @@ CUcontext primary_context(Device device) {
   return entry.context;
 }
 
-class CudaBackend final : public detail::DeviceBackend {
- public:
-  int device_count() override { return visible_devices(); }
-
-  std::string versions() override {
-    int driver_version = 0, runtime_version = 0;
-    if (cudaDriverGetVersion(&driver_version) != cudaSuccess || cudaRuntimeGetVersion(&runtime_version) != cudaSuccess)
-      return {};
-    const auto text = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
-    return "driver " + (driver_version ? text(driver_version) : "none") + ", runtime " + text(runtime_version);
-  }
-
-  DeviceInfo info(int index) override {
-    const Device device = at(index);
-    require_device(device);
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, index), device, "reading the GPU's properties");
-    char bus_id[32] = {};
-    check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index), device, "reading the GPU's PCI address");
-    DeviceInfo info;
-    info.name = properties.name;
-    info.uuid = uuid_string(properties.uuid);
-    info.bus_id = bus_id;
-    info.memory_total = properties.totalGlobalMem;
-    info.memory_free = memory_free(device, info.uuid);
-    info.processors = properties.multiProcessorCount;
-    return info;
-  }
-
-  bool peer_access(int from, int to) override {
-    require_device(at(from));
-    require_device(at(to));
-    if (from == to) return true;
-    int can = 0;
-    check(cudaDeviceCanAccessPeer(&can, from, to), at(from), "asking for peer access");
-    if (!can) return false;
-    primary_context(at(to));
-    const DeviceScope scope(at(from));
-    const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-    if (status == cudaErrorPeerAccessAlreadyEnabled) {
-      cudaGetLastError();
-      return true;
-    }
-    if (status != cudaSuccess) fail(status, at(from), "enabling access to the memory of " + to_string(at(to)));
-    return true;
-  }
-
-  void synchronize(int index) override {
-    const DeviceScope scope(at(index));
-    check(cudaDeviceSynchronize(), at(index), "waiting for the GPU");
-  }
-
-  void* allocate(int index, Memory memory, std::size_t bytes) override {
-    return cuda::allocate(at(index), memory, bytes);
-  }
-  void deallocate(int index, Memory memory, void* pointer) noexcept override {
-    cuda::deallocate(at(index), memory, pointer);
-  }
-  std::string memory_problem(int index, const void* pointer, std::size_t bytes) override {
-    return cuda::memory_problem(at(index), pointer, bytes);
-  }
-  bool mappable(int index, const void* pointer) override { return cuda::mappable(at(index), pointer); }
-  MemoryHandle export_memory(int index, const void* pointer) override {
-    return cuda::export_memory(at(index), pointer);
-  }
-  std::shared_ptr<void> import_memory(int index, const MemoryHandle& handle) override {
-    return cuda::import_memory(at(index), handle);
-  }
-
-  std::unique_ptr<detail::StreamImpl> make_stream(int index, Priority priority) override {
-    return cuda::make_stream(at(index), priority);
-  }
-  std::unique_ptr<detail::StreamImpl> wrap_stream(int index, void* native) override {
-    return cuda::wrap_stream(at(index), native);
-  }
-  std::shared_ptr<detail::EventImpl> make_event(int index, bool timing) override {
-    return cuda::make_event(at(index), timing);
-  }
-
- private:
-  static Device at(int index) { return {Backend::cuda, index}; }
-};
-
 }  // namespace
 
+std::string CudaBackend::versions() {
+  int driver_version = 0, runtime_version = 0;
+  if (cudaDriverGetVersion(&driver_version) != cudaSuccess || cudaRuntimeGetVersion(&runtime_version) != cudaSuccess)
+    return {};
+  const auto text = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+  return "driver " + (driver_version ? text(driver_version) : "none") + ", runtime " + text(runtime_version);
+}
+
+DeviceInfo CudaBackend::info(Device device) {
+  require_device(device);
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device.index), device, "reading the GPU's properties");
+  char bus_id[32] = {};
+  check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device.index), device, "reading the GPU's PCI address");
+  DeviceInfo info;
+  info.name = properties.name;
+  info.uuid = uuid_string(properties.uuid);
+  info.bus_id = bus_id;
+  info.memory_total = properties.totalGlobalMem;
+  info.memory_free = memory_free(device, info.uuid);
+  info.processors = properties.multiProcessorCount;
+  return info;
+}
+
+bool CudaBackend::peer_access(Device from, Device to) {
+  require_device(from);
+  require_device(to);
+  if (from == to) return true;
+  int can = 0;
+  check(cudaDeviceCanAccessPeer(&can, from.index, to.index), from, "asking for peer access");
+  if (!can) return false;
+  primary_context(to);
+  const DeviceScope scope(from);
+  const cudaError_t status = cudaDeviceEnablePeerAccess(to.index, 0);
+  if (status == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();
+    return true;
+  }
+  if (status != cudaSuccess) fail(status, from, "enabling access to the memory of " + to_string(to));
+  return true;
+}
+
+void CudaBackend::synchronize(Device device) {
+  const DeviceScope scope(device);
+  check(cudaDeviceSynchronize(), device, "waiting for the GPU");
+}
+
 const Driver& driver() {
-  static const Driver found = find_driver();
+  static const Driver found;
   return found;
 }
 
@@ -200,7 +151,7 @@ DeviceScope::~DeviceScope() {
 namespace slipstream::detail {
 
 DeviceBackend* cuda_backend() {
-  static cuda::CudaBackend* backend = new cuda::CudaBackend;  // never destroyed: buffers may outlive static objects
+  static auto* const backend = new cuda::CudaBackend;  // never destroyed: buffers may outlive static objects
   return backend;
 }
 

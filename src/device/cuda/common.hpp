@@ -10,6 +10,7 @@
 #include <slipstream/error.hpp>
 
 #include "device/backend.hpp"
+#include "device/library.hpp"
 
 namespace slipstream::cuda {
 
@@ -24,16 +25,19 @@ inline void check(CUresult status, Device device, const char* what) {
   if (status != CUDA_SUCCESS) fail(status, device, what);
 }
 
+/// Throws Error if the driver lacks the function.
+LibrarySymbol driver_function(const char* name);
+
 /// Driver functions without a runtime equivalent, loaded at run time so that programs start without a driver.
 struct Driver {
-  decltype(&cuCtxGetCurrent) context_current = nullptr;
-  decltype(&cuCtxPushCurrent) context_push = nullptr;
-  decltype(&cuCtxPopCurrent) context_pop = nullptr;
-  decltype(&cuDevicePrimaryCtxRetain) context_retain = nullptr;
-  decltype(&cuDevicePrimaryCtxGetState) context_state = nullptr;
-  decltype(&cuMemGetAddressRange) address_range = nullptr;
-  decltype(&cuPointerGetAttribute) pointer_attribute = nullptr;
-  decltype(&cuGetErrorString) error_string = nullptr;
+  decltype(&cuCtxGetCurrent) context_current = driver_function("cuCtxGetCurrent");
+  decltype(&cuCtxPushCurrent) context_push = driver_function("cuCtxPushCurrent");
+  decltype(&cuCtxPopCurrent) context_pop = driver_function("cuCtxPopCurrent");
+  decltype(&cuDevicePrimaryCtxRetain) context_retain = driver_function("cuDevicePrimaryCtxRetain");
+  decltype(&cuDevicePrimaryCtxGetState) context_state = driver_function("cuDevicePrimaryCtxGetState");
+  decltype(&cuMemGetAddressRange) address_range = driver_function("cuMemGetAddressRange");
+  decltype(&cuPointerGetAttribute) pointer_attribute = driver_function("cuPointerGetAttribute");
+  decltype(&cuGetErrorString) error_string = driver_function("cuGetErrorString");
 };
 const Driver& driver();
 
@@ -65,17 +69,29 @@ inline std::string uuid_string(const cudaUUID_t& uuid) {
   return text;
 }
 
-void* allocate(Device device, Memory memory, std::size_t bytes);
-void deallocate(Device device, Memory memory, void* pointer) noexcept;
-std::size_t memory_free(Device device, const std::string& uuid);
-std::string memory_problem(Device device, const void* pointer, std::size_t bytes);
-bool mappable(Device device, const void* pointer);
-MemoryHandle export_memory(Device device, const void* pointer);
-std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
+class CudaBackend final : public detail::DeviceBackend {
+ public:
+  // backend.cpp
+  int device_count() override { return visible_devices(); }
+  std::string versions() override;
+  DeviceInfo info(Device device) override;
+  bool peer_access(Device from, Device to) override;
+  void synchronize(Device device) override;
+  // memory.cpp
+  void* allocate(Device device, Memory memory, std::size_t bytes) override;
+  void deallocate(Device device, Memory memory, void* pointer) noexcept override;
+  std::string memory_problem(Device device, const void* pointer, std::size_t bytes) override;
+  bool mappable(Device device, const void* pointer) override;
+  MemoryHandle export_memory(Device device, const void* pointer) override;
+  std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) override;
+  // stream.cpp
+  std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority) override;
+  std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native) override;
+  std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing) override;
+};
 
-std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority);
-std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native);
-std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing);
+std::size_t memory_free(Device device, const std::string& uuid);
+
 /// Takes ownership of a captured graph and instantiates it.
 std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaStream_t stream);
 /// Adds a kernel behind a node that sets a loop's condition from a number in device memory.

@@ -28,13 +28,10 @@ class CudaGraph final : public Graph::Impl {
     require(stream.device.backend == Backend::cuda, ErrorCode::mismatch,
             "a graph of " + to_string(device_) + " was launched on a stream of " + to_string(stream.device) +
                 ": capture it again on that backend");
-    const DeviceScope scope(stream.device);
-    const auto native = static_cast<cudaStream_t>(stream.native());
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check(cudaStreamIsCapturing(native, &status), stream.device, "asking whether a stream is captured");
-    require(status == cudaStreamCaptureStatusNone, ErrorCode::wrong_state,
+    require(!stream.capturing(), ErrorCode::wrong_state,
             "a graph was launched on a stream that is being captured: capture the work itself instead");
-    check(cudaGraphLaunch(ready_, native), stream.device, "replaying a capture");
+    const DeviceScope scope(stream.device);
+    check(cudaGraphLaunch(ready_, static_cast<cudaStream_t>(stream.native())), stream.device, "replaying a capture");
   }
   std::size_t nodes() const override { return nodes_; }
 

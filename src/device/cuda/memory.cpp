@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,16 +46,10 @@ void* allocate_host(Device device, std::size_t bytes) {
 /// Free memory of a GPU by NVML, without a context: a process queries all visible GPUs but uses one.
 class FreeMemory {
  public:
-  FreeMemory() {
-    const NvmlLibrary& nvml = NvmlLibrary::get();
-    nvml.find(find_, "nvmlDeviceGetHandleByUUID");
-    nvml.find(memory_, "nvmlDeviceGetMemoryInfo");
-    usable_ = nvml.started() && find_ && memory_;
-  }
   bool of(const std::string& uuid, std::size_t& free) const {
     void* device = nullptr;
     Memory memory{};
-    if (!usable_ || find_(uuid.c_str(), &device) != NvmlLibrary::success ||
+    if (!nvml_.started() || !find_ || !memory_ || find_(uuid.c_str(), &device) != NvmlLibrary::success ||
         memory_(device, &memory) != NvmlLibrary::success)
       return false;
     free = memory.free;
@@ -67,9 +60,9 @@ class FreeMemory {
   struct Memory {
     unsigned long long total, free, used;
   };
-  int (*find_)(const char*, void**) = nullptr;
-  int (*memory_)(void*, Memory*) = nullptr;
-  bool usable_ = false;
+  const NvmlLibrary& nvml_ = NvmlLibrary::get();
+  int (*find_)(const char*, void**) = nvml_["nvmlDeviceGetHandleByUUID"];
+  int (*memory_)(void*, Memory*) = nvml_["nvmlDeviceGetMemoryInfo"];
 };
 
 /// An allocation that was exported to other processes.
@@ -215,7 +208,7 @@ std::size_t memory_free(Device device, const std::string& uuid) {
   return memory_free_in_context(device);
 }
 
-void* allocate(Device device, Memory memory, std::size_t bytes) {
+void* CudaBackend::allocate(Device device, Memory memory, std::size_t bytes) {
   if (memory == Memory::host) return allocate_host(device, bytes);
   if (memory == Memory::pinned_shared) return allocate_pinned_shared(device, bytes);
   const DeviceScope scope(device);
@@ -247,7 +240,7 @@ void* allocate(Device device, Memory memory, std::size_t bytes) {
   return pointer;
 }
 
-void deallocate(Device device, Memory memory, void* pointer) noexcept {
+void CudaBackend::deallocate(Device device, Memory memory, void* pointer) noexcept {
   if (memory == Memory::host) {
     std::free(pointer);
     return;
@@ -269,7 +262,7 @@ void deallocate(Device device, Memory memory, void* pointer) noexcept {
   }
 }
 
-std::string memory_problem(Device device, const void* pointer, std::size_t bytes) {
+std::string CudaBackend::memory_problem(Device device, const void* pointer, std::size_t bytes) {
   const DeviceScope scope(device);
   cudaPointerAttributes attributes{};
   check(cudaPointerGetAttributes(&attributes, pointer), device, "asking where an array lies");
@@ -280,7 +273,7 @@ std::string memory_problem(Device device, const void* pointer, std::size_t bytes
     return "the array lies on cuda:" + std::to_string(attributes.device) + ", but its block on " + to_string(device) +
            ": allocate it there, or give the block to the other device";
   // Memory mapped by the user may continue in a second allocation.
-  if (!cuda::mappable(device, pointer)) return {};
+  if (!mappable(device, pointer)) return {};
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   CUdeviceptr base = 0;
   std::size_t size = 0;
@@ -291,7 +284,7 @@ std::string memory_problem(Device device, const void* pointer, std::size_t bytes
   return {};
 }
 
-bool mappable(Device device, const void* pointer) {
+bool CudaBackend::mappable(Device device, const void* pointer) {
   const DeviceScope scope(device);
   int capable = 0;
   const CUresult status = driver().pointer_attribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
@@ -299,7 +292,7 @@ bool mappable(Device device, const void* pointer) {
   return status == CUDA_SUCCESS && capable != 0;
 }
 
-MemoryHandle export_memory(Device device, const void* pointer) {
+MemoryHandle CudaBackend::export_memory(Device device, const void* pointer) {
   if (host::mappable(pointer)) {
     MemoryHandle handle = host::export_memory(pointer);
     handle.backend = Backend::cuda;
@@ -330,7 +323,7 @@ MemoryHandle export_memory(Device device, const void* pointer) {
   return handle;
 }
 
-std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
+std::shared_ptr<void> CudaBackend::import_memory(Device device, const MemoryHandle& handle) {
   require(handle.backend == Backend::cuda, ErrorCode::mismatch,
           "memory of the " + to_string(handle.backend) + " backend cannot be mapped on " + to_string(device));
   const std::lock_guard lock(mutex);

@@ -1,6 +1,6 @@
 #pragma once
 // NVML's stable C interface; declared here so that its header need not be installed.
-#include <dlfcn.h>
+#include "device/library.hpp"
 
 namespace slipstream::cuda {
 
@@ -15,19 +15,15 @@ class NvmlLibrary {
     return library;
   }
   bool started() const { return started_; }
-  /// Sets a function pointer by name; null if the library lacks it.
-  template <class Function>
-  void find(Function*& function, const char* name) const {
-    function = library_ ? reinterpret_cast<Function*>(dlsym(library_, name)) : nullptr;
-  }
+  /// Null if the library lacks the function.
+  LibrarySymbol operator[](const char* name) const { return library_.find(name); }
 
  private:
-  NvmlLibrary() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
-    int (*init)() = nullptr;
-    find(init, "nvmlInit_v2");
+  NvmlLibrary() {
+    int (*const init)() = library_.find("nvmlInit_v2");
     started_ = init && init() == success;
   }
-  void* library_;
+  Library library_{{"libnvidia-ml.so.1"}};
   bool started_ = false;
 };
 

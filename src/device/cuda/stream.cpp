@@ -234,13 +234,11 @@ std::shared_ptr<Graph::Impl> CudaStream::end_capture() {
 }
 
 void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
   const DeviceScope scope(device);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), device, "copying memory");
 }
 
 void CudaStream::fill(void* to, unsigned char value, std::size_t bytes) {
-  if (bytes == 0) return;
   const DeviceScope scope(device);
   check(cudaMemsetAsync(to, value, bytes, stream_), device, "filling memory");
 }
@@ -290,7 +288,7 @@ bool CudaStream::copy_planes(const Region& region) {
 
 }  // namespace
 
-std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority) {
+std::unique_ptr<detail::StreamImpl> CudaBackend::make_stream(Device device, Priority priority) {
   const DeviceScope scope(device);
   load_functions(device);
   int lowest = 0, highest = 0;
@@ -302,13 +300,13 @@ std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority
 }
 
 // A wrapped stream is neither waited for nor destroyed, because its owner may be capturing.
-std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native) {
+std::unique_ptr<detail::StreamImpl> CudaBackend::wrap_stream(Device device, void* native) {
   const DeviceScope scope(device);
   load_functions(device);
   return std::make_unique<CudaStream>(device, static_cast<cudaStream_t>(native), false);
 }
 
-std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing) {
+std::shared_ptr<detail::EventImpl> CudaBackend::make_event(Device device, bool timing) {
   return std::make_shared<CudaEvent>(device, timing);
 }
 

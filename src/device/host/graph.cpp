@@ -8,6 +8,12 @@
 namespace slipstream::host {
 namespace {
 
+HostStream& host_stream(detail::StreamImpl& stream) {
+  require(stream.device.backend == Backend::host, ErrorCode::mismatch,
+          "a host graph was launched on a stream of another backend");
+  return static_cast<HostStream&>(stream);
+}
+
 /// Replays recorded work. The work of the origin runs on the launching stream, that of each other stream on a separate
 /// stream. Recorded concurrency is thus preserved.
 class HostGraph final : public Graph::Impl {
@@ -18,9 +24,7 @@ class HostGraph final : public Graph::Impl {
   }
 
   void launch(detail::StreamImpl& stream) override {
-    require(stream.device.backend == Backend::host, ErrorCode::mismatch,
-            "a host graph was launched on a stream of another backend");
-    auto& origin = static_cast<HostStream&>(stream);
+    HostStream& origin = host_stream(stream);
     std::vector<std::shared_ptr<Point>> points(recordings_);
     for (auto& point : points) point = std::make_shared<Point>();
     for (const auto& op : ops_) {
@@ -60,9 +64,7 @@ class HostLoop final : public Graph::Impl {
       : body_(std::move(body)), own_(std::make_shared<HostStream>(device)), again_(again) {}
 
   void launch(detail::StreamImpl& stream) override {
-    require(stream.device.backend == Backend::host, ErrorCode::mismatch,
-            "a host graph was launched on a stream of another backend");
-    static_cast<HostStream&>(stream).enqueue([body = body_, own = own_, again = again_] {
+    host_stream(stream).enqueue([body = body_, own = own_, again = again_] {
       do {
         body->launch(*own);
         own->synchronize();

@@ -1,4 +1,5 @@
 #include "device/host/memory.hpp"
+#include "device/host_memory.hpp"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -72,7 +73,6 @@ std::map<const char*, Allocation>::const_iterator shared_holding(const void* poi
 
 }  // namespace
 
-std::size_t memory_available() { return meminfo("MemAvailable:"); }
 std::size_t memory_total() { return meminfo("MemTotal:"); }
 std::int64_t bytes_of_devices() { return of_devices; }
 
@@ -82,10 +82,10 @@ void* allocate(int device, Memory memory, std::size_t bytes) {
   const auto fail = [&]() -> void* {
     throw OutOfMemory(
         "host:" + std::to_string(device) + " has no room for an array of " + std::to_string(bytes) + " bytes (" +
-            std::to_string(memory_available()) + " bytes are available)",
-        {{"device", "host:" + std::to_string(device)}, {"needed", bytes}, {"available", memory_available()}});
+            std::to_string(host_memory_free()) + " bytes are available)",
+        {{"device", "host:" + std::to_string(device)}, {"needed", bytes}, {"available", host_memory_free()}});
   };
-  if (bytes > (std::size_t{64} << 20) && bytes > memory_available()) return fail();
+  if (bytes > (std::size_t{64} << 20) && bytes > host_memory_free()) return fail();
   const bool mapped = shared || (memory != Memory::host && bytes >= huge_page);
   if (!mapped) {
     void* pointer = std::aligned_alloc(page, round_up(bytes, page));
@@ -189,3 +189,15 @@ std::shared_ptr<void> import_memory(const MemoryHandle& handle) {
 }
 
 }  // namespace slipstream::host
+
+namespace slipstream {
+
+std::uint64_t host_memory_free() { return host::meminfo("MemAvailable:"); }
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace slipstream

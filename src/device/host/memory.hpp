@@ -11,8 +11,6 @@ MemoryProof make_proof();
 /// Throws Error if memory mapped by `handle` holds another proof.
 void require_proof(const MemoryHandle& handle, const MemoryProof& found);
 std::shared_ptr<void> import_memory(const MemoryHandle& handle);
-/// Bytes of host memory still available.
-std::size_t memory_available();
 std::size_t memory_total();
 /// Bytes of Memory::device that this process holds now, on all its devices, as the host has rounded them up.
 std::int64_t bytes_of_devices();

@@ -16,6 +16,7 @@
 #include <slipstream/build_info.hpp>
 #include <slipstream/error.hpp>
 
+#include "device/host_memory.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/copy_piece.hpp"
 #include "io/mpi_pieces.hpp"
@@ -53,12 +54,6 @@ void force_folder(const std::string& folder) {
   if (file < 0) return;  // errors are ignored: the files in the folder are complete already
   ::fsync(file);
   ::close(file);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 /// Whether a dead process of this host left the file: .checkpoint-<step>.h5.<pid>@<host>.part. Earlier versions wrote

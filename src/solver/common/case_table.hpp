@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include <slipstream/error.hpp>
+#include "device/names.hpp"
 
 namespace slipstream {
 
@@ -65,28 +65,7 @@ KeyValues names_of(const Table& table) {
 }
 }  // namespace key_values
 
-/// Finds the name of a value in a table of (name, value).
-template <class Table, class Value>
-std::string name_in(const Table& table, Value wanted) {
-  for (const auto& [name, value] : table)
-    if (value == wanted) return name;
-  return {};
-}
-
-/// Finds the value of a name in a table. For an unknown name it throws Error invalid_argument with `words`, the name
-/// and the choices.
-template <class Table>
-auto value_in(const Table& table, const std::string& wanted, const std::string& words, const char* option) {
-  std::string choices;
-  for (const auto& [name, value] : table) {
-    if (wanted == name) return value;
-    choices += (choices.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error(ErrorCode::invalid_argument, words + " '" + wanted + "': choose among " + choices,
-              {{"option", option}, {"given", wanted}});
-}
-
-/// The default of a key that is left out; monostate: it depends on other keys.
+/// A value that a key has where it is left out; monostate: it depends on other keys.
 using KeyDefault = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                 std::vector<double>>;
 

@@ -15,7 +15,6 @@ class StrangersRoute final : public CopyRoute {
   RouteKind kind() const override { return static_cast<RouteKind>(40); }
   std::string name() const override { return "stranger"; }
   RouteTraits traits() const override { return {.streams = true}; }
-  Facts capability() const override { return {{"between", "devices of one node"}}; }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";
     return pair.same_node && pair.peer ? "" : "the devices are strangers";

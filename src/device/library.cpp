@@ -1,4 +1,4 @@
-#include "route/library.hpp"
+#include "device/library.hpp"
 
 #include <dlfcn.h>
 
@@ -18,10 +18,11 @@ Library::Library(const std::vector<std::string>& files) {
   }
 }
 
-void* Library::symbol(const char* name) {
-  if (!handle_) return nullptr;
-  void* found = dlsym(handle_, name);
-  if (!found && missing_.empty()) missing_ = std::string("the library is too old: it has no ") + name;
+LibrarySymbol Library::find(const char* name) const { return {handle_ ? dlsym(handle_, name) : nullptr}; }
+
+LibrarySymbol Library::operator[](const char* name) {
+  const LibrarySymbol found = find(name);
+  if (!found.address && missing_.empty()) missing_ = std::string("the library is too old: it has no ") + name;
   return found;
 }
 

@@ -5,6 +5,15 @@
 
 namespace slipstream {
 
+/// Address of a function of a library; null if there is none. It converts to a pointer to any function.
+struct LibrarySymbol {
+  void* address = nullptr;
+  template <class Function>
+  operator Function*() const {
+    return reinterpret_cast<Function*>(address);
+  }
+};
+
 class Library {
  public:
   /// Tries the files in order. If none can be loaded, `missing()` tells which files were tried.
@@ -12,15 +21,11 @@ class Library {
   bool loaded() const { return handle_ != nullptr; }
   const std::string& missing() const { return missing_; }
 
-  /// Looks up a function. If the library lacks it, `missing()` names it.
-  template <class Function>
-  void find(Function*& function, const char* name) {
-    function = reinterpret_cast<Function*>(symbol(name));
-  }
+  LibrarySymbol find(const char* name) const;
+  /// The same. If the library lacks the function, `missing()` names it.
+  LibrarySymbol operator[](const char* name);
 
  private:
-  void* symbol(const char* name);
-
   void* handle_ = nullptr;  // never unloaded: its threads may run until the process ends
   std::string missing_;
 };
