@@ -175,6 +175,10 @@ def _comments(lines: list[Line]) -> Iterator[list[Line]]:
     yield from paragraphs([(number, "" if PRAGMA.match(line.strip()) else line) for number, line in lines])
 
 
+#: A literal of Python: a prefix, quotes, the text, and the same quotes.
+LITERAL = re.compile(r"\A[rRuU]?(\"\"\"|'''|\"|')(.*)\1\Z", re.DOTALL)
+
+
 def in_python(text: str) -> Iterator[list[Line]]:
     """Paragraphs of docstrings and comments; none for a text that is not valid Python."""
     try:
@@ -186,7 +190,7 @@ def in_python(text: str) -> Iterator[list[Line]]:
     for node in ast.walk(tree):
         if isinstance(node, holders) and ast.get_docstring(node, clean=False) is not None:
             first = node.body[0]
-            lines = ast.get_source_segment(text, first).strip("rRuU\"'").splitlines()
+            lines = LITERAL.sub(r"\2", ast.get_source_segment(text, first)).splitlines()
             yield from _docstring([(first.lineno + n, line) for n, line in enumerate(lines)])
     whole: list[Line] = []
     for token in tokens:
