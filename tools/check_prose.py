@@ -3,18 +3,16 @@
 Usage: python tools/check_prose.py [BASE]
        python tools/check_prose.py --score     counts the whole tree, and fails where pages exceed a limit
 
-Reads comments, docstrings, Markdown pages and case files, as they lie in the working tree, and reports the sentences
-that no changed file held at BASE. A sentence that was moved or laid out anew is therefore none of the change. Without
-BASE the change begins where this branch left `main`; on `main` itself it is the last commit and what is not committed.
-Tables, code, headings and questions are left out; numbers, formulas and code in backticks are no words, nor is a
-citation in parentheses. Exits with 1 where it finds a sentence. Without the history that it needs it says so and
-exits with 0.
+Reads comments, docstrings, Markdown pages and case files of the working tree. It reports bad sentences that no changed
+file held at BASE, so moved and reformatted sentences are not reported. The default of BASE is the commit where this
+branch left `main`; on `main` itself it is the parent of the last commit. Tables, code, headings and questions are left
+out. Numbers, formulas, code in backticks and citations in parentheses do not count as words. Exits with 1 if it finds a
+sentence. If git lacks the history, it prints a note and exits with 0.
 
-The score of all pages has three limits. These are the share of sentences that open inverted, the mean number of words,
-and the lines from one heading to the next without generated tables. Pages outside of docs/results and docs/notes must
-have more words of text than of tables. Pages and comments have none of the terms that HOME_MADE replaces, and the
-glossary has one sentence for each of at most 20 words of our own. The rest of comments is counted by folder and has no
-limit yet.
+The score of all pages has three limits. They bound the share of sentences that open inverted, the mean number of words,
+and the lines between two headings, without generated tables. Pages outside of docs/results and docs/notes must have
+more words of text than of tables. Pages and comments must not have the terms that HOME_MADE replaces. The glossary has
+at most 20 home-made words, with one sentence for each. Other counts of comments, by folder, have no limit yet.
 """
 
 import ast
