@@ -3,18 +3,16 @@
 Usage: python tools/check_prose.py [BASE]
        python tools/check_prose.py --score     counts the whole tree, and fails where pages exceed a limit
 
-Reads comments, docstrings, Markdown pages and case files, as they lie in the working tree, and reports the sentences
-that no changed file held at BASE. A sentence that was moved or laid out anew is therefore none of the change. Without
-BASE the change begins where this branch left `main`; on `main` itself it is the last commit and what is not committed.
-Tables, code, headings and questions are left out; numbers, formulas and code in backticks are no words, nor is a
-citation in parentheses. Exits with 1 where it finds a sentence. Without the history that it needs it says so and
-exits with 0.
+Reads comments, docstrings, Markdown pages and case files of the working tree. It reports bad sentences that no changed
+file held at BASE, so moved and reformatted sentences are not reported. The default of BASE is the commit where this
+branch left `main`; on `main` itself it is the parent of the last commit. Tables, code, headings and questions are left
+out. Numbers, formulas, code in backticks and citations in parentheses do not count as words. Exits with 1 if it finds a
+sentence. If git lacks the history, it prints a note and exits with 0.
 
-The score of all pages has three limits. These are the share of sentences that open inverted, the mean number of words,
-and the lines from one heading to the next without generated tables. Pages outside of docs/results and docs/notes must
-have more words of text than of tables. Pages and comments have none of the terms that HOME_MADE replaces, and the
-glossary has one sentence for each of at most 20 words of our own. The rest of comments is counted by folder and has no
-limit yet.
+The score of all pages has three limits. They bound the share of sentences that open inverted, the mean number of words,
+and the lines between two headings, without generated tables. Pages outside of docs/results and docs/notes must have
+more words of text than of tables. Pages and comments must not have the terms that HOME_MADE replaces. The glossary has
+at most 20 home-made words, with one sentence for each. Other counts of comments, by folder, have no limit yet.
 """
 
 import ast
@@ -175,6 +173,10 @@ def _comments(lines: list[Line]) -> Iterator[list[Line]]:
     yield from paragraphs([(number, "" if PRAGMA.match(line.strip()) else line) for number, line in lines])
 
 
+#: A literal of Python: a prefix, quotes, the text, and the same quotes.
+LITERAL = re.compile(r"\A[rRuU]?(\"\"\"|'''|\"|')(.*)\1\Z", re.DOTALL)
+
+
 def in_python(text: str) -> Iterator[list[Line]]:
     """Paragraphs of docstrings and comments; none for a text that is not valid Python."""
     try:
@@ -186,7 +188,7 @@ def in_python(text: str) -> Iterator[list[Line]]:
     for node in ast.walk(tree):
         if isinstance(node, holders) and ast.get_docstring(node, clean=False) is not None:
             first = node.body[0]
-            lines = ast.get_source_segment(text, first).strip("rRuU\"'").splitlines()
+            lines = LITERAL.sub(r"\2", ast.get_source_segment(text, first)).splitlines()
             yield from _docstring([(first.lineno + n, line) for n, line in enumerate(lines)])
     whole: list[Line] = []
     for token in tokens:

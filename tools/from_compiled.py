@@ -1,5 +1,5 @@
-"""Makes files from the compiled modules: the names of the routes and the schema of solvers' tables in Python, and the
-documentation's tables of routes and keys.
+"""Makes files from the compiled modules: Python modules with the names of routes and the schema of solvers' tables.
+Also fills the tables of routes and keys in the documentation.
 
 Usage: PYTHONPATH=python python tools/from_compiled.py [--check]
 

@@ -1,8 +1,8 @@
 """`slipstream bench fft`: milliseconds of a Fourier transform of a cube on all devices, and of one library plan on one
 device.
 
-The minimum time is the longer of two. One is that of three passes over a device's values at the copy rate, the other
-that of the bytes to send at the link rate. Both rates are measured in the same run.
+The minimum time is the longer of two. One is the time of three passes over a device's values at the copy rate. The
+other is the time to send the bytes at the link rate. Both rates are measured in the same run.
 """
 
 import argparse

@@ -1,9 +1,10 @@
 """`slipstream bench poisson`: Poisson's equation on spectral elements, by method and preconditioner.
 
-Conjugate gradients (cg) or flexible GMRES (fgmres) solve it on a box of elements of one order, bent by a sine map and
-stretched along x, from zero. Set-up is not counted. `aspect` is the width of the last element along x over that of the
-first. `operator_us` and `preconditioner_us` are of one application each, and `coarse_us` is what the latter takes for
-the problem of the elements' corners: it travels to every device, which solves it whole.
+Conjugate gradients (cg) or flexible GMRES (fgmres) solve it on a box of elements of one order, from zero. A sine map
+bends the elements, which are stretched along x. Set-up is not counted. `aspect` is the ratio of the widths of the last
+and the first element along x. `operator_us` and `preconditioner_us` are the times of one application. `coarse_us` is
+the time of the coarse problem within the preconditioner. Its unknowns are at corners of elements, and every device
+solves all of it.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """`slipstream bench sem_thesis`: experiments of Wahlgren 2022 with incompressible flow on spectral elements.
 
-`march`: the Taylor-Green vortex at Reynolds number 1600 over time. Rows of each unit of time hold the mean iterations
-of the pressure since the row before (figure 3.1) and how far the enstrophy is from the published one (figure 5.1). The
-row at t = 14.4 has the thesis's own figure beside it, `published`: there it is 6.7 % at most, whatever the devices. The
-pressure is solved to 1e-5 without earlier solutions, as there. Digits of `enstrophy` are the same on all devices where
-all bits are. A picture has both over time, of all devices whose rows are in the folder.
+`march`: the Taylor-Green vortex at Reynolds number 1600 over time. There is a row for each unit of time. It has the
+mean iterations of the pressure since the previous row (figure 3.1), and the error of the enstrophy relative to the
+published one (figure 5.1). The row at t = 14.4 also has the figure of the thesis, `published`: at most 6.7 % on any
+devices. As in the thesis, the pressure is solved to 1e-5 without earlier solutions. Digits of `enstrophy` are the same
+on all devices where all bits are. A picture has both over time, of all devices whose rows are in the folder.
 
 `sums`: a step with sums on the devices, and one with sums that the host adds up by MPI.
 

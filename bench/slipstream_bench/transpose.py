@@ -1,9 +1,9 @@
 """`slipstream bench transpose`: microseconds to redistribute a cube of values between two decompositions.
 
-The minimum time is the longer of two. One is that of the bytes that leave a device at the link rate, the other that of
-the bytes moved within it at the copy rate. Both rates are measured in the same run. `effective_gbs` is the effective
-bandwidth of Ravikumar, Appelhans and Yeung (2018). It is twice the data of a node's ranks in the transpose, including
-data that stays, in 1024^3 bytes per second.
+The minimum time is the longer of two. One is the time of the bytes that leave a device, at the link rate. The other is
+the time of the bytes moved within it, at the copy rate. Both rates are measured in the same run. `effective_gbs` is the
+effective bandwidth of Ravikumar, Appelhans and Yeung (2018). It is twice the data of a node's ranks in the transpose,
+including data that stays, in 1024^3 bytes per second.
 
 With several host ranks there is also a row for each way in which MPI carries messages of route staged (or of --routes).
 These are sends and receives, one collective call, and one message per pair of nodes. Each rank, or each half of the

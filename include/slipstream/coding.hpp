@@ -7,8 +7,7 @@
 
 namespace slipstream {
 
-/// Number formats that values are narrowed to in flight: the formats of 32 and 16 bits of IEEE 754, and bfloat16, the
-/// upper half of an f32.
+/// Number formats for values in messages: 32 and 16 bits of IEEE 754, and bfloat16, the upper half of an f32.
 enum class Narrow : std::uint8_t { f32, f16, bf16 };
 std::string to_string(Narrow type);
 
@@ -34,8 +33,9 @@ struct Coding {
   enum class Kind : std::uint8_t { raw, cast, blockfloat, zfp, automatic, own };
   Kind kind = Kind::raw;
   std::optional<Narrow> type = {};  ///< number format of cast; none: the default of the field's type
-  /// Bits that a value takes in flight. blockfloat takes multiples of 4 from 8 to 28 (f32) or 48 (f64), zfp whole
-  /// numbers up to the field's own. None: half of the field's bits, or the rate for `max_error`.
+  /// Bits per value in messages. None: half of the field's bits, or the rate for `max_error`.
+  /// - blockfloat: multiples of 4, from 8 to 28 (f32) or 48 (f64)
+  /// - zfp: whole numbers up to the field's own bits
   std::optional<double> rate = {};
   /// Number of values that are coded together: 16 for blockfloat; 4, 16 or 64 for zfp. None: chosen for each box.
   std::optional<int> block = {};

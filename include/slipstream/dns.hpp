@@ -127,15 +127,17 @@ struct Statistics {
   /// normalised dissipation: dissipation L / velocity^3 (Sreenivasan 1998); 0 where nothing fluctuates
   double c_epsilon = 0;
   /// Skewness <g^3> / <g^2>^(3/2) and flatness <g^4> / <g^2>^2 of g = d u_a / d x_a, averaged over the axes a. They are
-  /// 0 and 3 where g is Gaussian, about -0.5 and 4 in turbulence of moderate Reynolds number (Van Atta & Antonia 1980),
-  /// and 0 where nothing moves. They are means over the cells, where fourth powers have aliases.
+  /// - 0 and 3 if g is Gaussian,
+  /// - about -0.5 and 4 in turbulence of moderate Reynolds number (Van Atta & Antonia 1980),
+  /// - 0 in a fluid at rest.
+  /// They are means over the cells, where fourth powers have aliases.
   double skewness = 0, flatness = 0;
-  /// Largest error of the energy budget, with Options::budget: the largest |dE + lost - work| / lost of a step since
-  /// the field was set, else NaN. Here dE is the change of energy, and `lost` is the energy that viscosity dissipates.
-  /// The forcing's work is `work`, with its factor of the step. The scheme's own quadrature integrates both. Where
-  /// nothing is lost the error is relative to the energy.
+  /// Largest error of the energy budget of a step since the field was set: |dE + lost - work| / lost. NaN without
+  /// Options::budget. dE is the change of energy, `lost` the energy that viscosity dissipates, and `work` that of the
+  /// forcing, each of the step. The scheme's own quadrature integrates `lost` and `work`. Where nothing is lost the
+  /// error is relative to the energy.
   double budget_error = 0;
-  /// Energy spectrum E(k) by shells k - 1/2 <= |k| < k + 1/2, with |k| in units of the lowest wave number 2 pi /
+  /// Energy spectrum E(k) by shells k - 1/2 <= |k| < k + 1/2. The unit of |k| is the lowest wave number, 2 pi /
   /// (longest edge). The sum is the energy; shell 0, which holds the mean, counts as empty.
   std::vector<double> spectrum;
   std::vector<ScalarStatistics> scalars;
@@ -181,9 +183,9 @@ class Dns final : public Solver {
 
   /// Sets u = (sin x cos y cos z, -cos x sin y cos z, 0), of energy 1/8 (Taylor & Green 1937).
   void taylor_green();
-  /// Sets solenoidal modes of random phases and directions, the same on any number of ranks: shell k has the energy
-  /// spectrum[k] exactly, spread evenly over its modes. Shells beyond the end, and k = 0, have none. Throws Error for a
-  /// negative value, and for a value other than zero of a shell that this grid does not have.
+  /// Sets solenoidal modes of random phases and directions, the same on any number of ranks. Shell k has exactly the
+  /// energy spectrum[k], distributed evenly over its modes. Shells beyond the end, and k = 0, have none. Throws Error
+  /// for a negative value, and for a value other than zero of a shell that this grid does not have.
   void random(const std::vector<double>& spectrum, std::uint64_t seed);
   /// Sets u from values on each local block of fft().physical(), as [z][y][x][component]. Its divergence and the
   /// truncated modes are removed. The mean velocity stays.

@@ -46,9 +46,10 @@ struct FftOptions {
   /// The last transform before a transpose stores its results directly at their destinations (slipstream/window.hpp),
   /// without packing. It needs such a transform on the device, and the routes kernel or direct for all messages of the
   /// transpose. Otherwise the engine packs. The host has one such transform for all lines, with the same bits either
-  /// way. GPUs have it for complex lines of 2^k values from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144 and
-  /// 125 * 2^k from 250. Real lines start at twice these lengths; all end at 2048. With cuFFTDx there are 7 * 2^k from
-  /// 448 and 15 * 2^k from 480, too. None: as true.
+  /// way. GPUs have it for these numbers of complex values:
+  /// - 2^k from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144, 125 * 2^k from 250;
+  /// - with cuFFTDx also 7 * 2^k from 448, and 15 * 2^k from 480.
+  /// The longest line has 2048 values. Real lines start at twice these lengths. None: true.
   std::optional<bool> store = {};
   /// Pipelining: a transpose that the engine packs goes in this many parts, each a range of planes. The lines of one
   /// part are transformed while the values of another travel. 0: one part on the host and with `overlap`, by size on
@@ -135,10 +136,10 @@ struct FftProcessGrids {
 /// in place. For that u and v of a component may begin at the same address, in an array that holds the larger of both.
 /// They may not overlap in another way.
 ///
-/// u lies on physical(): x whole, y and z cut. v lies on spectral(): z whole, x and y cut, with the axes z, x, y in
-/// this order (z fastest). It has the axes of u where FftOptions::transposed is false. Arrays are packed: no ghosts,
-/// rows without gaps. Sizes are arbitrary; a device without cells holds no block. FFTW transforms lines on the host. On
-/// GPUs cuFFT does, or own kernels that store their results. Transposes move all values between devices. The same
+/// u lies on physical(): x whole, y and z cut. v lies on spectral(): z whole, x and y cut. The axes of v are in the
+/// order z, x, y (z fastest), or in that of u if FftOptions::transposed is false. Arrays are packed: no ghosts, rows
+/// without gaps. Sizes are arbitrary; a device without cells holds no block. FFTW transforms lines on the host. On GPUs
+/// cuFFT does, or own kernels that store their results. Transposes move all values between devices. The same
 /// decomposition gives the same bits.
 ///
 /// One object may be used by one host thread at a time. Construction, use and destruction are collective. Ranks compare
@@ -193,10 +194,13 @@ class Fft {
   /// forward(), an operation on the modes, backward(): to = the inverse transform of factor times that of `from`.
   /// `through` is work memory, arrays as forward() fills, whose values are undefined afterwards. `through` may begin
   /// where `from` or `to` does, as forward() and backward() allow. Modes that are not used (FftOptions::highest) become
-  /// zero. The operation and the division by the number of cells are fused into other passes where possible. That is
-  /// where the plan's own kernels read lines along z, FFTW leaves them, or a spectrum in the order x, y, z is copied;
-  /// describe() says. Throws Error where a factor is not allowed or differs between ranks. Also throws where its arrays
-  /// lie in memory that is written.
+  /// zero. The operation and the division by the number of cells are fused into other passes where possible. describe()
+  /// tells whether they are fused. The passes are
+  /// - reads of lines along z by the plan's own kernels,
+  /// - stores of these lines by FFTW,
+  /// - copies of a spectrum in the order x, y, z.
+  /// Throws Error where a factor is not allowed or differs between ranks. Also throws where its arrays lie in memory
+  /// that is written.
   void convolve(const std::vector<const void*>& from, const std::vector<void*>& through, const std::vector<void*>& to,
                 const FftFactor& factor, std::vector<Stream>& streams);
   void convolve(const Field& from, Field& through, Field& to, const FftFactor& factor, std::vector<Stream>& streams);

@@ -14,8 +14,8 @@
 
 namespace slipstream {
 
-/// f16 is a storage format: its values are moved, but not added or compared here. c64 and c128 are complex numbers of
-/// f32 and f64, real part first. They have no order, so min and max refuse them.
+/// f16 is a storage format: its values are moved, but not added or compared here. The types c64 and c128 are complex
+/// numbers of f32 and f64, real part first. They have no order, so min and max refuse them.
 enum class DType : std::uint8_t { u8, i32, i64, f32, f64, f16, c64, c128 };
 std::size_t size_of(DType type);
 bool is_complex(DType type);

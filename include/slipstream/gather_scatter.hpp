@@ -72,8 +72,8 @@ class GatherScatter {
   /// Collective. `points`: one entry for each device of this rank, in the machine's order; a device may have none. No
   /// two devices may share a block number. Throws Error on all ranks for negative ids, blocks that occur twice, devices
   /// of more than 2^32 points, and types that cannot be combined. Construction takes 16 B of host memory for each point
-  /// with an id. Afterwards it is 16 B for each point whose id lies within the range of another device's ids, and 48 B
-  /// for each block that has it.
+  /// with an id. Afterwards the object holds 16 B for each point whose id is within the id range of another device. It
+  /// also holds 48 B for each block with such a point.
   GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
                 GatherScatterOptions options = {});
   /// Collective, as the destructor of Exchange.
@@ -97,8 +97,8 @@ class GatherScatter {
   void start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   void finish(std::vector<Stream>& streams);
 
-  /// Computes unique = Q^T arrays: the combined copies of each id, once. unique[i] holds the unique_ids values of the
-  /// i-th device; stride 0 means that number. arrays[i] is only read.
+  /// Computes unique = Q^T arrays: the combined copies of each id, once. The i-th device's values, as many as its
+  /// unique_ids, go to unique[i]; stride 0 means that number. arrays[i] is only read.
   void gather(std::vector<Stream>& streams, const std::vector<Array>& arrays, const std::vector<Array>& unique,
               Op op = Op::add);
   /// Computes arrays = Q unique: each copy gets its id's value.

@@ -15,8 +15,8 @@ enum class Tie : std::uint8_t { slowest, x_first };
 
 /// Prime factors of n, largest first.
 std::vector<int> prime_factors(int n);
-/// Computes the number of pieces per axis by recursive inertial bisection: each prime factor of `parts`, largest first,
-/// cuts the axis whose pieces are longest (Pearson et al. 2020, III.A).
+/// Computes the number of pieces per axis by recursive inertial bisection (Pearson et al. 2020, III.A). Each prime
+/// factor of `parts`, largest first, cuts the axis with the longest pieces.
 Extent bisect(const Extent& extent, int parts, Tie tie = Tie::slowest);
 /// Box of piece `index` when `box` is cut `counts[a]` times per axis. The first remainder pieces are one longer.
 Box piece(const Box& box, const Extent& counts, const Extent& index);

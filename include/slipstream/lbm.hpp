@@ -45,8 +45,8 @@ enum class BoundaryKind : std::uint8_t {
   velocity,  ///< inflow (or outflow) at a given velocity: by bounce-back with the momentum of the side
   pressure,  ///< given density, and so pressure; velocity and stress are those of the last cell
   /// Convective outlet, which lets vortices leave: d/dt + speed d/dn = 0 of every incoming population (Lou, Guo & Shi
-  /// 2013). The pressure relaxes to that of the far field: a weak wave of the amplitude K (p - p_far) comes in, K =
-  /// relaxation c_s / L (Poinsot & Lele 1992). On one side at most.
+  /// 2013). The pressure relaxes to that of the far field by a weak incoming wave (Poinsot & Lele 1992). Its amplitude
+  /// is K (p - p_far), with K = relaxation c_s / L. On one side at most.
   convective,
   slip  ///< symmetry: no flow across the side, no friction along it
 };

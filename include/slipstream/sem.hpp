@@ -81,8 +81,8 @@ struct ElementBox {
   Point lower{0, 0, 0}, upper{1, 1, 1};
   std::array<bool, 3> periodic{false, false, false};
   Point stretch{1, 1, 1};  ///< ratio of the last element's width to the first one's, along each axis
-  /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by deform sin(2 pi y_0) sin(2
-  /// pi y_1) sin(2 pi y_2). The sides are unchanged. Above 0.137 the map folds.
+  /// Amplitude of the sine map. It adds deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2) to each coordinate y_d in [0,
+  /// 1]^3 of the box. The sides are unchanged. Above 0.137 the map folds.
   double deform = 0;
   /// Maps the stretched and deformed box to its final shape; none: identity. It must keep the orientation. Two opposite
   /// sides of a periodic axis must differ by a constant vector, which may be zero (a ring).
@@ -136,8 +136,8 @@ struct Geometry {
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric = false);
 
-/// Quadrature weights of a side, at its points as points_on() lists them: w_a w_b |J grad c| with a and b within the
-/// side and c across it. A point of several elements has a weight in each.
+/// Quadrature weights of a side, at its points as points_on() lists them. They are w_a w_b |J grad c|: a and b are the
+/// axes within the side, c is the axis across it. A point of several elements has a weight in each.
 std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                                  std::int64_t last);
 
@@ -230,9 +230,9 @@ class Space {
   Vector fine_vector() const;  ///< makes a vector of zeros with fine_points()^3 values an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
-  /// Finds the largest Courant number of c for a time step of 1, and its point. At a point the number is the sum over a
-  /// = r, s, t of |c . grad a| over the distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the
-  /// devices. Collective.
+  /// Finds the largest Courant number of c for a time step of 1, and its point. The number of a point is a sum over the
+  /// axes a = r, s, t of its element. Each term is |c . grad a| over the distance in a to the nearest point. Needs
+  /// SpaceOptions::gradient. Waits for the devices. Collective.
   struct Fastest {
     double rate = 0;
     std::int64_t element = 0;
@@ -243,10 +243,10 @@ class Space {
   /// elements on the same devices; the call waits for its streams. To a higher order it is exact. Throws Error where
   /// the spaces do not match.
   void interpolate(const Vector& in, Space& from, Vector& out);
-  /// Damps the highest of an element's Legendre modes, element by element, along each axis. With k0 = order + 1 -
-  /// modes, the factor of mode k is 1 - strength ((k - k0 + 1) / modes)^2 from k0 on. Lower modes are unchanged to
-  /// rounding. `strength` is from 0 to 1, `modes` from 1 to the order. Source: Fischer & Mullen, Filter-based
-  /// stabilization of spectral element methods, 2001. nekRS has the quadratic transfer function, too.
+  /// Damps the highest of an element's Legendre modes, element by element, along each axis. From mode k0 = order + 1 -
+  /// modes on, mode k gets the factor 1 - strength ((k - k0 + 1) / modes)^2. Lower modes are unchanged to rounding.
+  /// `strength` is from 0 to 1, `modes` from 1 to the order. Source: Fischer & Mullen, Filter-based stabilization of
+  /// spectral element methods, 2001. nekRS has the quadratic transfer function, too.
   void filter(Vector& u, double strength, int modes = 1);
   /// Sums over the copies of points: u = Q Q^T u for `components` components, in one message for each pair of devices.
   void assemble(Vector& u, int components = 1);

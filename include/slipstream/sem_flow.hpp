@@ -67,7 +67,9 @@ struct FlowOptions {
   std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
 };
 
-/// Forces of the fluid on a side of the box, over density: int p n dS and - int nu (grad u + grad u^T) n dS, n outward.
+/// Forces of the fluid on a side of the box, over density. n is the outward normal.
+/// - pressure: int p n dS
+/// - viscous: - int nu (grad u + grad u^T) n dS
 struct SideForce {
   std::size_t axis = 0, end = 0;
   Point pressure{0, 0, 0}, viscous{0, 0, 0};

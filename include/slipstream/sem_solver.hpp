@@ -133,11 +133,14 @@ class ElementSolver : public Solver {
 ///
 ///     (b_0 u^{n+1} - sum over j = 1..k of b_j u^{n+1-j}) / dt = kappa Lap u^{n+1} + f^{n+1},
 ///
-/// one Helmholtz problem a step: H u = M Q Q^T (B (f + sum b_j u_j / dt) + S g), H = M Q Q^T (kappa A + b_0 / dt B). S
-/// is the quadrature over the sides with the given flux g. The solution is u = w + v with H v = ... - H w. w has the
-/// given values at Dirichlet points and continues smoothly inside: lifting by transfinite interpolation (Gordon & Hall
-/// 1973). Right side and tolerance do not include a constant that all data share. v starts from extrapolation of order
-/// k; for the steady equations from 0.
+/// Each step solves one Helmholtz problem,
+///
+///     H u = M Q Q^T (B (f + sum b_j u_j / dt) + S g),    H = M Q Q^T (kappa A + b_0 / dt B).
+///
+/// S is the quadrature over the sides with the given flux g. The solution is u = w + v, so that H v is the right side
+/// minus H w. The function w has the given values at Dirichlet points. It continues smoothly inside, by transfinite
+/// interpolation (Gordon & Hall 1973). Right side and tolerance do not include a constant that all data share. v starts
+/// from extrapolation of order k; for the steady equations from 0.
 ///
 /// Data times a power of two give the same bits, scaled, from 2^-700 to 2^700.
 ///

@@ -15,9 +15,12 @@ namespace slipstream::stencil {
 /// Equations. `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 outside of
 /// the absorbing layer.
 enum class Equation : std::uint8_t { heat, wave };
-/// Conditions at sides that are not periodic. `fixed`: u = 0 at the centres of the first cells beyond; `insulated`
-/// (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells. Waves are extended by mirroring, odd at
-/// fixed sides and even at free ones. They keep their order where the speed has no gradient normal to the side.
+/// Conditions at sides that are not periodic.
+/// - `fixed`: u = 0 at the centres of the first cells beyond
+/// - `insulated` (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells
+///
+/// Waves are extended by mirroring, odd at fixed sides and even at free ones. They keep their order where the speed has
+/// no gradient normal to the side.
 enum class Sides : std::uint8_t { fixed, insulated, free };
 /// The condition of each side of the box: [axis][0] at the low end, [axis][1] at the high end.
 struct SidesOfBox {
@@ -50,9 +53,9 @@ struct Options {
   Extent cells{0, 0, 0};  ///< unused axes come last and have one cell
   std::array<bool, 3> periodic{false, false, false};
   Equation equation = Equation::heat;
-  /// Points of the heat equation's stencil in three dimensions: 7, or 27, the isotropic stencil (1/30 of -128, 14 to
-  /// faces, 3 to edges, 1 to corners). With one cell along an axis 27 is the isotropic stencil in two dimensions, (-20,
-  /// 4, 1)/6.
+  /// Points of the heat equation's stencil in three dimensions: 7, or 27 for the isotropic stencil. Its weights are
+  /// 1/30 of -128 at the centre, 14 at faces, 3 at edges and 1 at corners. With one cell along an axis 27 is the
+  /// isotropic stencil in two dimensions, (-20, 4, 1)/6.
   int points = 7;
   Scheme scheme = Scheme::forward_euler;
   krylov::Options krylov;  ///< options of conjugate gradients in implicit schemes
@@ -86,8 +89,8 @@ struct Options {
 
 /// Number of cells that a step reaches along an axis.
 int radius(const Options& options);
-/// The largest time step for which no wave on the grid grows: 2 / (kappa m) and 2 / (c sqrt(m)), m the largest
-/// eigenvalue of the stencil of -Lap.
+/// The largest time step for which no wave on the grid grows: 2 / (kappa m) for heat, 2 / (c sqrt(m)) for waves. Here m
+/// is the largest eigenvalue of the stencil of -Lap.
 double stable_time_step(const Options& options);
 /// Memory traffic of one cell update in bytes. heat reads and writes u. wave reads u of two steps and c, and writes u.
 /// An iteration of an implicit scheme moves 16 B for the operator and 104 B for the vectors of conjugate gradients.

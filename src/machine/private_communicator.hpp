@@ -13,8 +13,8 @@ Communicator sharing(const Communicator& comm);
 /// A copy for an object that may fail, or outlive, the objects that share duplicates.
 Communicator unshared(const Communicator& comm);
 
-/// Messages and calls of one object, in a duplicate of a communicator, with a collective teardown: memory that other
-/// ranks use may be freed after it.
+/// Messages and calls of one object, in a duplicate of a communicator. Its teardown is collective; memory that other
+/// ranks use may be freed afterwards.
 class PrivateCommunicator {
  public:
   /// Separates messages from questions, which ranks ask while an object is in use. If one question stays without an

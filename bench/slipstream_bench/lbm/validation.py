@@ -192,8 +192,8 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
 def rows_of(
     choice: Choice, cells: int, setup: Setup, ran: dict[Variant, list[Moment]], first: list[Moment]
 ) -> Iterator[Row]:
-    """Makes a row on rank 0: the largest error of a profile, and whether the bits equal those of the first flow, whose
-    last time counts as steady.
+    """Makes a row on rank 0: the largest error of a profile, and whether the bits equal those of the first flow. The
+    last time of the first flow counts as steady.
     """
     *rights, steady = first
     for variant, moments in ran.items():

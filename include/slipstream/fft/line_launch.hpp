@@ -4,8 +4,8 @@
 
 namespace slipstream::fft {
 
-/// Kernels for GPUs exist for lengths of 2^k, 3 * 2^k, 5 * 2^k, 9 * 2^k and 125 * 2^k; for real lines from twice the
-/// shortest on.
+/// GPU kernels exist for lengths of 2^k, 3 * 2^k, 5 * 2^k, 9 * 2^k and 125 * 2^k. Real lines start at twice the
+/// shortest length.
 constexpr int longest_line = 2048;
 /// Longest line that is transformed in one part when an operation is applied on load. Longer lines are split, and each
 /// part would apply the operation to the whole line.

@@ -3,12 +3,12 @@
 // 2^k values, 3, 5, 9 or 125 times 2^k, or lengths of a library for device code.
 //
 // A tile has as many adjacent lines as 128 bytes hold values, because a store over a link should fill 128 bytes. A tile
-// of more than 64 KB is split into `parts`. With N = S M and w = exp(-2 pi i / N), the modes k = q + S k' of part q are
-// the transform, of M values, of
+// of more than 64 KB is split into `parts`. Let N = S M and w = exp(-2 pi i / N). Part q computes the modes k = q + S
+// k'. They are the transform of the M values
 //
 //     s(n) = w^(n q) sum over i < S of x(n + i M) exp(-2 pi i i q / S),    0 <= n < M,
 //
-// so that a team for each part reads the line again (from L2, because the teams are concurrent). Several teams share a
+// A team for each part reads the line again (from L2, because the teams are concurrent). Several teams share a
 // multiprocessor: one loads while another stores. Lines of real values x are transformed as half as many complex values
 // z_n = x_(2n) + i x_(2n+1). With p = N / 2 - k their modes are E_k + exp(-2 pi i k / N) O_k for k <= N / 2, where E =
 // (Z_k + conj Z_p) / 2 and O = -i (Z_k - conj Z_p) / 2.
@@ -95,7 +95,7 @@ struct Tiling {
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
   static constexpr int block_rows = 1;  ///< rows of threads in a block
   /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a packet are then a
-  /// row of the block, and thread i holds `first` of its values in registers: i, i + M / first, ...
+  /// row of the block. Thread i holds `first` of the values in registers: i, i + M / first, ...
   template <int values>
   using Passes = Radices<values>;
   using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;

@@ -1,12 +1,14 @@
 #pragma once
 // Butterflies of fast Fourier transforms, and the places of modes in their output.
 //
-// With N = r_1 r_2 ... r_m and decimation in frequency, pass s turns each group of L = N / (r_1 ... r_(s-1)) values
-// into r_s groups of M = L / r_s,
+// The number of values is N = r_1 r_2 ... r_m. Decimation in frequency has m passes. Pass s starts with groups of L = N
+// / (r_1 ... r_(s-1)) values. It turns each group into r_s groups of M = L / r_s values,
 //
 //     y_q(n) = w_L^(n q) sum over j < r_s of x(n + j M) w_(r_s)^(j q),    w_L = exp(-2 pi i / L),   0 <= n < M,
 //
-// in place. Mode k = q_1 + r_1 q_2 + r_1 r_2 q_3 + ... ends at place q_1 N / r_1 + q_2 N / (r_1 r_2) + ... + q_m.
+// in place. The final place of a mode follows from the digits q_s:
+//
+//     mode k = q_1 + r_1 q_2 + r_1 r_2 q_3 + ...,    place q_1 N / r_1 + q_2 N / (r_1 r_2) + ... + q_m.
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>

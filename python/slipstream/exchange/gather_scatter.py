@@ -106,7 +106,7 @@ class GatherScatter:
         self._gather(self._inner.gather, values, unique, op, stream)
 
     def scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
-        """Computes values = Q unique: each copy gets its id's value, bit for bit; points of id 0 stay as they are.
+        """Computes values = Q unique: each copy gets its id's value, bit for bit. Points of id 0 are unchanged.
         gather() and then scatter() is the same as run()."""
         self._scatter(self._inner.scatter, unique, values, stream)
 

@@ -21,8 +21,8 @@ def coordinates(cells: int, spacing: float) -> Array:
 
 def across_layers(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
     """The weighted mean of layers of cells [z][y][x], or [z][y][x][component], along an axis of the arrays. Solid cells
-    do not count, as their values are no data. Also returns the mask of solid results, those with half of the weight or
-    more in solid cells: a wall lies half-way between solid and fluid."""
+    do not count, as their values are no data. Also returns the mask of solid results. They have at least half of the
+    weight in solid cells, because a wall is half-way between solid and fluid cells."""
     shares = weights.reshape([-1 if place == axis else 1 for place in range(3)]) * ~solid
     fluid = shares.sum(axis=axis)
     part = shares[..., None] if values.ndim > 3 else shares
@@ -32,9 +32,8 @@ def across_layers(values: Array, solid: Array, weights: Array, axis: int) -> tup
 
 
 def with_sides(values: Array, axes: Sequence[int], periodic: Sequence[bool]) -> Array:
-    """Adds a layer at either end of each axis of the array: the mean of both ends if the axis is periodic, else the
-    nearest value.
-    """
+    """Adds a layer at both ends of each axis of the array. Its values are the mean of both ends if the axis is
+    periodic, otherwise the nearest value."""
     for axis, closed in zip(axes, periodic, strict=True):
         first, last = np.take(values, [0], axis), np.take(values, [-1], axis)
         if closed:

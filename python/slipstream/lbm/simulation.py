@@ -344,8 +344,8 @@ class Simulation(_Base):
         return None if lines is None else profiles.compare(lines, profiles.reference_for(self.case))
 
     def spanwise(self) -> float | None:
-        """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the reference velocity,
-        on rank 0: 0 by symmetry; nan where there is no fluid."""
+        """Largest |w| of the mean of the two middle planes z, in units of the reference velocity, on rank 0. Symmetric
+        flows have 0. Solid cells do not count; nan if there is no fluid."""
         return profiles.spanwise(self._engine, self.case)
 
     def zigzag(self) -> Zigzag:

@@ -218,8 +218,8 @@ int bytes_per_point(const Options& options) {
 }
 
 double largest_courant(int order) {
-  // The imaginary axis is stable to 0.6338. The result is the Courant number at that limit, from the largest eigenvalue
-  // of advection, times the least distance of points, along a periodic row of elements.
+  // The imaginary axis is stable to 0.6338. The result is the Courant number at that limit. It follows from the largest
+  // eigenvalue of advection, times the least distance of points, on a periodic row of elements.
   constexpr double eigenvalues[] = {1.0, 1.497, 1.514, 1.444, 1.373, 1.323, 1.284, 1.257, 1.239, 1.226, 1.216};
   return 0.6338 / eigenvalues[std::min<std::size_t>(static_cast<std::size_t>(order), std::size(eigenvalues)) - 1];
 }

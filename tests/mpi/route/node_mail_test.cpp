@@ -1,5 +1,5 @@
-// Tests of the route node: the number of MPI messages, the rank named in a timeout, and the fallback without shared
-// memory. exchange_test.cpp compares the values.
+// Tests of the route node: the number of its MPI messages, the rank that a timeout names, and its fallback without
+// shared memory. exchange_test.cpp compares the values.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

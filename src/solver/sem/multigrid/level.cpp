@@ -15,8 +15,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Kind of an element's end along an axis: next to a neighbour, on a side where the unknown is fixed, or on one where
-/// it is free.
+/// Kind of an element's end along an axis: next to a neighbour, or on a side where the unknown is fixed or free.
 enum End : std::int32_t { neighbour = 0, fixed = 1, free_side = 2, ends = 3 };
 
 /// Eigenvectors and eigenvalues on [-1, 1] and one point beyond either end, for each pair of kinds of ends. Neighbours
