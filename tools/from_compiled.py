@@ -25,6 +25,8 @@ PACKAGE = ROOT / "python" / "slipstream"
 WIDTH = 120
 #: Solvers whose tables are made, each with its modules of Python and of C++.
 SOLVERS = ("lbm", "stencil", "dns", "sem")
+#: Solvers whose keys are keywords of a Simulation in Python, too.
+SIMULATIONS = ("lbm", "dns", "sem")
 #: A bar within a cell of a table.
 BAR = "\\|"
 MADE = "Made by tools/from_compiled.py."
@@ -153,15 +155,38 @@ def table_class(table: Mapping[str, Any]) -> Iterator[str]:
         yield from field(key)
 
 
+def keyword_type(values: Mapping[str, Any]) -> str:
+    """The annotation of a keyword, for type checkers: numbers have no limits."""
+    if values["shape"]:
+        return f"Sequence[{keyword_type({**values, 'shape': values['shape'][1:]})}]"
+    if values["kind"] == "name" or values["only"]:
+        return type_of(values)
+    plain = {"flag": "bool", "size": "str", "integer": "int", "number": "float"}[values["kind"]]
+    return f"{plain} | str" if values["expression"] else plain
+
+
+def keywords_class(table: Mapping[str, Any]) -> Iterator[str]:
+    bases = ", ".join(f"{title.title()}Keywords" for title in table["bases"]) or "TypedDict"
+    yield f"class {table['title'].title()}Keywords({bases}, total=False):"
+    yield f'    """Keys of [{table["name"]}] that may be left out."""'
+    yield ""
+    for key in table["keys"]:
+        if not key["needed"]:
+            yield f"    {key['name']}: {' | '.join(map(keyword_type, key['values']))}"
+
+
 def table_module(solver: str) -> str:
-    text = "\n\n\n".join("\n".join(table_class(table)) for table in part(solver).case_tables())
+    tables = part(solver).case_tables()
+    classes = [*map(table_class, tables), *(map(keywords_class, tables) if solver in SIMULATIONS else ())]
+    text = "\n\n\n".join(map("\n".join, classes))
     types = [name for name in sorted({*NAMED.values(), "Size", "Table", "Vector"}) if re.search(rf"\b{name}\b", text)]
-    typing = [name for name in ("Annotated", "ClassVar", "Literal") if name in text]
+    typing = [name for name in ("Annotated", "ClassVar", "Literal", "TypedDict") if name in text]
+    containers = "Mapping, Sequence" if "Sequence" in text else "Mapping"
     return "\n".join(
         [
             f'"""The table [{solver}] of a case file. {MADE}"""',
             "",
-            "from collections.abc import Mapping",
+            f"from collections.abc import {containers}",
             f"from typing import {', '.join(typing)}",
             "",
             "from pydantic import Field",

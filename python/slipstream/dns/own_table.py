@@ -1,7 +1,7 @@
 """The table [dns] of a case file. Made by tools/from_compiled.py."""
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, TypedDict
 
 from pydantic import Field
 
@@ -113,3 +113,30 @@ class DnsTable(Table):
     overlap: bool = Field(
         False, description="Send one component while the next is transformed, with twice the work arrays and messages."
     )
+
+
+class DnsKeywords(TypedDict, total=False):
+    """Keys of [dns] that may be left out."""
+
+    courant: float
+    lengths: Sequence[float]
+    dealiasing: Literal["two_thirds", "spherical", "phase_shift"]
+    schmidt: Sequence[float]
+    gradients: Sequence[Sequence[float]]
+    scheme: Literal["rk2", "rk4"]
+    precision: Literal["f32", "f64"]
+    forcing: Literal["power", "energy", "stochastic"]
+    forcing_acceleration: float
+    forcing_time: float
+    forcing_seed: int
+    forcing_power: float
+    forcing_shells: int
+    rotation: Sequence[float]
+    largest_courant: float
+    budget: bool
+    process_grid: Sequence[int] | Literal["measured"]
+    store: bool
+    device_memory: str
+    host_copies: Literal["measured", "single", "pitched", "kernel", "mixed"]
+    synchronous: bool
+    overlap: bool

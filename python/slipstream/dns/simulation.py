@@ -4,7 +4,7 @@ Collective: on several ranks, every rank makes the same calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from slipstream.base.core import as_case_error
 from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.dns.case import DnsCase
+from slipstream.dns.own_table import DnsKeywords
 from slipstream.dns.running import DnsRun
 from slipstream.dns.statistics import Statistics, Transfer
 from slipstream.exchange.options import check
@@ -29,31 +30,8 @@ Array = np.ndarray
 Function = Callable[[Array, Array, Array], Sequence[Array | float]]
 
 
-class Options(MachineOptions, total=False):
+class Options(MachineOptions, DnsKeywords, total=False):
     """Keys of [dns], [machine] and [exchange]; docs/dns.md and docs/exchange.md say what they do."""
-
-    scheme: Literal["rk2", "rk4"]
-    precision: Literal["f32", "f64"]
-    courant: float
-    lengths: Sequence[float]
-    dealiasing: Literal["two_thirds", "spherical", "phase_shift"]
-    schmidt: Sequence[float]
-    gradients: Sequence[Sequence[float]]
-    forcing: Literal["power", "energy", "stochastic"]
-    forcing_acceleration: float
-    forcing_time: float
-    forcing_seed: int
-    forcing_power: float
-    forcing_shells: int
-    rotation: Sequence[float]
-    largest_courant: float
-    budget: bool
-    process_grid: Sequence[int] | Literal["measured"]
-    store: bool
-    device_memory: str
-    host_copies: Literal["measured", "single", "pitched", "kernel", "mixed"]
-    synchronous: bool
-    overlap: bool
 
 
 class Simulation(_Base):

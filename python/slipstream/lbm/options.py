@@ -6,6 +6,7 @@ from typing import Any, Literal, Required, TypedDict
 import numpy as np
 
 from slipstream.base.errors import CaseError
+from slipstream.lbm.own_table import LbmKeywords
 from slipstream.run.simulation import MachineOptions
 
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
@@ -95,22 +96,9 @@ class Checkpoint(TypedDict, total=False):
     wall_clock_limit: float
 
 
-class Options(MachineOptions, total=False):
+class Options(MachineOptions, LbmKeywords, total=False):
     """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md say what they do. If two tables have a
     key of one name, the first table counts: chunk is that of [lbm]."""
-
-    lattice: Literal["D2Q9", "D3Q19", "D3Q27"]
-    representation: Literal["populations", "moments"]
-    collision: Literal["SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"]
-    magic: float
-    smagorinsky: float
-    precision: Literal["f16", "f32", "f64"]
-    streaming: Literal["two", "in_place"]
-    solids: Literal["auto", "dense", "flags", "sparse"]
-    layout: Literal["auto", "soa", "aos", "soa_z"]
-    alignment: int | Literal["auto"]
-    tile: Literal["auto", "64x4", "32x8", "64x8", "32x16"]
-    chunk: int | Literal["auto"]
 
     cyclic: bool
     bind: bool

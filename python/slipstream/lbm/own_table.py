@@ -1,7 +1,7 @@
 """The table [lbm] of a case file. Made by tools/from_compiled.py."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypedDict
 
 from pydantic import Field
 
@@ -75,3 +75,20 @@ class LbmTable(Table):
         description="Moments: largest number of planes along z that a team computes; auto: as for tile. All give the "
         "same bits.",
     )
+
+
+class LbmKeywords(TypedDict, total=False):
+    """Keys of [lbm] that may be left out."""
+
+    lattice: Literal["D2Q9", "D3Q19", "D3Q27"]
+    representation: Literal["populations", "moments"]
+    collision: Literal["SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"]
+    magic: float
+    smagorinsky: float
+    precision: Literal["f16", "f32", "f64"]
+    streaming: Literal["two", "in_place"]
+    solids: Literal["auto", "dense", "flags", "sparse"]
+    layout: Literal["auto", "soa", "aos", "soa_z"]
+    alignment: int | Literal["auto"]
+    tile: Literal["auto", "64x4", "32x8", "64x8", "32x16"]
+    chunk: int | Literal["auto"]

@@ -8,7 +8,7 @@ from pydantic import Field
 from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
-from slipstream.sem.elements_case import Array, ElementsCase, Expression
+from slipstream.sem.elements_case import USUAL_DEGREE, Array, ElementsCase, Expression
 from slipstream.sem.own_table import SolveTable
 from slipstream.sem.tables import (
     SemOutputTable,
@@ -49,9 +49,8 @@ class Unknown(NamedTuple):
     @property
     def degree(self) -> int:
         """Degree of the Chebyshev polynomials."""
-        usual = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
         degree: int | None = self.own["degree"]
-        return degree or usual[self.own["preconditioner"]]
+        return degree or USUAL_DEGREE[self.own["preconditioner"]]
 
 
 class SemCase(ElementsCase):

@@ -15,6 +15,8 @@ from slipstream.sem.own_table import ElementsTable
 
 Array = np.ndarray
 Expression = float | str
+#: Degree of Chebyshev's polynomials for each preconditioner, if the case has none.
+USUAL_DEGREE = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
 
 
 def steady(given: Expression) -> bool:

@@ -1,7 +1,7 @@
 """The table [sem] of a case file. Made by tools/from_compiled.py."""
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, TypedDict
 
 from pydantic import Field
 
@@ -207,3 +207,64 @@ class FlowTable(ElementsTable):
     not_converged: Literal["stop", "go on"] = Field(
         "stop", description="What becomes of a run where a solution does not reach its tolerance."
     )
+
+
+class ElementsKeywords(TypedDict, total=False):
+    """Keys of [sem] that may be left out."""
+
+    order: int
+    lengths: Sequence[float]
+    stretch: Sequence[float]
+    deformation: float
+    map: Sequence[float | str]
+    factors: Literal["auto", "stored", "affine"]
+
+
+class SolveKeywords(TypedDict, total=False):
+    """Keys of [sem] that may be left out."""
+
+    diffusivity: float | str
+    reaction: float | str
+    tolerance: float
+    absolute_tolerance: float
+    most_iterations: int
+    method: Literal["cg", "fgmres"]
+    restart: int
+    projection: int
+    preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"]
+    degree: int
+    not_converged: Literal["stop", "go on"]
+
+
+class SemKeywords(ElementsKeywords, SolveKeywords, total=False):
+    """Keys of [sem] that may be left out."""
+
+    source: float | str
+    velocity: Sequence[float | str]
+    target_courant: float
+    time_step: float
+    time_order: Literal[1, 2, 3]
+    start: Literal["lower", "exact"]
+
+
+class FlowKeywords(ElementsKeywords, total=False):
+    """Keys of [sem] that may be left out."""
+
+    force: Sequence[float | str]
+    time_order: Literal[1, 2, 3]
+    start: Literal["lower", "exact"]
+    target_courant: float
+    courant_limit: float
+    divergence_damping: float
+    filter: float
+    filter_modes: int
+    mean_from: float
+    pressure_tolerance: float
+    velocity_tolerance: float
+    most_iterations: int
+    method: Literal["cg", "fgmres"]
+    restart: int
+    projection: int
+    preconditioner: Literal["jacobi", "multigrid", "schwarz"]
+    degree: int
+    not_converged: Literal["stop", "go on"]

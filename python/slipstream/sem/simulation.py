@@ -19,6 +19,7 @@ from slipstream.run.simulation import NEVER, CaseSimulation, MachineOptions, pla
 from slipstream.sem import nek
 from slipstream.sem.case import SemCase
 from slipstream.sem.elements_case import ElementsCase
+from slipstream.sem.own_table import SemKeywords, SolveKeywords
 from slipstream.sem.running import SemRun
 from slipstream.sem.statistics import Array, Statistics
 
@@ -41,52 +42,18 @@ class Side(TypedDict, total=False):
     otherwise: "Side"
 
 
-class Scalar(TypedDict, total=False):
+class Scalar(SolveKeywords, total=False):
     """Keys of [sem.scalars.NAME], an unknown beside u. Missing keys have the values of u's."""
 
-    diffusivity: float | str
-    reaction: float | str
     source: float | str
     boundaries: Mapping[str, Side]
     initial: float | str
     exact: float | str
-    tolerance: float
-    absolute_tolerance: float
-    most_iterations: int
-    method: Literal["cg", "fgmres"]
-    restart: int
-    projection: int
-    preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"]
-    degree: int
-    not_converged: Literal["stop", "go on"]
 
 
-class Options(MachineOptions, total=False):
+class Options(MachineOptions, SemKeywords, total=False):
     """Keys of [sem], [machine] and [exchange]; docs/sem.md and docs/exchange.md say what they do."""
 
-    order: int
-    lengths: Sequence[float]
-    stretch: Sequence[float]
-    deformation: float
-    map: Sequence[float | str]
-    factors: Literal["auto", "stored", "affine"]
-    diffusivity: float | str
-    reaction: float | str
-    velocity: Sequence[float | str]
-    target_courant: float
-    source: float | str
-    time_step: float
-    time_order: Literal[1, 2, 3]
-    start: Literal["lower", "exact"]
-    tolerance: float
-    absolute_tolerance: float
-    most_iterations: int
-    method: Literal["cg", "fgmres"]
-    restart: int
-    projection: int
-    preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"]
-    degree: int
-    not_converged: Literal["stop", "go on"]
     scalars: Mapping[str, Scalar]
 
 

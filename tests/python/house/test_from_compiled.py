@@ -6,6 +6,8 @@ from types import ModuleType
 
 import pytest
 
+NOTHING: dict[str, object] = {"above": None, "least": None, "most": None, "finite": True, "names": [], "only": []}
+NOTHING |= {"shape": [], "expression": False}
 TOOL = Path(__file__).parents[3] / "tools" / "from_compiled.py"
 
 
@@ -53,5 +55,17 @@ def test_a_file_that_was_edited_is_named(
     ],
 )
 def test_kinds_of_values_become_annotations(tool: ModuleType, values: dict[str, object], annotation: str) -> None:
-    nothing = {"above": None, "least": None, "most": None, "finite": True, "names": [], "only": [], "shape": []}
-    assert tool.type_of(nothing | {"expression": False} | values) == annotation
+    assert tool.type_of(NOTHING | values) == annotation
+
+
+@pytest.mark.parametrize(
+    ("values", "annotation"),
+    [
+        ({"kind": "number", "above": 0.0, "expression": True}, "float | str"),
+        ({"kind": "number", "shape": [0, 3]}, "Sequence[Sequence[float]]"),
+        ({"kind": "integer", "only": [1, 2]}, "Literal[1, 2]"),
+        ({"kind": "size"}, "str"),
+    ],
+)
+def test_kinds_of_values_become_types_of_keywords(tool: ModuleType, values: dict[str, object], annotation: str) -> None:
+    assert tool.keyword_type(NOTHING | values) == annotation

@@ -10,7 +10,7 @@ from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
 from slipstream.flow import reference
-from slipstream.sem.elements_case import Array, ElementsCase, Expression
+from slipstream.sem.elements_case import USUAL_DEGREE, Array, ElementsCase, Expression
 from slipstream.sem.flow.tables import (
     FlowOutputTable,
     FlowRunTable,
@@ -65,7 +65,7 @@ class FlowCase(ElementsCase):
     @property
     def degree(self) -> int:
         """Degree of the Chebyshev polynomials."""
-        return self.sem.degree or {"jacobi": 1, "multigrid": 3, "schwarz": 2}[self.sem.preconditioner]
+        return self.sem.degree or USUAL_DEGREE[self.sem.preconditioner]
 
     @property
     def published_cavity(self) -> reference.Reference | None:

@@ -16,6 +16,7 @@ from slipstream.run import engine
 from slipstream.run.simulation import NEVER, MachineOptions, plain
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.flow.running import FlowRun
+from slipstream.sem.own_table import FlowKeywords
 from slipstream.sem.simulation import ElementsSimulation
 from slipstream.sem.statistics import Array, FlowStatistics, Means, PlaneMeans, SideForce
 
@@ -35,33 +36,8 @@ class FlowSide(TypedDict, total=False):
     otherwise: "FlowSide"
 
 
-class FlowOptions(MachineOptions, total=False):
+class FlowOptions(MachineOptions, FlowKeywords, total=False):
     """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md say what they do."""
-
-    order: int
-    lengths: Sequence[float]
-    stretch: Sequence[float]
-    deformation: float
-    map: Parts
-    factors: Literal["auto", "stored", "affine"]
-    force: Parts
-    time_order: Literal[1, 2, 3]
-    start: Literal["lower", "exact"]
-    target_courant: float
-    courant_limit: float
-    divergence_damping: float
-    filter: float
-    filter_modes: int
-    mean_from: float
-    pressure_tolerance: float
-    velocity_tolerance: float
-    most_iterations: int
-    method: Literal["cg", "fgmres"]
-    restart: int
-    projection: int
-    preconditioner: Literal["jacobi", "multigrid", "schwarz"]
-    degree: int
-    not_converged: Literal["stop", "go on"]
 
 
 class Flow(ElementsSimulation[FlowCase, "Engine"]):
