@@ -28,7 +28,7 @@ class MachineTable(Table):
     devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
     ranks_per_node: Annotated[int, Field(ge=0)] = Field(0, description="k: let each k ranks act as a node.")
     cyclic: bool = Field(False, description="With ranks_per_node: deal the ranks out in turn, not in blocks.")
-    bind: bool = Field(True, description="Bind each rank to the cores and memory nearest its devices.")
+    bind: bool = Field(True, description="Bind each rank to the cores, memory and network card nearest its devices.")
     threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads of a rank's host kernels; 0: its cores.")
 
 
