@@ -58,9 +58,9 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
 struct Binding {
   int rank = 0;
   std::string host;
-  std::string cores;   ///< list of cores, such as 0-3,8
-  int numa_node = -1;  ///< NUMA node of pinned memory
-  std::string network_card;
+  std::string cores;         ///< list of cores, such as 0-3,8
+  int numa_node = -1;        ///< NUMA node of pinned memory
+  std::string network_card;  ///< mlx5_0:1 with its port, eth0, or several, separated by commas
   bool bound = false;
 };
 
@@ -79,6 +79,9 @@ class Machine {
   /// Discovers the machine. Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML,
   /// distances by hwloc. Opens this rank's devices. Where a rank cannot, all ranks throw its error.
   static Machine discover(const Communicator& comm, const Options& options);
+  /// The cards of Binding::network_card, before MPI starts, for the rank at `place` of `ranks` on its host; empty
+  /// without GPUs or cards. A rank that its launcher bound to cores gets those of all GPUs near to them.
+  static std::string network_cards(const Options& options, int place, int ranks);
 
   /// A described machine, which need not exist: devices sorted by node, then rank; links by class, or links[a * devices
   /// + b].

@@ -140,6 +140,12 @@ void bind_machine(nb::module_& m) {
           },
           nb::arg("backend"), nb::arg("devices_per_rank") = 0, nb::arg("ranks_per_node") = 0, nb::arg("cyclic") = false,
           nb::arg("bind") = true, nb::arg("comm").none() = nb::none(), nb::call_guard<Released>())
+      .def_static(
+          "network_cards",
+          [](const std::string& backend, int devices_per_rank, int place, int ranks) {
+            return Machine::network_cards({backend_from_string(backend), devices_per_rank}, place, ranks);
+          },
+          nb::arg("backend"), nb::arg("devices_per_rank"), nb::arg("place"), nb::arg("ranks"))
       .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"), nb::arg("within"),
                   nb::arg("between"))
       .def_prop_ro("name", &Machine::name)

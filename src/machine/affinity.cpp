@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <map>
-#include <utility>
 
 #include <slipstream/error.hpp>
 
@@ -115,20 +114,6 @@ struct Affinity::Tree {
   }
   hwloc_obj_t around(const Set& threads) const { return hwloc_get_obj_covering_cpuset(topology, threads.get()); }
 
-  /// Network cards of one type with their distance to the nearest object in `from`, nearest first.
-  std::vector<std::pair<int, std::string>> cards(hwloc_obj_osdev_type_t type,
-                                                 const std::vector<hwloc_obj_t>& from) const {
-    std::vector<std::pair<int, std::string>> result;
-    for (hwloc_obj_t card = nullptr; (card = hwloc_get_next_osdev(topology, card));) {
-      if (card->attr->osdev.type != type || !card->name || std::string(card->name) == "lo") continue;
-      int nearest = std::numeric_limits<int>::max();
-      for (hwloc_obj_t start : from) nearest = std::min(nearest, steps_between(start, card));
-      result.emplace_back(nearest, card->name);
-    }
-    std::sort(result.begin(), result.end());
-    return result;
-  }
-
   hwloc_topology_t topology = nullptr;
 };
 
@@ -201,30 +186,6 @@ int Affinity::numa_node(const std::vector<std::string>& bus_ids) const {
     if (const hwloc_obj_t place = tree_->beside(bus_id)) nodes.add(Set(place->nodeset));
   if (nodes.empty()) hwloc_cpuset_to_nodeset(tree_->topology, tree_->allowed().get(), nodes.get());
   return nodes.count() == 1 ? hwloc_bitmap_first(nodes.get()) : -1;
-}
-
-std::string Affinity::network_card(const std::vector<std::string>& bus_ids, int index) const {
-  std::vector<hwloc_obj_t> from;
-  for (const std::string& bus_id : bus_ids)
-    if (const hwloc_obj_t found = tree_->device(bus_id)) from.push_back(found);
-  if (from.empty()) from.push_back(tree_->around(tree_->allowed()));
-  for (const auto type : {HWLOC_OBJ_OSDEV_OPENFABRICS, HWLOC_OBJ_OSDEV_NETWORK}) {
-    const auto cards = tree_->cards(type, from);
-    if (cards.empty()) continue;
-    const auto is_nearest = [&](const auto& card) { return card.first == cards.front().first; };
-    return cards[index % std::count_if(cards.begin(), cards.end(), is_nearest)].second;
-  }
-  return "";
-}
-
-double network_gb_per_s(const std::string& card) {
-  double rate = 0;
-  if (card.empty()) return 0;
-  // the file has the rate in Gbit/s, the result in GB/s
-  if (std::ifstream("/sys/class/infiniband/" + card + "/ports/1/rate") >> rate && rate > 0) return rate / 8;
-  // the file has the rate in Mbit/s, the result in GB/s
-  if (std::ifstream("/sys/class/net/" + card + "/speed") >> rate && rate > 0) return rate / 8000;
-  return 0;
 }
 
 }  // namespace slipstream::detail

@@ -34,16 +34,11 @@ class Affinity {
   int allowed_count() const;
   /// The NUMA node nearest to the addresses, or else to this process's cores; -1 if there are several.
   int numa_node(const std::vector<std::string>& bus_ids) const;
-  /// The nearest network card. `index` distributes the ranks of a host over equally near cards.
-  std::string network_card(const std::vector<std::string>& bus_ids, int index) const;
 
  private:
   struct Tree;
   static std::shared_ptr<const Tree> host();
   std::shared_ptr<const Tree> tree_;
 };
-
-/// Rated GB/s of a network card, from /sys; 0 if unknown.
-double network_gb_per_s(const std::string& card);
 
 }  // namespace slipstream::detail

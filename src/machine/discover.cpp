@@ -14,6 +14,7 @@
 #include "machine/affinity.hpp"
 #include "machine/agree.hpp"
 #include "machine/links.hpp"
+#include "machine/network.hpp"
 #include "machine/records.hpp"
 #include "machine/share.hpp"
 
@@ -217,9 +218,7 @@ class Discovery {
     }
     const int place = place_in(sharers, comm_.rank()), count = options_.devices_per_rank;
     if (count == 0) return detail::share_devices(distance)[place];
-    std::vector<int> result;
-    for (int i = 0; i < count; ++i) result.push_back((place * count + i) % static_cast<int>(seen.size()));
-    return result;
+    return detail::devices_in_turn(place, count, static_cast<int>(seen.size()));
   }
 
   std::vector<std::string> my_bus_ids() const {
@@ -252,8 +251,10 @@ class Discovery {
     b.host = host_name();
     b.cores = affinity_->allowed();
     b.numa_node = affinity_->numa_node(my_bus_ids());
-    b.network_card = affinity_->network_card(my_bus_ids(), index);
-    mine_.network_gb_per_s = detail::network_gb_per_s(b.network_card);
+    const detail::NetworkCards network;
+    b.network_card = network.of_gpus(my_bus_ids());
+    if (b.network_card.empty()) b.network_card = network.of_numa_node(b.numa_node, index);
+    mine_.network_gb_per_s = network.gb_per_s(b.network_card);
     const detail::LinkProbe& probe = detail::links_of(options_.backend);
     for (const PhysicalDevice& physical : mine_.physical) {
       // Creating an event opens the device. An error here reaches all ranks, such as a device that is full or in
@@ -359,6 +360,30 @@ Machine Machine::discover(const Communicator& comm, const Options& options) {
   machine.found_->bindings = std::move(discovery.bindings);
   machine.discovered_ = true;
   return machine;
+}
+
+std::string Machine::network_cards(const Options& options, int place, int ranks) {
+  require(place >= 0 && place < ranks, "a place among the ranks of a host counts from 0 to their number",
+          {{"option", "place"}, {"given", place}, {"limit", ranks}});
+  if (options.backend == Backend::host) return "";
+  const auto seen = detail::links_of(options.backend).devices();
+  const int devices = static_cast<int>(seen.size());
+  if (devices == 0) return "";
+  const Affinity affinity(false);
+  std::vector<int> mine, distances;
+  for (const PhysicalDevice& device : seen) distances.push_back(affinity.distance(device.bus_id));
+  if (options.devices_per_rank > 0) {
+    mine = detail::devices_in_turn(place, options.devices_per_rank, devices);
+  } else if (!affinity.restricted()) {
+    mine = detail::share_devices({static_cast<std::size_t>(ranks), distances})[place];
+  } else {
+    const int nearest = *std::min_element(distances.begin(), distances.end());
+    for (int d = 0; d < devices; ++d)
+      if (distances[d] == nearest) mine.push_back(d);
+  }
+  std::vector<std::string> bus_ids;
+  for (const int d : mine) bus_ids.push_back(seen[d].bus_id);
+  return detail::NetworkCards().of_gpus(bus_ids);
 }
 
 }  // namespace slipstream

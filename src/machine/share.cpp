@@ -42,6 +42,12 @@ std::vector<std::vector<int>> share_devices(const std::vector<std::vector<int>>&
   return result;
 }
 
+std::vector<int> devices_in_turn(int place, int count, int devices) {
+  std::vector<int> result;
+  for (int i = 0; i < count; ++i) result.push_back((place * count + i) % devices);
+  return result;
+}
+
 std::vector<int> share_cores(const std::vector<int>& cores, const std::vector<std::vector<int>>& near, int me) {
   bool crossing = false;
   for (const auto& a : near)

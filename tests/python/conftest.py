@@ -15,6 +15,7 @@ from slipstream.base import failure
 from slipstream.base.core import core, own_process
 from slipstream.cli import errors
 from slipstream.cli.main import main
+from slipstream.run import meter
 
 # SIGINT and SIGHUP are restored: background jobs of a shell ignore SIGINT, those of nohup SIGHUP, and child processes
 # would inherit this.
@@ -85,6 +86,11 @@ def _brief_look(backend: str, size: int, seconds: float, index: int) -> float:
     return float(_copy_bandwidth(backend, min(size, 4_000_000), min(seconds, 0.003), index))
 
 
+def _path() -> str:
+    """PYTHONPATH of other processes."""
+    return os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
+
+
 def _new_file() -> Path:
     """An empty file outside of the folders that tests inspect."""
     descriptor, name = tempfile.mkstemp(prefix="slipstream-errors-")
@@ -102,6 +108,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.chdir(tmp_path)
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
+            change.setenv("PYTHONPATH", _path())  # for ranks that -n starts
+            if words and words[0] in ("check", "plan"):  # they time steps to predict the time of a run
+                change.setattr(meter, "SECONDS", 0.02)
+                change.setattr(meter, "STEPS", 3)
             # Replaced, because the real function would end pytest.
             change.setattr(failure, "end_all_ranks", lambda *_: None)
             change.setenv(errors.FILE, str(said_there := _new_file()))
@@ -117,14 +127,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 @pytest.fixture
 def cli(tmp_path: Path, here: Cli) -> Cli:
-    """Runs `slipstream WORDS` in an empty folder. Runs on several ranks or in other environments get separate
-    processes. Pictures take longer than runs, so they are off unless the arguments mention them.
+    """Runs `slipstream WORDS` in an empty folder. Runs in other environments get a separate process, and with -n each
+    rank does. Pictures take longer than runs, so they are off unless the arguments mention them.
     """
 
     def call(*words: str, **environment: str) -> Done:
         if words[0] == "run" and not any(word.startswith("output.pictures") for word in words):
             words = (*words, "output.pictures=false")
-        if words[0] in HERE and "-n" not in words and not environment:
+        if words[0] in HERE and not environment:
             return here(*words)
         return command(tmp_path, *words, **environment)
 
@@ -144,12 +154,11 @@ def is_one_error(result: Done, folder: Path, code: str | None, **facts: object) 
 
 def command(folder: Path, *words: str, **environment: str) -> Done:
     """Runs `slipstream WORDS` in a folder, in a separate process."""
-    path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
     said_there = _new_file()
     done = subprocess.run(
         [sys.executable, "-m", "slipstream", *words],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": path, errors.FILE: str(said_there)} | environment,
+        env=os.environ | {"PYTHONPATH": _path(), errors.FILE: str(said_there)} | environment,
         capture_output=True,
         text=True,
         timeout=300,

@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
@@ -14,6 +14,7 @@ from slipstream.base.errors import CaseError, ErrorCode, Fault
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _SIZE_HERE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
+_PLACE_HERE = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 
 
 _own_process = False
@@ -24,6 +25,15 @@ def own_process() -> None:
     start."""
     global _own_process
     _own_process = True
+
+
+_before_mpi: list[Callable[[ModuleType], None]] = []
+
+
+def before_mpi(act: Callable[[ModuleType], None]) -> None:
+    """Adds an action of the first core(), on the compiled module before MPI starts. Later ones come too late."""
+    if not loaded():
+        _before_mpi.append(act)
 
 
 @cache
@@ -43,6 +53,8 @@ def core() -> ModuleType:
         ) from None
     if _own_process:
         module.set_process_environment()
+    for act in _before_mpi if not module.mpi_started() else ():
+        act(module)
     failure.watch(module)
     launched = launched_size()
     # A host program that runs MPI may use slipstream on some of its ranks only, so nothing here is collective.
@@ -99,6 +111,11 @@ def launched_size() -> int | None:
 def launched_here() -> int:
     """Number of the launcher's processes on this node, as far as the launcher tells it; at least 1."""
     return _first_number(_SIZE_HERE) or launched_size() or 1
+
+
+def place_here() -> int | None:
+    """This process's place among those of the launcher on this node; None where it does not say."""
+    return _first_number(_PLACE_HERE)
 
 
 def rank() -> int:

@@ -296,10 +296,8 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
         raise CaseError.all_of(faults)
 
 
-def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None) -> Case:
-    """Reads a case file, merges one of its variants into it, overrides and checks it. The files that it names must be
-    there."""
-    path = Path(path)
+def _given(path: Path, overrides: Sequence[str], variant: str | None) -> tuple[dict[str, Any], Source, list[str]]:
+    """The tables of a case file with one of its variants and overrides, unchecked, and the keys with old names."""
     text, data, known = _read(path)
     old = old_keys.rename(data)
     tables: variants.Tables = {}
@@ -323,6 +321,14 @@ def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = 
             said = f"override '{override}': overrides come after a variant; name the case's own key"
             raise CaseError(said, key=variants.KEY, override=override)
         toml_text.apply_override(data, key, value)
+    return data, source, old
+
+
+def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None) -> Case:
+    """Reads a case file, merges one of its variants into it, overrides and checks it. The files that it names must be
+    there."""
+    path = Path(path)
+    data, source, old = _given(path, overrides, variant)
     _find_files(data, path.parent, source)
     case = parse(data, source)
     case.take_old_keys(old)
@@ -383,3 +389,12 @@ def machine_of(overrides: Sequence[str]) -> MachineTable:
             source.fault(("machine", *e["loc"]), _explain(e, solver_of({}).case_type, "machine"))
             for e in error.errors(include_url=False)
         ) from None
+
+
+def machine_given(path: str | Path, overrides: Sequence[str], variant: str | None) -> MachineTable | None:
+    """[machine] of a case file, without a check of the other tables, which would start MPI; None if it has faults."""
+    data, _, _ = _given(Path(path), overrides, variant)
+    try:
+        return MachineTable.model_validate_json(json.dumps(data.get("machine", {}), default=str))
+    except ValidationError:
+        return None

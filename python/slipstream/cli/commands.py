@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -12,8 +13,10 @@ from slipstream import __version__
 from slipstream.base import core, terminal
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
-from slipstream.case.reader import check_variants, load, machine_of, schema, with_lapses
+from slipstream.case.reader import check_variants, load, machine_given, machine_of, schema, with_lapses
 from slipstream.case.solver import solver_of
+from slipstream.machine import network
+from slipstream.machine.discovery import MachineTable
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
@@ -44,8 +47,23 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     run.run(case, console, arguments.overwrite, watch, arguments.restart)
 
 
+def bind_before_mpi(arguments: argparse.Namespace) -> None:
+    """Lets a run or a benchmark take its network card before MPI starts."""
+    wanted: MachineTable | None = None
+    if arguments.command == "run":
+        wanted = machine_given(arguments.case, _overrides(arguments), arguments.variant)
+    elif arguments.command == "bench":
+        devices = getattr(arguments, "devices", 0)
+        wanted = MachineTable(
+            backend=getattr(arguments, "backend", "auto"), devices_per_rank=devices if isinstance(devices, int) else 0
+        )
+    if wanted:
+        core.before_mpi(partial(network.bind, wanted))
+
+
 def check_before_start(arguments: argparse.Namespace) -> None:
     """Checks that one process can do before ranks start."""
+    bind_before_mpi(arguments)
     if arguments.command == "compare":
         from slipstream.run import compare
 

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def takes_ranks(command: argparse.ArgumentParser) -> None:
         command.add_argument("-n", dest="ranks", type=int, metavar="RANKS", help="start on so many ranks")
-        command.add_argument("--bind", choices=["on", "off"], help="bind ranks to cores and memory near their devices")
+        command.add_argument("--bind", choices=["on", "off"], help="bind ranks to what is near their devices")
 
     run = add("run", "Run a case.", commands.run)
     takes_case(run)

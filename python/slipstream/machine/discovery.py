@@ -34,7 +34,7 @@ class MachineTable(Table):
         0, description="Groups of this many ranks act as nodes; 0: the real nodes."
     )
     cyclic: bool = Field(False, description="With ranks_per_node: assign ranks to nodes in turn, not in blocks.")
-    bind: bool = Field(True, description="Bind each rank to the cores and memory closest to its devices.")
+    bind: bool = Field(True, description="Bind each rank to the cores, memory and network card closest to its devices.")
     threads: Annotated[int, Field(ge=0)] = Field(
         0, description="Number of threads of host kernels per rank; 0: one per core of the rank."
     )

@@ -4,6 +4,7 @@ Every rank examines its own process; the answers are gathered, and equal ones be
 """
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from rich.text import Text
 from slipstream.base import routes, terminal
 from slipstream.base.core import core, launched_size
 from slipstream.base.errors import CaseError
-from slipstream.machine import doctor_host, topology
+from slipstream.machine import doctor_host, network, topology
 from slipstream.machine.discovery import choose_backend
 from slipstream.machine.doctor_host import FINE, MEND, NOTE, Finding
 
@@ -71,6 +72,7 @@ def examine(machine: "Machine") -> list[Said]:
         lambda: peers(machine),
         lambda: mapping(machine, comm.rank),
         lambda: doctor_host.binding(_bus_ids(machine, comm.rank)),
+        lambda: [network_card(machine.bindings()[comm.rank]["network_card"], os.environ.get(network.VARIABLE))],
         lambda: doctor_host.shared_memory(_ranks_here(machine, comm.rank)),
         doctor_host.memory_files,
         doctor_host.locked_memory,
@@ -212,6 +214,17 @@ def mapping(machine: "Machine", rank: int) -> list[Finding]:
         return [Finding(name, MEND, problem, remedy)]
     devices = f" by {len(mine)} devices" if len(mine) > 1 else ""
     return [Finding(name, FINE, f"mapped and read from the next rank{devices}")]
+
+
+def network_card(nearest: str, given: str | None) -> Finding:
+    """The card of this rank; `given` is what the user chose."""
+    name = "network card"
+    if given is not None:
+        return Finding(name, FINE, f"{network.VARIABLE}={given} as you set it; the nearest is {nearest or 'not known'}")
+    if network.is_fabric(nearest):
+        remedy = f"slipstream run gives it to UCX on several nodes; own programs set {network.VARIABLE}={nearest}"
+        return Finding(name, FINE, f"{nearest}, nearest to this rank", remedy)
+    return Finding(name, NOTE, f"no InfiniBand port is up; the nearest other card: {nearest or 'none'}", "")
 
 
 def libraries(of_engine: Iterable[Mapping[str, Any]]) -> list[Finding]:

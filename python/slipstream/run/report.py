@@ -10,7 +10,7 @@ from slipstream.case.case import Case
 from slipstream.case.old_keys import told
 from slipstream.case.solver import solver_of
 from slipstream.exchange.report import reasons_once
-from slipstream.machine import predict
+from slipstream.machine import network, predict
 from slipstream.machine.discovery import crowding
 from slipstream.machine.told import Phase, Plan, PlannedMessage
 from slipstream.machine.topology import link_summary
@@ -59,6 +59,7 @@ def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
             f"{len(found)} x {', '.join(names)} on {count(machine.ranks, 'rank')}, {count(machine.nodes, 'node')}",
         ),
         ("links", link_summary(machine)),
+        *network.row(machine),
         ("blocks", f"{len(plan['blocks'])}: nodes x devices x blocks = {split}"),
         ("routes", routes),
         ("memory", f"{megabytes(max(needed))} MB a device, of {megabytes(min(d['memory'] for d in found))}"),

@@ -1,0 +1,51 @@
+#pragma once
+// Network cards of a node, and which of them are nearest to a GPU, from the files of /sys.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace slipstream::detail {
+
+class NetworkCards {
+ public:
+  /// Reads the cards with a port that is up, and the NVIDIA GPUs of the node. InfiniBand cards hide Ethernet ones, and
+  /// fast cards slower ones, which may belong to another network.
+  explicit NetworkCards(std::filesystem::path sys = "/sys");
+
+  /// Cards nearest to GPUs with these PCI addresses. Their PCI paths have most bridges in common, or else their NUMA
+  /// node is the same. GPUs with the same nearest cards share these evenly, so that the result for a GPU depends on its
+  /// node alone. As mlx5_0:1 with its port, with commas in between; empty without a card or a known GPU.
+  std::string of_gpus(const std::vector<std::string>& bus_ids) const;
+  /// A card of this NUMA node, or of any if it has none. `index` distributes the ranks of a host over equally near
+  /// cards.
+  std::string of_numa_node(int numa_node, int index) const;
+
+  /// Rated GB/s of the first of these cards; 0 if unknown.
+  double gb_per_s(const std::string& names) const;
+
+ private:
+  struct Place {
+    std::vector<std::string> path;  ///< PCI root, bridges, device
+    int numa_node = -1;
+  };
+  struct Card {
+    std::string name;
+    Place place;
+    bool infiniband = false;
+    double gb_per_s = 0;
+  };
+
+  Place place_of(const std::filesystem::path& device) const;
+  void find_fabric_cards();
+  void find_ethernet_cards();
+  void find_gpus();
+  std::vector<int> nearest(const Place& place) const;
+  std::map<std::string, std::vector<int>> shared() const;
+
+  std::filesystem::path sys_;
+  std::vector<Card> cards_;
+  std::map<std::string, Place> gpus_;  ///< by PCI address
+};
+
+}  // namespace slipstream::detail
