@@ -22,8 +22,9 @@ int main(int argc, char** argv) {
     std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
 
-    slip::GatherScatter sum(comm, machine, {{ids, rank, 3}});  // of the blocks of 3 points, this rank has number `rank`
-    sum.run(streams, {{u.data()}});                            // u becomes Q Q^T u
+    slip::GatherScatter sum(comm, machine,
+                            {{ids, rank, 3}});  // this rank has one block of 3 points, with the number `rank`
+    sum.run(streams, {{u.data()}});             // u becomes Q Q^T u
     streams[0].synchronize();
     sum.check();  // throws if another rank did not take part; so does the next run
     // </slipstream>

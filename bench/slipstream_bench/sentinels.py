@@ -42,7 +42,7 @@ ROUNDS = 5
 TIMEOUT = 120.0
 #: Root of the tree that contains this package.
 TREE = Path(slip.__file__).resolve().parents[2]
-#: Where trees have their benchmarks, newest first: a folder of packages, and the package in it.
+#: Locations of the benchmarks in source trees, newest first: a folder of packages, and the package in it.
 PLACES = (Path("bench", "slipstream_bench"), Path("python", "slipstream", "bench"))
 
 

@@ -70,7 +70,7 @@ struct FftOptions {
   /// permuted, nothing is in place, and the first backward() allocates another array in pinned memory. The bits are the
   /// same on any number of devices.
   std::int64_t device_memory = 0;
-  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
+  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
   bool synchronous = false;                     ///< batches run one after the other, for comparison
   /// Uses the GPUs' line kernels on the host, too, for comparison. The host has them for a few lengths in double
   /// precision (docs/fft.md); others are packed.

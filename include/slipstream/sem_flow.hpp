@@ -143,7 +143,7 @@ class Flow final : public ElementSolver {
   /// Counts of the linear solves of all steps so far; a restart begins at zero.
   const krylov::Effort& pressure_effort() const;
   const krylov::Effort& velocity_effort() const;
-  /// Measures operator and preconditioner of the pressure.
+  /// Measures symmetry and cost of the pressure's operator and preconditioner.
   krylov::Fit fit();
   /// Data that a restart needs besides the state: lengths of the last two steps or parts, their number, and more.
   struct Past {

@@ -187,7 +187,7 @@ def _march(
                 residual = run.change(checked)
                 checked = engine.step
                 if residual is not None and not math.isfinite(residual):
-                    engine.inspect()  # the guard can report the place
+                    engine.inspect()  # the guard reports the place of the invalid value
                     good = f"; {keeper.last_good()}" if keeper else ""
                     said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
                     raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
