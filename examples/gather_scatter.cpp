@@ -1,18 +1,17 @@
 // Sums over points that elements share, on this program's own array. The elements form a ring, one a rank, with three
-// points each. The last point of an element is the first of the next rank's. The code for Slipstream is between the
-// marks.
+// points each. The last point of an element is the first of the next rank's.
 #include <cstdio>
 
-// <slipstream>
+// The code for Slipstream begins here.
 #include <slipstream/gather_scatter.hpp>
 namespace slip = slipstream;
-// </slipstream>
+// The code for Slipstream ends here.
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   bool wrong = false;
   {
-    // <slipstream>
+    // The code for Slipstream begins here.
     // or another communicator of the program; the library uses a duplicate
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
@@ -27,7 +26,7 @@ int main(int argc, char** argv) {
     sum.run(streams, {{u.data()}});             // u becomes Q Q^T u
     streams[0].synchronize();
     sum.check();  // throws if another rank did not take part; so does the next run
-    // </slipstream>
+    // The code for Slipstream ends here.
     std::printf("rank %d: %g %g %g\n", comm.rank(), u[0], u[1], u[2]);
     wrong = u != std::vector<double>{2, 1, 2};
   }  // the library's objects are destroyed before MPI ends

@@ -239,8 +239,8 @@ class Fft {
   /// Messages of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report).
   /// Waits. Collective.
   std::vector<ReportRow> report();
-  /// Tuning of the transposes of all transforms: `options` of the first one, the sum of seconds, and "measured" where
-  /// one was measured.
+  /// Tuning of all transposes: `options` of the first one, the total seconds, and "measured" if any of them was
+  /// measured.
   const Tuning& tuning() const;
 
  private:

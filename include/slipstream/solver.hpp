@@ -14,7 +14,7 @@
 
 namespace slipstream {
 
-/// Members that the runs of all solvers have. Those of one solver derive from it.
+/// Members that the runs of all solvers have. Each solver derives its own members from this type.
 struct SolverParts {
   SolverParts(const Communicator& comm, const Machine& machine);
   virtual ~SolverParts();

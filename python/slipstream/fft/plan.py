@@ -304,7 +304,7 @@ class Plan:
 
     @property
     def stored_moves(self) -> tuple[int, int]:
-        """Numbers of moves in a forward transform: moves that store values directly at their destination, and all moves."""
+        """Numbers of moves in a forward transform: those that store values at their destination, and all moves."""
         stored, moves = self._plan.stored_moves
         return (stored, moves)
 
