@@ -215,7 +215,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures the rows of the trees, prints and writes."""
+    """Measures, prints and writes the rows of both source trees."""
     need("sentinels", 1, rounds=arguments.rounds)
     if core().size() > 1:
         raise CaseError(

@@ -20,8 +20,8 @@ void pass(Step step);
 /// Points on message streams: before packed values leave a device, and before received values are unpacked.
 enum class Lane : int { departure, arrival, count };
 
-/// Sets an action before later work on such a stream: work that delays it, or an exception. An empty function removes
-/// it. Affects exchanges created afterwards; none may be in flight.
+/// Sets an action that runs before later work on a message stream: work that delays it, or an exception. An empty
+/// function removes it. Affects exchanges created afterwards; none may be in flight.
 void hold(Lane lane, std::function<void(Stream&)> work);
 bool held(Lane lane);
 /// Routes call this at each of these points. It runs the action that a test has set for the point.

@@ -67,10 +67,10 @@ class Outcome:
 class Between:
     """Work between the steps of a march."""
 
-    look: Callable[[], None] | None = None  #: called with each residual
+    look: Callable[[], None] | None = None  #: function that is called whenever a residual is computed
     apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: periods in steps, each with the function to call then
     ends: Callable[[], str] | None = None  #: function that returns the reason to end; empty if the run continues
-    meter: Meter = field(default_factory=Meter)  #: measures the time of the steps and of these calls
+    meter: Meter = field(default_factory=Meter)  #: measures the time of the steps and of the calls above
 
 
 class Chunk:
