@@ -213,8 +213,8 @@ class Space {
   /// Computes out = int grad phi . g dx for all polynomials phi of an element, not summed. A null component of g is
   /// zero. Needs SpaceOptions::gradient. Throws Error unsupported above most_advected_order.
   void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
-  /// Step sizes s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2.
-  /// In an element s is constant: one over an upper bound of the largest eigenvalue of D^T M D u = e M u. The bound is
+  /// Step sizes s of explicit damping: u -= a M^-1 Q Q^T D^T s M D u lowers the divergence D u for each a below 2. Each
+  /// element has a constant s: one over an upper bound of the largest eigenvalue of D^T M D u = e M u. The bound is
   /// strict for bricks. Needs SpaceOptions::gradient.
   Vector grad_div_step();
   /// Dealiased advection: out = int phi c . grad v dx for all polynomials phi of an element, not summed. The quadrature

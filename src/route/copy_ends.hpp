@@ -42,7 +42,7 @@ class CopyReceiver final : public Receiver {
   std::size_t slot_bytes_;
 };
 
-/// Base of routes with copy-engine ends. Subclasses define which pairs of devices they serve.
+/// Base of routes with these ends. Subclasses define which pairs they serve.
 class CopyRoute : public Route {
  public:
   Facts execution() const override;

@@ -8,8 +8,8 @@
 namespace slipstream::host {
 namespace {
 
-/// Replays recorded work. Work of the origin stream runs on the launching stream; work of each other stream runs on a
-/// separate stream. Recorded concurrency is thus preserved.
+/// Replays recorded work. The work of the origin runs on the launching stream, that of each other stream on a separate
+/// stream. Recorded concurrency is thus preserved.
 class HostGraph final : public Graph::Impl {
  public:
   HostGraph(std::vector<Capture::Op> ops, const std::vector<Device>& lanes, int recordings)
