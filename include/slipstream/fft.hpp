@@ -195,12 +195,9 @@ class Fft {
   /// `through` is work memory, arrays as forward() fills, whose values are undefined afterwards. `through` may begin
   /// where `from` or `to` does, as forward() and backward() allow. Modes that are not used (FftOptions::highest) become
   /// zero. The operation and the division by the number of cells are fused into other passes where possible. describe()
-  /// tells whether they are fused. The passes are
-  /// - reads of lines along z by the plan's own kernels,
-  /// - stores of these lines by FFTW,
-  /// - copies of a spectrum in the order x, y, z.
-  /// Throws Error where a factor is not allowed or differs between ranks. Also throws where its arrays lie in memory
-  /// that is written.
+  /// tells whether they are fused. The plan's own kernels apply them to lines along z on load, FFTW before it stores
+  /// these lines. A copy of a spectrum in the order x, y, z applies them, too. Throws Error where a factor is not
+  /// allowed or differs between ranks. Also throws where its arrays lie in memory that is written.
   void convolve(const std::vector<const void*>& from, const std::vector<void*>& through, const std::vector<void*>& to,
                 const FftFactor& factor, std::vector<Stream>& streams);
   void convolve(const Field& from, Field& through, Field& to, const FftFactor& factor, std::vector<Stream>& streams);

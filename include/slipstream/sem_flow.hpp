@@ -68,9 +68,8 @@ struct FlowOptions {
   std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
 };
 
-/// Forces of the fluid on a side of the box, over density. n is the outward normal.
-/// - pressure: int p n dS
-/// - viscous: - int nu (grad u + grad u^T) n dS
+/// Forces of the fluid on a side of the box, over density. `pressure` is int p n dS. `viscous` is - int nu (grad u +
+/// grad u^T) n dS. Here n is the outward normal.
 struct SideForce {
   std::size_t axis = 0, end = 0;
   Point pressure{0, 0, 0}, viscous{0, 0, 0};
