@@ -1,4 +1,4 @@
-# Each library of the project: its rooms, what it links, and how its files are compiled.
+# Defines each library of the project: its rooms, the libraries that it links, and how its files are compiled.
 #
 # A file's name says how: *_kernels.cpp as CUDA in a CUDA build, *_cuda.cpp, *_cuda_kernels.cpp and src/device/cuda only
 # there, *_nocuda.cpp only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of

@@ -1,14 +1,13 @@
-// The Laplacian of a wave by Fourier transforms. Each device has a part of a 24 x 20 x 16 box. The code for Slipstream
-// is between the marks.
+// The Laplacian of a wave by Fourier transforms. Each device has a part of a 24 x 20 x 16 box.
 #include <cmath>
 #include <complex>
 #include <cstdio>
 #include <numbers>
 
-// <slipstream>
+// The code for Slipstream begins here.
 #include <slipstream/fft.hpp>
 namespace slip = slipstream;
-// </slipstream>
+// The code for Slipstream ends here.
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -17,7 +16,7 @@ int main(int argc, char** argv) {
     const auto wave = [](std::int64_t x, std::int64_t z) {
       return std::cos(2 * std::numbers::pi * (3 * static_cast<double>(x) / 24 + 2 * static_cast<double>(z) / 16));
     };
-    // <slipstream>
+    // The code for Slipstream begins here.
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
     slip::FftOptions options;
@@ -42,7 +41,7 @@ int main(int argc, char** argv) {
     fft.backward({v.data()}, {u.data()}, streams);
     streams[0].synchronize();
     fft.check();  // throws if another rank did not take part
-    // </slipstream>
+    // The code for Slipstream ends here.
     for (std::size_t i = 0; i < u.size(); ++i)
       most = std::max(most, std::abs(u[i] + 13 * wave(i % 24, cells.lo[2] + i / (24 * 20))));
     std::printf("rank %d: the Laplacian of a wave is right to %.0e\n", comm.rank(), most);

@@ -1,18 +1,17 @@
 // Sums over points that elements share, on this program's own array. The elements form a ring, one a rank, with three
-// points each. The last point of an element is the first of the next rank's. The code for Slipstream is between the
-// marks.
+// points each. The last point of an element is the first of the next rank's.
 #include <cstdio>
 
-// <slipstream>
+// The code for Slipstream begins here.
 #include <slipstream/gather_scatter.hpp>
 namespace slip = slipstream;
-// </slipstream>
+// The code for Slipstream ends here.
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   bool wrong = false;
   {
-    // <slipstream>
+    // The code for Slipstream begins here.
     // or another communicator of the program; the library uses a duplicate
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
@@ -22,11 +21,12 @@ int main(int argc, char** argv) {
     std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
 
-    slip::GatherScatter sum(comm, machine, {{ids, rank, 3}});  // of the blocks of 3 points, this rank has number `rank`
-    sum.run(streams, {{u.data()}});                            // u becomes Q Q^T u
+    slip::GatherScatter sum(comm, machine,
+                            {{ids, rank, 3}});  // this rank has one block of 3 points, with the number `rank`
+    sum.run(streams, {{u.data()}});             // u becomes Q Q^T u
     streams[0].synchronize();
     sum.check();  // throws if another rank did not take part; so does the next run
-    // </slipstream>
+    // The code for Slipstream ends here.
     std::printf("rank %d: %g %g %g\n", comm.rank(), u[0], u[1], u[2]);
     wrong = u != std::vector<double>{2, 1, 2};
   }  // the library's objects are destroyed before MPI ends

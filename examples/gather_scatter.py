@@ -3,7 +3,7 @@
 import numpy as np
 import slipstream as slip
 
-grid = slip.Grid((8, 8, 8), backend="host")  # its devices take part
+grid = slip.Grid((8, 8, 8), backend="host")  # its devices do the gather-scatter
 rank, size = grid.comm.rank, grid.comm.size
 ids = np.asarray([2 * rank + 1, 2 * rank + 2, 2 * ((rank + 1) % size) + 1])  # global numbers of points, from 1
 u = np.ones(3)

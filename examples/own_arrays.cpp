@@ -1,11 +1,10 @@
-// A version of own_arrays.cu without a GPU: ghost cells of a std::vector, on this program's communicator and boxes. The
-// code for Slipstream is between the marks.
+// A version of own_arrays.cu without a GPU: ghost cells of a std::vector, on this program's communicator and boxes.
 #include <cstdio>
 
-// <slipstream>
+// The code for Slipstream begins here.
 #include <slipstream/exchange.hpp>
 namespace slip = slipstream;
-// </slipstream>
+// The code for Slipstream ends here.
 
 constexpr int n = 16, g = 2, wide = n + 2 * g;  // cells per side, ghost layers, cells per side with ghosts
 
@@ -20,7 +19,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   bool wrong = false;
   {
-    // <slipstream>
+    // The code for Slipstream begins here.
     // or another communicator of the program; the library uses a duplicate
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
@@ -41,7 +40,7 @@ int main(int argc, char** argv) {
     exchange.end(streams);
     streams[0].synchronize();
     exchange.check();  // throws if a neighbour did not take part; so does the next begin
-    // </slipstream>
+    // The code for Slipstream ends here.
     wrong = wrong_ghost(u, comm.rank(), comm.size());
   }  // the library's objects are destroyed before MPI ends and the array is freed
   MPI_Finalize();

@@ -1,13 +1,12 @@
-// Fills ghost cells of arrays that this program has allocated, on its own communicator, boxes and stream. The code for
-// Slipstream is between the marks.
+// Fills ghost cells of arrays that this program has allocated, on its own communicator, boxes and stream.
 #include <cuda_runtime.h>
 
 #include <cstdio>
 
-// <slipstream>
+// The code for Slipstream begins here.
 #include <slipstream/exchange.hpp>
 namespace slip = slipstream;
-// </slipstream>
+// The code for Slipstream ends here.
 
 constexpr int n = 64, g = 2, wide = n + 2 * g;  // cells per side, ghost layers, cells per side with ghosts
 
@@ -40,7 +39,7 @@ int main(int argc, char** argv) {
   float* u = nullptr;
   bool wrong = false;
   {
-    // <slipstream>
+    // The code for Slipstream begins here.
     // or another communicator of the program; the library uses a duplicate
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::cuda, 1, 0, false, false});
@@ -63,7 +62,7 @@ int main(int argc, char** argv) {
     exchange.end(streams);
     cudaStreamSynchronize(mine);
     exchange.check();  // throws if a neighbour did not take part; so does the next begin
-    // </slipstream>
+    // The code for Slipstream ends here.
     wrong = wrong_ghost(u, comm.rank(), comm.size());
   }  // the library's objects are destroyed before the array is freed and MPI ends
   cudaFree(u);

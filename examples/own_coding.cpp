@@ -8,7 +8,7 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/own_coding.hpp>
 
-#include "exchange/own_coding_kernels.hpp"  // this file alone includes it, because it compiles the coding's kernels
+#include "exchange/own_coding_kernels.hpp"  // a header for kernels of codings, which this file compiles
 namespace slip = slipstream;
 
 struct TopBits {

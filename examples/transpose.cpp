@@ -1,19 +1,19 @@
 // A transpose on this program's own arrays: slabs along z become slabs along x, with x and z swapped. Each rank then
-// holds whole lines along the former z, contiguous in memory. The code for Slipstream is between the marks.
+// holds whole lines along the former z, contiguous in memory.
 #include <complex>
 #include <cstdio>
 
-// <slipstream>
+// The code for Slipstream begins here.
 #include <slipstream/exchange.hpp>
 #include <slipstream/transpose.hpp>
 namespace slip = slipstream;
-// </slipstream>
+// The code for Slipstream ends here.
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   bool wrong = false;
   {
-    // <slipstream>
+    // The code for Slipstream begins here.
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
     slip::GridOptions slabs;
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     exchange.run(streams);
     streams[0].synchronize();
     exchange.check();  // throws if another rank did not take part
-    // </slipstream>
+    // The code for Slipstream ends here.
     for (std::size_t i = 0; i < v.size(); ++i) wrong |= v[i] != std::complex<double>(there.lo[2] + i / 192, i % 24);
     std::printf("rank %d: %s\n", comm.rank(), wrong ? "wrong" : "every line along z is here");
   }  // the library's objects are destroyed before MPI ends

@@ -226,9 +226,7 @@ THESIS_CUBE = "256^3"
 
 
 def _risso(rows: list[Row]) -> Iterable[Row]:
-    """Findings of the thesis on rates. It has those of a lattice Boltzmann step, while these rows are of the exchange
-    alone.
-    """
+    """Compares rates with the thesis, which reports those of a lattice Boltzmann step. Here the exchange runs alone."""
     published = {
         "asynchronous GPUPackInfo": "up to +50 %; 1149 over 760 MLUP/s, four Kepler GPUs, 256^3 each",
         "GPUBufferedScheme": "748 over 760 MLUP/s, four Kepler GPUs, 256^3 each",

@@ -63,7 +63,7 @@ EXPERIMENTS = tuple(name.removeprefix("lbm_") for name in BENCHMARKS if name.sta
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports errors in one line, as all errors of users."""
+    """Reports errors of the user in one line."""
 
     def error(self, message: str) -> NoReturn:
         what = self.prog.removeprefix("slipstream ")

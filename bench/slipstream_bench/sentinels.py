@@ -42,7 +42,7 @@ ROUNDS = 5
 TIMEOUT = 120.0
 #: Root of the tree that contains this package.
 TREE = Path(slip.__file__).resolve().parents[2]
-#: Where trees have their benchmarks, newest first: a folder of packages, and the package in it.
+#: Locations of the benchmarks in source trees, newest first: a folder of packages, and the package in it.
 PLACES = (Path("bench", "slipstream_bench"), Path("python", "slipstream", "bench"))
 
 
@@ -215,7 +215,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures the rows of the trees, prints and writes."""
+    """Measures, prints and writes the rows of both source trees."""
     need("sentinels", 1, rounds=arguments.rounds)
     if core().size() > 1:
         raise CaseError(

@@ -16,7 +16,7 @@ namespace slipstream {
 
 class Trace;
 
-/// How rows of a batch travel.
+/// Ways to copy the rows of a batch between host and device.
 enum class RowCopies : std::uint8_t {
   measured,  ///< pitched or kernel, the faster one for each direction and row length, timed with pitched copies in the
              ///< other direction; pitched on the host

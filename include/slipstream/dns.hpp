@@ -79,8 +79,8 @@ struct Options {
   /// which the host finishes.
   bool budget = false;
   std::array<int, 2> process_grid{0, 0};
-  bool tune_process_grid = false;  ///< as FftOptions::tune_process_grid
-  std::optional<bool> store = {};  ///< as FftOptions::store
+  bool tune_process_grid = false;  ///< sets FftOptions::tune_process_grid
+  std::optional<bool> store = {};  ///< sets FftOptions::store
   /// overlaps transforms of one component with transfers of the next (FftOptions::overlap)
   bool overlap = false;
   /// Coding of the transposes. A lossy one rounds the modes and the velocity each time that they travel
@@ -93,7 +93,7 @@ struct Options {
   /// flow is the same to rounding, and its velocity has the same bits with any limit and on any number of devices. Only
   /// for slabs, raw values, and without an energy budget.
   std::int64_t device_memory = 0;
-  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
+  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
   bool synchronous = false;                     ///< batches run one after the other, for comparison
 };
 
@@ -155,7 +155,7 @@ struct Carried {
   /// energy that Forcing::Kind::energy keeps in its shells; none: their current energy
   std::optional<double> held = {};
   double put_in = 0;         ///< energy input of this forcing in the last step
-  double largest_error = 0;  ///< as Statistics::budget_error
+  double largest_error = 0;  ///< error of the energy budget, Statistics::budget_error
   double time_step = 0;      ///< length of the last step; 0: there was none
   /// Values of a stochastic forcing in the next step, six numbers a mode. Empty: none were drawn.
   std::vector<double> accelerations = {};
@@ -199,8 +199,8 @@ class Dns final : public Solver {
   /// Throws Error where the Courant number of the current velocity is above largest_courant. Costs three transforms,
   /// unless velocity() or statistics() have made them.
   void check_time_step();
-  /// Inspects the velocity of the step's last stage, which costs no transform. Places are those of the points, whatever
-  /// `options.spacing`.
+  /// Inspects the velocity of the step's last stage, which costs no transform. Reported places are coordinates of the
+  /// points and do not depend on `options.spacing`.
   void guard(GuardOptions options) override;
   /// Inspects the velocity now, and throws Diverged; does nothing without a guard.
   void inspect() override;

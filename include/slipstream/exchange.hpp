@@ -208,10 +208,10 @@ class Exchange {
   /// to another exchange, here and at the neighbours. Graph::launch throws Error then. Graphs that a caller records and
   /// launches with CUDA's own calls are not checked.
   bool capturable() const;
-  /// True where waits in such a graph have a timeout, too, so that a stopped neighbour is an error. Waits of a library
-  /// have no timeout there.
+  /// True where waits in a recorded graph have a timeout, too, so that a stopped neighbour is an error. Waits of a
+  /// library have no timeout in a graph.
   bool limited_in_graphs() const;
-  /// True where such a graph may also repeat the exchange in a loop whose count is a number on the device. That needs
+  /// True where a recorded graph may repeat the exchange in a loop whose count is a number on the device. That needs
   /// all messages of all ranks to travel by kernels alone. The same on all ranks.
   bool loopable() const;
   /// A flag in the memory of a device of this rank: 0 until a wait of the exchange times out. Kernels after end() may

@@ -70,7 +70,7 @@ struct FftOptions {
   /// permuted, nothing is in place, and the first backward() allocates another array in pinned memory. The bits are the
   /// same on any number of devices.
   std::int64_t device_memory = 0;
-  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
+  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
   bool synchronous = false;                     ///< batches run one after the other, for comparison
   /// Uses the GPUs' line kernels on the host, too, for comparison. The host has them for a few lengths in double
   /// precision (docs/fft.md); others are packed.
@@ -195,12 +195,9 @@ class Fft {
   /// `through` is work memory, arrays as forward() fills, whose values are undefined afterwards. `through` may begin
   /// where `from` or `to` does, as forward() and backward() allow. Modes that are not used (FftOptions::highest) become
   /// zero. The operation and the division by the number of cells are fused into other passes where possible. describe()
-  /// tells whether they are fused. The passes are
-  /// - reads of lines along z by the plan's own kernels,
-  /// - stores of these lines by FFTW,
-  /// - copies of a spectrum in the order x, y, z.
-  /// Throws Error where a factor is not allowed or differs between ranks. Also throws where its arrays lie in memory
-  /// that is written.
+  /// tells whether they are fused. The plan's own kernels apply them to lines along z on load, FFTW before it stores
+  /// these lines. A copy of a spectrum in the order x, y, z applies them, too. Throws Error where a factor is not
+  /// allowed or differs between ranks. Also throws where its arrays lie in memory that is written.
   void convolve(const std::vector<const void*>& from, const std::vector<void*>& through, const std::vector<void*>& to,
                 const FftFactor& factor, std::vector<Stream>& streams);
   void convolve(const Field& from, Field& through, Field& to, const FftFactor& factor, std::vector<Stream>& streams);
@@ -239,8 +236,8 @@ class Fft {
   /// Messages of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report).
   /// Waits. Collective.
   std::vector<ReportRow> report();
-  /// Tuning of the transposes of all transforms: `options` of the first one, the sum of seconds, and "measured" where
-  /// one was measured.
+  /// Tuning of all transposes: `options` of the first one, the total seconds, and "measured" if any of them was
+  /// measured.
   const Tuning& tuning() const;
 
  private:

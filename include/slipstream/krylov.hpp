@@ -168,7 +168,7 @@ class FlexibleGmres {
   ~FlexibleGmres();  ///< collective
   FlexibleGmres(FlexibleGmres&&) noexcept;
 
-  /// As ConjugateGradients::solve.
+  /// Solves a system, with the arguments and result of ConjugateGradients::solve.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
 

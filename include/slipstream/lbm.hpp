@@ -79,8 +79,8 @@ struct Surfaces {
 /// periodic sides.
 using FlowOfBox = std::function<std::vector<std::array<double, 4>>(const Box&)>;
 
-/// Sums over the fluid: rho u^2 / 2, and its dissipation in the coming step by viscosity, including that of the LES
-/// model.
+/// Sums over the fluid: rho u^2 / 2, and its dissipation by viscosity in the next step, including the viscosity of the
+/// LES model.
 struct Energy {
   double kinetic = 0, dissipation = 0;
 };

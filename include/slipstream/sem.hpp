@@ -124,7 +124,6 @@ struct Geometry {
   /// stiffness factors; stored: [element][rr rs rt ss st tt][point]; affine: [element][6], without w; trilinear:
   /// [element][x y z][corner], r fastest
   std::vector<double> stiffness;
-  ///< trilinear: [element][x y z][corner], r fastest
   std::vector<double> mass;    ///< mass factors w_i w_j w_k |J|, [element][point]
   std::vector<double> metric;  ///< metric d(r, s, t)/d(x, y, z), [element][rx ry rz sx sy sz tx ty tz][point]
   std::vector<Point> places;   ///< coordinates of the points, [element][point]

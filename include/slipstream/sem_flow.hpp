@@ -67,9 +67,8 @@ struct FlowOptions {
   std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
 };
 
-/// Forces of the fluid on a side of the box, over density. n is the outward normal.
-/// - pressure: int p n dS
-/// - viscous: - int nu (grad u + grad u^T) n dS
+/// Forces of the fluid on a side of the box, over density. `pressure` is int p n dS. `viscous` is - int nu (grad u +
+/// grad u^T) n dS. Here n is the outward normal.
 struct SideForce {
   std::size_t axis = 0, end = 0;
   Point pressure{0, 0, 0}, viscous{0, 0, 0};
@@ -142,7 +141,7 @@ class Flow final : public ElementSolver {
   /// Counts of the linear solves of all steps so far; a restart begins at zero.
   const krylov::Effort& pressure_effort() const;
   const krylov::Effort& velocity_effort() const;
-  /// Measures operator and preconditioner of the pressure.
+  /// Measures symmetry and cost of the pressure's operator and preconditioner.
   krylov::Fit fit();
   /// Data that a restart needs besides the state: lengths of the last two steps or parts, their number, and more.
   struct Past {

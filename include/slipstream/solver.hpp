@@ -14,7 +14,7 @@
 
 namespace slipstream {
 
-/// Members that the runs of all solvers have. Those of one solver derive from it.
+/// Members that the runs of all solvers have. Each solver derives its own members from this type.
 struct SolverParts {
   SolverParts(const Communicator& comm, const Machine& machine);
   virtual ~SolverParts();
@@ -59,7 +59,7 @@ class Solver : public Simulation {
 
  protected:
   explicit Solver(std::unique_ptr<SolverParts> parts);
-  /// The parts as the type with which the solver was made.
+  /// The parts, of the derived type that the constructor got.
   template <class Parts>
   Parts& parts() {
     return static_cast<Parts&>(*parts_);

@@ -15,12 +15,9 @@ namespace slipstream::stencil {
 /// Equations. `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 outside of
 /// the absorbing layer.
 enum class Equation : std::uint8_t { heat, wave };
-/// Conditions at sides that are not periodic.
-/// - `fixed`: u = 0 at the centres of the first cells beyond
-/// - `insulated` (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells
-///
-/// Waves are extended by mirroring, odd at fixed sides and even at free ones. They keep their order where the speed has
-/// no gradient normal to the side.
+/// Conditions at sides that are not periodic. `fixed` means u = 0 at the centres of the first cells beyond. `insulated`
+/// (heat) and `free` (waves) mean du/dn = 0 at the faces of the outermost cells. Waves are extended by mirroring, odd
+/// at fixed sides and even at free ones. They keep their order where the speed has no gradient normal to the side.
 enum class Sides : std::uint8_t { fixed, insulated, free };
 /// The condition of each side of the box: [axis][0] at the low end, [axis][1] at the high end.
 struct SidesOfBox {

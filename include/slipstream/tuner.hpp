@@ -51,7 +51,7 @@ std::vector<Coding> codings_that_keep(DType type, double max_error);
 
 struct CodingChoice {
   std::vector<ExchangeItem> items;  ///< the given items, with the chosen codings in place of `automatic`
-  std::string reason;               ///< the choice in words, and the times behind it
+  std::string reason;               ///< description of the choice, with the measured times
 };
 /// Measures codings for items with the coding `automatic`, by exchanges of the current fields, which overwrite their
 /// ghosts. An item takes raw, unless it has a max error and a coding within it is faster. A coding in which some value

@@ -152,7 +152,7 @@ SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, 
 /// r then holds planes r and r + 16. In runs it holds planes r, r + 4, r + 8 ...
 template <int dimensions, bool sequential>
 SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows) {
-  constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // from one row of a lane to the next
+  constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // distance between two rows of a lane
   lanes.alone([&](int lane) {
     auto& r = rows[lane].of;
     if constexpr (dimensions < 3) {

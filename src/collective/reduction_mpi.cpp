@@ -106,7 +106,8 @@ class MpiReduction final : public Reduction {
     return all;
   }
 
-  /// bytes of the values of one device
+  /// Detects that a rank continued after a run that failed on another one. Ranks would combine values of different
+  /// runs.
   void open(const Letter& letter) {
     std::uint64_t number = 0;
     std::memcpy(&number, letter.place.data(), sizeof number);
@@ -135,7 +136,7 @@ class MpiReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;         // of the values of one device
+  std::size_t bytes_;         // size of the values of one device
   Span<std::byte> gathered_;  // values of all devices, by device
   Span<std::byte> mine_;      // number of the run, then the values of this rank's devices
   std::vector<Span<std::byte>> scratch_;

@@ -134,7 +134,8 @@ class PeerReduction final : public Reduction {
 
   ReduceTeam team_;
   std::vector<Side> sides_;
-  std::vector<Address> my_addresses_, addresses_;  // by device of this rank, and by device of the machine
+  std::vector<Address> my_addresses_,
+      addresses_;  // addresses for each device of this rank, and for each device of the machine
   PrivateCommunicator own_;
   std::vector<std::shared_ptr<void>> imported_;
 };

@@ -14,17 +14,17 @@ enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 void arm(Step step, int passes);
 /// Whether the step will fail at a later pass.
 bool armed(Step step);
-/// The code calls this before each such step. Throws OutOfMemory if the armed fault is due.
+/// Called before each step that can be made to fail. Throws OutOfMemory if the armed fault is due.
 void pass(Step step);
 
 /// Points on message streams: before packed values leave a device, and before received values are unpacked.
 enum class Lane : int { departure, arrival, count };
 
-/// Sets an action before later work on such a stream: work that delays it, or an exception. An empty function removes
-/// it. Affects exchanges created afterwards; none may be in flight.
+/// Sets an action that runs before later work on a message stream: work that delays it, or an exception. An empty
+/// function removes it. Affects exchanges created afterwards; none may be in flight.
 void hold(Lane lane, std::function<void(Stream&)> work);
 bool held(Lane lane);
-/// Routes call this at each such point. It runs the action that a test set for the point.
+/// Routes call this at each of these points. It runs the action that a test has set for the point.
 void reach(Lane lane, Stream& stream);
 
 }  // namespace slipstream::faults

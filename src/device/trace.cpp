@@ -18,7 +18,7 @@ namespace {
 struct TraceSpan {
   int row;
   std::string name, category;
-  double start = 0, duration = 0;  // in microseconds since the start of the trace
+  double start = 0, duration = 0;  // times in microseconds since the start of the trace
 };
 
 /// Device work whose end has not been observed yet.

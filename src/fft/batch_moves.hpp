@@ -13,7 +13,7 @@ namespace slipstream::fft {
 
 /// The distribution of complex values that move in batches. Devices are in the order of the machine.
 struct BatchCut {
-  using Counts = std::vector<std::int64_t>;  ///< numbers by device
+  using Counts = std::vector<std::int64_t>;  ///< a number for each device, such as its planes
   int components = 1;
   /// Layout of a batch: [component][plane][part][row], or [component][part][plane][row] if `inner`. Before the move a
   /// device holds its planes and all parts; after it, all planes and its part.

@@ -78,7 +78,7 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
 void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                            const With& with) {
   struct Flight {
-    bool active = false;  // its move is in flight, except while its own steps run
+    bool active = false;  // whether the lane's move is in flight; also true while its own steps run
     std::size_t component = 0, step = 0;
   };
   std::array<Flight, 2> flights;

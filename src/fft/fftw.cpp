@@ -69,7 +69,7 @@ class FftwLines final : public Lines {
   bool side_by_side_;  ///< modes along the first axis of the block are interleaved
 };
 
-/// extent of the block; the axis of the lines comes first
+/// Transforms pieces of as many planes as fill a cache line, because the target may be contiguous across planes.
 template <bool twice>
 struct StorePieces {
   using Value = std::complex<std::conditional_t<twice, double, float>>;
@@ -77,7 +77,7 @@ struct StorePieces {
 
   Pieces<twice> pieces;
   std::int64_t cost;
-  Extent block;
+  Extent block;  // extent of the block; the axis of the lines comes first
   const Window* list;
   std::int32_t windows;
   Windows<Value> out;

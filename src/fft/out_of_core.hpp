@@ -52,7 +52,7 @@ class OutOfCore {
     bool forward;
     double factor = 1;
   };
-  /// The part that one local device has.
+  /// Data of one local device.
   struct Own {
     int device = 0;             ///< index of the device in the machine
     std::int64_t y = 0, z = 0;  ///< number of planes in the spectrum and in physical space

@@ -136,9 +136,7 @@ class ObjParser {
   std::vector<Face> faces_;
   std::vector<std::int32_t> polygon_;
   std::string name_;
-  /// Only a weight or a colour may follow the coordinates of a vertex. Other words may be a statement that lost its
-  /// line break.
-  std::int32_t part_ = -1;
+  std::int32_t part_ = -1;  ///< current part; -1: created at the first face, so that parts without faces leave no trace
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ class LineReader {
   /// Reads the next line without its line break; false at the end of the text.
   bool next(std::string_view& line);
   /// Reads the next line without its comment. A line that ends in a backslash is joined with the next line if that line
-  /// begins with a number. Other backslashes belong to names, such as those of folders.
+  /// begins with a number. Other backslashes are parts of names, such as paths.
   bool next_joined(std::string_view& line);
   /// Error at the line read last (the first of joined lines), or at a given line.
   Error wrong(const std::string& what, Facts facts) const { return wrong(first_, what, std::move(facts)); }

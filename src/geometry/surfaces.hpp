@@ -66,7 +66,7 @@ class LineIndex {
 
   const Surfaces& surfaces_;
   LineFamily family_;
-  Box lines_;              ///< range of indices v and w
+  Box lines_;              ///< box of the lines' indices v and w
   Extent tiles_{0, 0, 1};  ///< number of tiles along v and w
   /// Vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
   std::vector<Point> sheared_;

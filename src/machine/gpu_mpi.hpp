@@ -27,7 +27,7 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
 std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>& devices, const std::string& path,
                             Liar liar = nullptr);
 
-/// Why the MPI library does not claim to support memory of such devices; empty if it does.
+/// Why the MPI library does not claim to support memory of this backend's devices; empty if it does.
 std::string gpu_mpi_claim(Backend backend);
 
 }  // namespace slipstream

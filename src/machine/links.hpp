@@ -10,8 +10,9 @@ namespace slipstream::detail {
 
 /// Identity of a device that all processes of its host agree on.
 struct PhysicalDevice {
-  Device local;        ///< the device's number in the process that listed it
-  std::string uuid;    ///< on the host backend it is unique in its process only; discovery extends it
+  Device local;  ///< the device's number in the process that listed it
+  std::string
+      uuid;  ///< identity of the hardware; on the host backend unique within the process, until discovery extends it
   std::string bus_id;  ///< PCI address; empty on the host backend
 };
 

@@ -6,7 +6,7 @@
 namespace slipstream::detail {
 namespace {
 
-/// Number of `items` that part `index` of `parts` gets.
+/// Number of items in part `index`, if `items` are divided into `parts`.
 int portion(int items, int parts, int index) { return items * (index + 1) / parts - items * index / parts; }
 
 bool overlap(const std::vector<int>& a, const std::vector<int>& b) {

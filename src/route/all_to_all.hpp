@@ -53,7 +53,8 @@ class AllToAll final : public Mail {
 
  private:
   enum class Phase : std::uint8_t { gathering, meeting, agreeing, calling, leaving };
-  /// Messages between this rank and another one. `units`: size of those sent. `outgoing`, `incoming`: offsets in bytes.
+  /// Messages between this rank and another one. `units`: size of the messages that this rank sends. `outgoing`,
+  /// `incoming`: offsets in bytes.
   struct Block {
     int rank = 0;  ///< number of the other rank in comm_
     std::int64_t units = 0, outgoing = 0, incoming = 0;

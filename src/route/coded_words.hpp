@@ -61,7 +61,7 @@ SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& wa
   });
 }
 
-/// Computes positions for blocks that are completely inside a box. This common case needs less arithmetic.
+/// Positions of a lane's four cells at one end: in a box, or at listed elements.
 struct LanePlaces {
   const std::int64_t* ids;
   std::int64_t first, along;
@@ -75,7 +75,7 @@ struct LanePlaces {
   SLIP_FN std::int64_t at(int step) const { return ids ? ids[step] * along : first + step * along; }
 };
 
-/// The same for blocks that are completely inside a box. This common case needs less arithmetic.
+/// Computes positions of cells in blocks that are completely inside a box. This common case needs less arithmetic.
 struct WholeBlocks {
   std::uint32_t count[3];          ///< number of whole blocks along each axis
   std::int64_t x, y, z;            ///< distances between blocks along each axis
@@ -182,8 +182,8 @@ SLIP_FN void with_blocks(const Work& w, F f) {
   dimensions == 2 ? f(Zfp<2>{}) : f(Zfp<3>{});
 }
 
-/// Memory of 32 threads that code blocks. It also holds what they read at each turn. In registers this would be
-/// spilled, and the spilled registers of all teams do not fit the cache.
+/// Memory of 32 threads that code blocks. It also holds the values of a turn. In registers they would be spilled, and
+/// the spilled registers of all teams do not fit the cache.
 struct BlockMemory : BlockScratch {
   Rows rows;
   WholeBlocks places;  ///< positions of the whole blocks at the end that is not coded

@@ -29,7 +29,7 @@ class NodeOutbox {
   std::byte* base_;
 };
 
-/// Buffer of an incoming message: counters, then several places in turn.
+/// Buffer of an incoming message: counters, then `depth` places, which exchanges use alternately.
 class NodeInbox {
  public:
   static constexpr int depth = 2;

@@ -126,7 +126,7 @@ bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) 
 
 struct Piece {
   Work work;
-  std::int64_t words = 0;  ///< words to count through; for packets, the number of packets
+  std::int64_t words = 0;  ///< number of words in the box; for packets, the number of packets
   std::int64_t width = 1;  ///< words per row
   std::int64_t bytes = 0;  ///< bytes per word
 };

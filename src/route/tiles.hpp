@@ -91,7 +91,7 @@ struct Work {
   Wire wire = Wire::same;
   CellBlock block;
   std::uint16_t item = 0;
-  std::int32_t cells[3] = {0, 0, 0};  ///< cells of the box, if blocks are counted
+  std::int32_t cells[3] = {0, 0, 0};  ///< extent of the box in cells, if the tiles of a work count blocks
 };
 
 SLIP_FN bool form_is_packets(Form form) { return form == Form::to_packets || form == Form::from_packets; }

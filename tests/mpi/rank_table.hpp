@@ -23,7 +23,7 @@ const std::vector<Row>& table();
 /// Tests that are always skipped at some numbers of ranks.
 struct Gap {
   const char* tests;   ///< GoogleTest's pattern of `Suite.Test/parameter`
-  const char* counts;  ///< numbers of ranks; none: these tests run, whatever a later gap says
+  const char* counts;  ///< numbers of ranks; none: these tests run, and later gaps do not exclude them
   const char* why;
 };
 

@@ -65,7 +65,7 @@ def keywords(options: Options) -> Options:
 
 
 def coding(r: random.Random, *dtypes: str, of: Sequence[str] = (*CASTS, *BLOCKS)) -> str:
-    """Draws a coding, mostly one that all these formats support."""
+    """Draws a coding, mostly one that all of the given formats support."""
     some = r.choice(of)
     fits = not any(holds for dtype in dtypes for holds, _ in coding_refusals(some, dtype))
     return some if r.random() < (0.6 if fits else 0.03) else "raw"

@@ -186,7 +186,7 @@ inline std::unique_ptr<Lbm> made(const Communicator& comm, Options o, const Way&
   return lbm;
 }
 
-/// Whether a flow can run in this way: moments need two arrays with rows along x, and all cells.
+/// Whether a flow supports this storage and streaming: moments need two arrays with rows along x, and all cells.
 inline bool suits(const Way& way, const Options& o) {
   return o.representation == Representation::populations ||
          (way.layout == Layout::soa && way.streaming == Streaming::two && way.solids != Solids::sparse);

@@ -165,7 +165,7 @@ add_options = splits.add_options
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures the cost of output, and prints rows; rank 0 writes them. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     cells = choice.cells or CELLS[backend]

@@ -120,7 +120,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
     }
     if cavity:
         data["walls"] = {"y+": {"velocity": [1.0, 0.0, 0.0]}}
-    # On one node the device grid is the requested one; with one device per node the node grid is.
+    # On one node the requested grid is the device grid; with one device per node it is the node grid.
     data["exchange"]["device_grid" if nodes == 1 else "node_grid"] = list(setup.split)
     return parse(data, Source("bench"))
 

@@ -74,7 +74,7 @@ SLIP_FN Half half_towards_zero(float value) {
   return {__half_as_ushort(__float2half_rz(value))};
 #else
   const FloatParts parts(value);
-  // Where the addition rounded up, the result is one less.
+  // If the addition rounded up, the result is one less.
   const bool up = parts.sum - FloatParts::half > std::bit_cast<float>(parts.magnitude);
   return parts.half_of(parts.small() - (up ? 1u : 0u), (parts.magnitude - FloatParts::rebias) >> 13, 0x7bffu);
 #endif

@@ -1,5 +1,5 @@
 #pragma once
-// A warp: 32 threads of a GPU that run in lockstep. On the host one thread runs all lanes, one after the other.
+// A warp: 32 threads of a GPU that run in lockstep. On the host one thread runs all lanes in sequence.
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>

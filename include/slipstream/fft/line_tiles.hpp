@@ -40,11 +40,10 @@ struct LinePass {
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;
   /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
-  // If `to` is set, results go into this array.
-  Pair<T>* to = nullptr;
+  Pair<T>* to = nullptr;                                   ///< array for the results; null: results go to windows
   std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances in the array, in complex values
   std::int32_t modes = 0;                                  ///< number of modes to store: 0 .. modes - 1
-  // If `to` is null, results go through windows.
+  // The windows for the results, if `to` is null.
   std::int32_t windows = 0;
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
@@ -222,8 +221,8 @@ struct LineTiles {
     return item;
   }
 
-  /// Order of items: those of the first pass for `lead` chunks, then both passes in turn, then those of the second pass
-  /// for `lead` chunks.
+  /// Order of items: the first pass for `lead` chunks, then both passes alternately, then the second pass for `lead`
+  /// chunks.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
     std::int64_t index = number;  // index among the items of its pass

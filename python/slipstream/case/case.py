@@ -72,7 +72,7 @@ class Case(Table):
 
     #: Keys that name files to be read, "*" for any name.
     file_keys: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    #: Those of file_keys that may name a folder.
+    #: Keys among `file_keys` whose value may be a folder.
     folder_keys: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     case: CaseTable = CaseTable()

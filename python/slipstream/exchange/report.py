@@ -25,7 +25,7 @@ PICTURES = (".png", ".pdf", ".svg")
 class Report:
     """The messages of all ranks, by source and target.
 
-    devices: of the machine, with name, node and rank. tuning: None without a tuner.
+    devices: the devices of the machine, with name, node and rank. tuning: None without a tuner.
     """
 
     rows: tuple[Delivery, ...]

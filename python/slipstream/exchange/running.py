@@ -121,8 +121,8 @@ class Running:
 
     @property
     def limited_in_graphs(self) -> bool:
-        """True if waits end after wait_limit in such a graph, too; check() then reports them. Waits inside of libraries
-        have no limit there."""
+        """True if waits in a recorded graph end after wait_limit, too; check() then reports them. Waits of libraries
+        have no limit in a graph."""
         return self._exchange.limited_in_graphs
 
     @property

@@ -304,9 +304,7 @@ class Plan:
 
     @property
     def stored_moves(self) -> tuple[int, int]:
-        """Moves of a forward transform: the number whose values the transform before them stores, and the number of
-        all.
-        """
+        """Numbers of moves in a forward transform: those that store values at their destination, and all moves."""
         stored, moves = self._plan.stored_moves
         return (stored, moves)
 

@@ -160,7 +160,7 @@ def profiles(engine: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
 
 
 def _mid_layers(engine: Any, name: str, case: FlowCase, axis: int, only: int | None = None) -> Array | None:
-    """The layers of a field round 1/2 of an axis, or one of them, as [z][y][x][component], on rank 0. Collective."""
+    """Middle layers of a field along an axis, or the layer `only`, as [z][y][x][component] on rank 0. Collective."""
     low, high = [0, 0, 0], [*case.grid.cells]
     low[axis], high[axis] = middle(high[axis])[:2] if only is None else (only, only + 1)
     found = engine.gather(name, tuple(low), tuple(high))

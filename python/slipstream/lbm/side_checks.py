@@ -107,7 +107,7 @@ def closed(case: LbmCase) -> Iterator[Problem]:
     try:
         flows = _flow_in(case)
     except ValueError:
-        return  # `profiles` reports the expression
+        return  # the check `profiles` reports the invalid expression
     total = sum(flows.values())
     if abs(total) <= BALANCE * sum(map(abs, flows.values())):
         return

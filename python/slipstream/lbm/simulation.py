@@ -53,8 +53,7 @@ else:
 
 
 class Energy(NamedTuple):
-    """Means over the fluid: kinetic energy u^2 / 2, and its dissipation by viscosity, including that of an LES
-    model."""
+    """Means over the fluid: kinetic energy u^2 / 2, and its dissipation by viscosity, also by that of an LES model."""
 
     kinetic: float
     dissipation: float

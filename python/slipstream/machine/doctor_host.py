@@ -18,7 +18,7 @@ LOCKED_NEEDED = 64 * MB
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding. status: "fine"; "note", which costs speed or a choice; "mend", which makes a route fail."""
+    """A finding with its status: "fine", "note" (costs speed or a choice) or "mend" (makes a route fail)."""
 
     check: str
     status: str

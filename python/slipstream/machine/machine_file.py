@@ -63,7 +63,7 @@ class DeviceTable(Table):
 
 
 class HostTable(Table):
-    """Host of a node."""
+    """The host of a node: its memory and its links to devices."""
 
     memory_gb: Positive | None = None
     gb_per_s: Positive | None = Field(None, description="rate between a device and its host in each direction")

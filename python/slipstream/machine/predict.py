@@ -60,7 +60,7 @@ def measure_memory(devices: Sequence[Device], probe_bytes: int = PROBE_BYTES, se
 def predict(machine: "Machine", plan: Plan, overlap: str, throttle: str | None = None) -> Prediction:
     """Bytes over rates, for the slowest device.
 
-    A throttle slows messages of the routes that the host drives; those of other pairs of devices travel concurrently.
+    A throttle slows messages of the routes that the host drives. Messages of other pairs of devices are concurrent.
     """
     devices = machine.devices()
     rates = [device["memory_gb_per_s"] for device in devices]

@@ -86,7 +86,7 @@ def _number(key: Any) -> tuple[int, float, str]:
 
 
 def read(paths: Sequence[Path]) -> list[Row]:
-    """Rows of all files, sorted by rank, then as the file sorts or numbers them. Time 0 is the first event of all."""
+    """Rows of all files, by rank and then in the order that each file gives. Time 0 is the first event of all files."""
     rows: dict[tuple[str, str], Row] = {}
     order: dict[tuple[str, str], Any] = {}
     for path in paths:

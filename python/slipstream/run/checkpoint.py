@@ -391,7 +391,7 @@ class Keeper:
             self._tell()
 
     def close(self) -> None:
-        """Finishes, and restores the signal handlers. Collective."""
+        """Finishes the checkpoint in progress, and restores the signal handlers. Collective."""
         self.finish()
         self.release()
 

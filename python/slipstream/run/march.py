@@ -67,10 +67,10 @@ class Outcome:
 class Between:
     """Work between the steps of a march."""
 
-    look: Callable[[], None] | None = None  #: called with each residual
+    look: Callable[[], None] | None = None  #: function that is called whenever a residual is computed
     apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: periods in steps, each with the function to call then
     ends: Callable[[], str] | None = None  #: function that returns the reason to end; empty if the run continues
-    meter: Meter = field(default_factory=Meter)  #: measures the time of the steps and of these calls
+    meter: Meter = field(default_factory=Meter)  #: measures the time of the steps and of the calls above
 
 
 class Chunk:
@@ -187,7 +187,7 @@ def _march(
                 residual = run.change(checked)
                 checked = engine.step
                 if residual is not None and not math.isfinite(residual):
-                    engine.inspect()  # the guard can report the place
+                    engine.inspect()  # the guard reports the place of the invalid value
                     good = f"; {keeper.last_good()}" if keeper else ""
                     said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
                     raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)

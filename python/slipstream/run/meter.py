@@ -8,7 +8,7 @@ from contextlib import contextmanager
 #: Shortest time in seconds and smallest number of the timed steps; lower limits for slow steps.
 SECONDS, STEPS = 1.0, 20
 SLOW_SECONDS, SLOW_STEPS = 10.0, 3
-#: Fraction of that time that is left out, because caches and initial guesses are still empty.
+#: Fraction of the measured time that is left out, because caches and initial guesses are empty at first.
 WARM_UP = 1 / 3
 #: Parts of a run between its steps.
 LOOKS, FRAMES = "looks", "frames"

@@ -70,7 +70,7 @@ def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _pairs(message: PlannedMessage) -> int:
-    """Number of pairs of devices that have such a message."""
+    """Number of pairs of devices that a row of messages stands for."""
     return message.get("sources", 1) * message.get("targets", 1)
 
 

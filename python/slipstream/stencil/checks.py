@@ -194,7 +194,7 @@ def _points(case: StencilCase) -> Iterator[Problem]:
 
 
 def _expressions(case: StencilCase) -> Iterator[Problem]:
-    """Faults of expressions that have no value at some of a few cells along each axis."""
+    """Faults of expressions that are undefined at a cell of a coarse sample of the grid."""
     cells = [np.unique(np.linspace(0, n - 1, min(n, 9)).round()) for n in case.grid.cells]
     tried: list[tuple[Path, float | str, dict[str, float]]] = [(("stencil", "speed"), case.stencil.speed, {})]
     if case.initial:

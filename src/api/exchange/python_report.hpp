@@ -78,7 +78,7 @@ Watched read_watched(Reader& reader) {
   return watched;
 }
 
-/// Options of an exchange as Python gives them, and what is to be watched; null: nothing can be.
+/// Options of an exchange as Python gives them, and the object to watch; null: nothing can be watched.
 ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched);
 
 }  // namespace slipstream::python

@@ -148,7 +148,7 @@ void bind_fft(nb::module_& m) {
       .def(
           "check", [](ArrayFft& self) { self.fft().check(); }, Release())
       .def("close", &ArrayFft::close, Release())
-      // Copies: what they are made of is shared, and they outlive a plan that was closed.
+      // Copies of the grids share their data with the plan, and outlive a plan that was closed.
       .def("physical", [](ArrayFft& self) { return Grid(self.fft().physical()); })
       .def("spectral", [](ArrayFft& self) { return Grid(self.fft().spectral()); })
       .def_prop_ro("spectral_axes", [](ArrayFft& self) { return self.fft().spectral_axes(); })

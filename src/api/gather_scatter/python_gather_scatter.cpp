@@ -20,9 +20,9 @@ namespace {
 /// A gather-scatter and the streams that its caller has.
 class ArrayGatherScatter {
  public:
-  /// Ids by their address and number.
+  /// Arrays of ids, as address and number of ids.
   using Ids = std::vector<std::pair<std::uintptr_t, std::size_t>>;
-  using Pointers = std::vector<std::uintptr_t>;  // of arrays or streams, one for each device of this rank
+  using Pointers = std::vector<std::uintptr_t>;  // addresses of arrays or streams, one for each device of this rank
   ArrayGatherScatter(const Communicator& comm, const Grid& grid, const Ids& ids,
                      const std::vector<std::int64_t>& first_blocks, std::int64_t block, GatherScatterOptions options)
       : streams_(grid.machine(), grid.rank()) {

@@ -75,7 +75,7 @@ struct Region {
 
 std::mutex mutex;
 std::vector<Region> regions;  // regions exported by this process
-// by device and proof; mappings of other processes' memory that are in use
+// Mappings of other processes' memory that are in use, by device and proof.
 std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;
 std::map<MemoryProof, std::weak_ptr<void>> imported_host;
 

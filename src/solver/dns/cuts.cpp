@@ -20,7 +20,7 @@ std::int64_t whole_words(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 std::int64_t shares(int devices) {
   return (devices > 1 ? Batches::buffers_of_moves : Batches::buffers) + own_buffers + 1;
 }
-/// Number of fields in a batch of planes y: the product's three, u, the sum and, for forced rk4, the next state.
+/// Number of fields in a batch of planes y: three of the product u x w, u, the sum and, for forced rk4, the next state.
 /// Between the sweeps the batch leaves five fields and the results of the stage.
 int fields_of_stage(const Options& o) {
   return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);

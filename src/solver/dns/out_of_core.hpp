@@ -56,7 +56,7 @@ class OutOfCore {
       std::function<void(Stream&, std::size_t device, const ModeGrid&, void* u, std::int64_t step, double* to)>;
   virtual std::vector<std::vector<double>> sums(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
                                                 const OfModes& queue) = 0;
-  /// Returns such doubles after products(). `queue` also gets the completed transform of u x w, which is then
+  /// Does the same as sums() after products(). `queue` also gets the completed transform of u x w, which is then
   /// discarded.
   using OfProducts =
       std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step, void* product, double* to)>;

@@ -96,7 +96,7 @@ void Lbm::finish_step() {
 Recording Lbm::recording() const {
   // The first step is not recorded, because a convective side then has no earlier populations.
   if (impl_->outlet && impl_->state.step == 0) return {};
-  // Arrays that are swapped take turns with the steps, but a restart may have let one of them stand still.
+  // Swapped arrays alternate with the steps, but after a restart the alternation may be shifted by one step.
   const int step = static_cast<int>(impl_->state.step % 2), turn = impl_->populations->physical(0) ^ step,
             side = impl_->outlet ? impl_->outlet->field.physical(0) ^ step : 0;
   const auto relation = static_cast<std::uint64_t>(2 * (impl_->in_place() ? 0 : turn) + side);

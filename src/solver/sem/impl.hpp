@@ -138,7 +138,7 @@ struct Sem::Impl::Unknown {
   Patches patches;
   Constraint constraint;
   Coefficients coefficients;
-  /// solver of the solve that this unknown takes part in; its operator is that of this unknown
+  /// solver that solves for this unknown; its operator is that of this unknown
   HelmholtzSolver* solver = nullptr;
   Field u, u1, u2;
   /// u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.

@@ -156,7 +156,7 @@ Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
 
 Work Stencil::Impl::work_of(const Block& block, int ago) const {
   const std::int64_t reach = radius(options), more = (options.steps_per_exchange - 1 - ago) * reach;
-  // The new u replaces that of the step before, which must not change while it is sent.
+  // The new u replaces the u of the previous step, which must not change while it is sent.
   const std::int64_t kept = exchanges_both(options) ? options.steps_per_exchange * reach : reach;
   Box all{{0, 0, 0}, block.box.extents()};
   Margins margins;

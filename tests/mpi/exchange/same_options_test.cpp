@@ -44,7 +44,7 @@ class OptionsOfRanks : public testing::Test {
 
 class SameOptions : public OptionsOfRanks, public testing::WithParamInterface<std::size_t> {};
 
-/// Each option changes what ranks compare: PlanHash of the unit tests.
+/// Each option changes the hash that ranks compare; see PlanHash of the unit tests.
 TEST_F(OptionsOfRanks, OneThatOneRankAloneChangesIsAnErrorOnAll) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   if (comm.rank() == 1) changes().front().make(asked);

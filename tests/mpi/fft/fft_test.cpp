@@ -380,7 +380,7 @@ TEST_P(FourierTransforms, MayBeRecordedIntoAGraph) {
     Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
     Field back(fft.physical(), fft.physical_field("back"));
     std::vector<Stream> streams = streams_of(fft.physical());
-    fft.forward(u, v, streams);  // a first transform, which creates what the first run records
+    fft.forward(u, v, streams);  // the first transform creates objects that the first run records
     fft.backward(v, back, streams);
     finish(streams);
     for (Stream& stream : streams) stream.begin_capture();

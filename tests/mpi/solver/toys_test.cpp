@@ -15,7 +15,7 @@ namespace slipstream {
 namespace {
 
 /// A transpose whose blocks begin as slabs in z and end as slabs in y: block j gets block i's share of its y range.
-/// Components 0 and 1 travel; as boxes they arrive in components 2 and 3.
+/// Components 0 and 1 are sent; as boxes they arrive in components 2 and 3.
 class Slabs final : public Pattern {
  public:
   Slabs(bool listed, bool one_way) : listed_(listed), one_way_(one_way) {}

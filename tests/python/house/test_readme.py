@@ -49,11 +49,18 @@ def test_python_page_has_at_most_15_lines():
 @pytest.mark.parametrize("name", ["own_arrays.cu", "own_arrays.cpp", "gather_scatter.cpp", "transpose.cpp"])
 def test_what_a_cpp_program_writes_for_an_exchange_has_at_most_20_lines(name: str) -> None:
     text = (ROOT / "examples" / name).read_text(encoding="utf-8")
-    parts = re.findall(r"// <slipstream>\n(.*?)// </slipstream>\n", text, re.DOTALL)
+    parts = re.findall(
+        r"// The code for Slipstream begins here.\n(.*?)// The code for Slipstream ends here.\n", text, re.DOTALL
+    )
     lines = [line.strip() for part in parts for line in part.splitlines()]
     code = [line for line in lines if line and not line.startswith("//")]
     assert 10 < len(code) <= 20
-    outside = re.sub(r"// <slipstream>\n.*?// </slipstream>\n", "", text, flags=re.DOTALL)
+    outside = re.sub(
+        r"// The code for Slipstream begins here.\n.*?// The code for Slipstream ends here.\n",
+        "",
+        text,
+        flags=re.DOTALL,
+    )
     assert "slip::" not in outside and "slipstream/" not in outside
     statements = [line.partition("//")[0] for line in code]
     assert all(line.count(";") <= 1 or line.startswith("for (") for line in statements)

@@ -25,7 +25,7 @@ def one_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def made(tmp_path: Path, small: Path, one_checkpoint: bytes) -> Path:
-    """Puts that checkpoint into the folder of the small case's own checkpoints."""
+    """Copies the checkpoint `one_checkpoint` into the folder of the small case's checkpoints."""
     path = tmp_path / "results" / "small" / "checkpoints" / name(40)
     path.parent.mkdir(parents=True)
     path.write_bytes(one_checkpoint)

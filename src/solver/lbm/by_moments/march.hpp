@@ -20,7 +20,7 @@ struct MarchShape {
   /// largest number of planes of a team; teams that drift apart no longer share the ring in the L2 cache
   int deepest;
   bool early;       ///< whether cells of a plane are loaded while the plane before is processed
-  bool ring_early;  ///< whether this holds for cells of the ring, too; in f64 they do not fit into registers
+  bool ring_early;  ///< whether cells of the ring are loaded early, too; in f64 they do not fit into registers
   int ahead;        ///< number of planes to prefetch into the L2 cache, if few bytes are in flight
 };
 /// Shapes that are fastest on an H100, by the bytes of a stored moment and the width of a tile;

@@ -25,8 +25,8 @@ struct MarchRows {
   SLIP_FN int population() const { return (rows + 2) * row(); }
   SLIP_FN int plane() const { return D3Q19::q * population(); }
 
-  /// Calls what(first, end) for the range of a row that holds all of its fluid cells; for the whole row if no cells are
-  /// skipped.
+  /// Calls `what(first, end)` for the range of a row that holds all of its fluid cells; for the whole row if no cells
+  /// are skipped.
   template <class F>
   void each_part(int begin, int end, int y, int z, const F& what) const {
     if (!step.skips()) return what(begin, end);

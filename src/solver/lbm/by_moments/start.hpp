@@ -71,7 +71,7 @@ struct RestByMoments {
   }
 };
 
-/// Sets the moments of cells that are not fluid, for those who read the field.
+/// Sets the moments of cells that are not fluid, because output may read them.
 template <class S>
 struct RestSolidsByMoments {
   MomentCells<S> cells;

@@ -129,7 +129,7 @@ class Kernels {
   virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
   /// Copies fluid cells from one array of a block to another, in any form, packed or not; solid cells are put at rest.
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
-  /// Puts the populations of solid cells at rest, in an array whose form is apart.
+  /// Sets the populations of solid cells to those at rest, in an array of the form `apart`.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
   /// Finds where the populations of resting walls' links lie in the block's array, for the forms apart and shared. The
   /// turned form swaps both places. The array has at most 2^32 elements.

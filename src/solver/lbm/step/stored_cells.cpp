@@ -202,7 +202,7 @@ std::int64_t Keeping::values(std::int64_t block) {
 }
 
 std::shared_ptr<const std::vector<std::int64_t>> Keeping::packed(const Communicator& comm) {
-  std::vector<std::int64_t> mine;  // block and number of its values, in turn
+  std::vector<std::int64_t> mine;  // pairs of a block's number and the number of its values
   for (const std::int64_t id : grid_.local())
     if (of(id) == Kept::packed) {
       mine.push_back(id);

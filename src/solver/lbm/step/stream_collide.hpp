@@ -229,7 +229,7 @@ void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const
   b.together ? b.together->add_on_gpu(cells, step) : launch_on_gpu(stream, cells, step);
 }
 
-/// Launches that kernel, chosen by the sides of the block.
+/// Launches the kernel of a step that suits the sides of the block.
 template <class L, class S, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   if constexpr (step_knows_walls<S>(in_place))

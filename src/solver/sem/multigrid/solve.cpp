@@ -33,7 +33,7 @@ struct HelmholtzSolver::Impl {
   Vector inverse;
   double largest = 0;                              ///< largest eigenvalue, for the polynomial
   std::pair<double, double> of{};                  ///< h1 and h2 for which the values above were computed
-  std::uint64_t recording = 0;                     ///< krylov::System::recording, where work may be recorded
+  std::uint64_t recording = 0;                     ///< value for krylov::System::recording, if the work may be recorded
   std::vector<std::pair<double, double>> checked;  ///< h1 and h2 for which the test of method and preconditioner passed
 
   Impl(Space& s, const Constraint& c, const Coefficients& own, const SolverOptions& o)

@@ -33,7 +33,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     o.tune.emplace(quick_look());
     return o;
   }
-  /// Options with few trials: all ranks must choose the same, whatever that is.
+  /// Options with few trials: the choice may be any, but all ranks must make the same.
   TuneOptions quick_look() const {
     TuneOptions how;
     how.cache_folder = folder;
