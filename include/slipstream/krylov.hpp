@@ -224,8 +224,8 @@ class Projection {
 
   /// Adds to x the best element for b - A x. Applies one operator. Collective.
   void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x);
-  /// Adds the solution x, less the first guess of improve(), to the span. A full span loses the oldest solution. Applies
-  /// one operator. Collective.
+  /// Adds the solution x, less the first guess of improve(), to the span. A full span loses the oldest solution.
+  /// Applies one operator. Collective.
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x);
   /// Empties the span. Call this where A changes.
   void forget() { set_vectors(0); }
