@@ -9,8 +9,8 @@ install(DIRECTORY include/slipstream DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FIL
 install(TARGETS slipstream_coding EXPORT SlipstreamTargets)
 foreach(header coding/block_cells coding/blockfloat coding/cast coding/wire coding/zfp device/word16
         exchange/coding_errors_kernel
-        exchange/coding_errors_kernels exchange/own_coding_kernels route/coded_words route/combine route/ends route/message
-        route/mover route/program route/program_kernel route/tiles route/words)
+        exchange/coding_errors_kernels exchange/own_coding_kernels mover/coded_words mover/combine mover/ends mover/message
+        mover/mover mover/program mover/program_kernel mover/tiles mover/words)
   cmake_path(GET header PARENT_PATH room)
   install(FILES src/${header}.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/slipstream/kernels/${room})
 endforeach()

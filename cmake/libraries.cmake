@@ -6,7 +6,7 @@
 
 # Sources that are not joined: they have definitions of their own, or take as long to compile as a whole room.
 set(SLIPSTREAM_ALONE "_cuda(_kernels)?\\.cpp$" "_nocuda\\.cpp$" "device/device\\.cpp$" device/cuda/ "fft/radix_stores\\.cpp$"
-    fft/lines_ route/program_ gather_scatter/gather_scatter_kernels gather_scatter/list_kernels "stencil/.*_kernels"
+    fft/lines_ mover/program_ gather_scatter/gather_scatter_kernels gather_scatter/list_kernels "stencil/.*_kernels"
     "sem/.*_kernels" lbm/instances/)
 list(JOIN SLIPSTREAM_ALONE "|" SLIPSTREAM_ALONE)
 

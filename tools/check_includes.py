@@ -2,12 +2,11 @@
 
 C++:
 
-    bench -> api -> solver, io -> fft -> gather_scatter, collective -> exchange -> route, coding, pattern,
-        geometry -> grid -> machine -> device
+    bench -> api -> solver, io -> fft -> gather_scatter, collective -> exchange -> route -> node -> mover
+        -> coding, pattern, geometry -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms at the same position do not include each
-other; but route/ may include pattern/ and coding/. A file of route/ that registers a route is private: only files of
-the same name include its header. Within a room includes have one direction, too. Sub-rooms do not include each other.
+other. A file of route/ that registers a route is private: only files of the same name include its header. Within a room includes have one direction, too. Sub-rooms do not include each other.
 A sub-room and the files next to it include each other in one direction only. Every public header is in PUBLIC_ROOMS
 or has a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed only in device/;
 symbols also in files named *_cuda.*. Files of solver/ do not call MPI directly.
@@ -32,7 +31,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 RANKS = [
-    ["device"], ["machine"], ["grid"], ["route", "coding", "pattern", "geometry"], ["exchange"],
+    ["device"], ["machine"], ["grid"], ["coding", "pattern", "geometry"], ["mover"], ["node"], ["route"], ["exchange"],
     ["gather_scatter", "collective"], ["fft"],
     ["solver", "io"], ["api"], ["bench"],
 ]  # fmt: skip
@@ -44,8 +43,6 @@ SOLVERS = re.findall(
     (Path(__file__).parents[1] / "python" / "slipstream" / "base" / "registry.py").read_text(encoding="utf-8"),
 )
 
-SIDEWAYS = {("route", "pattern"), ("route", "coding")}
-
 PUBLIC_ROOMS = {
     "device": "error box device buffer arena stream graph launch signal batches copy_rate build_info trace",
     "machine": "communicator machine process",
@@ -53,7 +50,7 @@ PUBLIC_ROOMS = {
     "pattern": "transfer pattern transpose",
     "coding": "coding own_coding",
     "geometry": "mesh bodies",
-    "route": "route throttle window",
+    "mover": "route throttle window",
     "exchange": "exchange arena_report tuner",
     "gather_scatter": "gather_scatter",
     "collective": "collective block_sums",
@@ -132,7 +129,7 @@ def check_include(source: Path, target: Path, routes: Collection[str]) -> str | 
         own_header = target.stem == source.stem.removesuffix("_kernels").removesuffix("_cuda").removesuffix("_nocuda")
         if target.stem in routes and target.parts[0] == "src" and not own_header:
             return f"includes {target}: files of route/ do not know each other"
-    elif here != there and RANK_OF[there] >= RANK_OF[here] and (here, there) not in SIDEWAYS:
+    elif here != there and RANK_OF[there] >= RANK_OF[here]:
         return f"includes {target}: {here}/ must not know {there}/"
     return None
 

@@ -11,10 +11,10 @@
 
 #include "device/upload.hpp"
 #include "exchange/coding_errors_kernels.hpp"
+#include "mover/lower.hpp"
+#include "mover/moves.hpp"
 #include "native/python_bench.hpp"
 #include "native/timed_loops.hpp"
-#include "route/lower.hpp"
-#include "route/moves.hpp"
 
 namespace slipstream::python {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "collective/peer_words.hpp"
 #include "device/residency.hpp"
-#include "route/combine.hpp"
+#include "mover/combine.hpp"
 
 namespace slipstream {
 inline namespace collective_kernels {

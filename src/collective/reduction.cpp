@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "route/transport.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 

@@ -12,7 +12,7 @@
 #include "machine/agree.hpp"
 #include "machine/private_communicator.hpp"
 #include "machine/timeout.hpp"
-#include "route/requests.hpp"
+#include "node/requests.hpp"
 
 namespace slipstream {
 namespace {

@@ -5,7 +5,7 @@
 #include <slipstream/launch.hpp>
 
 #include "exchange/coding_errors_kernels.hpp"
-#include "route/coded_words.hpp"
+#include "mover/coded_words.hpp"
 
 namespace slipstream {
 inline namespace coding_errors_kernels {

@@ -5,8 +5,8 @@
 
 #include <slipstream/buffer.hpp>
 
-#include "route/mover.hpp"
-#include "route/tiles.hpp"
+#include "mover/mover.hpp"
+#include "mover/tiles.hpp"
 
 namespace slipstream {
 

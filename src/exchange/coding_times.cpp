@@ -5,8 +5,8 @@
 
 #include <slipstream/stream.hpp>
 
-#include "route/coded_movers.hpp"
-#include "route/moves.hpp"
+#include "mover/coded_movers.hpp"
+#include "mover/moves.hpp"
 
 namespace slipstream {
 namespace {

@@ -2,7 +2,7 @@
 // Times the encoding and decoding of a message in isolation, for the report.
 #include <vector>
 
-#include "route/mover.hpp"
+#include "mover/mover.hpp"
 
 namespace slipstream {
 

@@ -3,8 +3,8 @@
 #include <deque>
 #include <vector>
 
-#include "route/ends.hpp"
-#include "route/lower.hpp"
+#include "mover/ends.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream {
 

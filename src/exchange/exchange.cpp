@@ -9,7 +9,7 @@
 #include "exchange/impl.hpp"
 #include "exchange/same_calls.hpp"
 #include "machine/timeout.hpp"
-#include "route/transport.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 

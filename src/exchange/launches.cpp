@@ -6,7 +6,7 @@
 #include <slipstream/trace.hpp>
 
 #include "device/upload.hpp"
-#include "route/coded_movers.hpp"
+#include "mover/coded_movers.hpp"
 
 namespace slipstream {
 namespace {

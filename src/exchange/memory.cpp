@@ -7,7 +7,7 @@
 #include <slipstream/error.hpp>
 
 #include "device/kept_memory.hpp"
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream {
 namespace {

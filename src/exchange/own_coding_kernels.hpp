@@ -6,7 +6,7 @@
 #include <slipstream/own_coding.hpp>
 
 #include "exchange/coding_errors_kernel.hpp"
-#include "route/program_kernel.hpp"
+#include "mover/program_kernel.hpp"
 
 namespace slipstream {
 

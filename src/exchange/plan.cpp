@@ -11,8 +11,8 @@
 #include "exchange/transfer_checks.hpp"
 #include "machine/hash.hpp"
 #include "machine/timeout.hpp"
-#include "route/lower.hpp"
-#include "route/parts.hpp"
+#include "mover/lower.hpp"
+#include "mover/parts.hpp"
 
 namespace slipstream {
 std::string named(const FieldOptions& field) {

@@ -3,7 +3,7 @@
 #include <slipstream/error.hpp>
 
 #include "device/upload.hpp"
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream {
 namespace {

@@ -6,7 +6,7 @@
 #include "exchange/arrays.hpp"
 #include "exchange/overlaps.hpp"
 #include "exchange/poison_kernels.hpp"
-#include "route/program.hpp"
+#include "mover/program.hpp"
 
 namespace slipstream {
 

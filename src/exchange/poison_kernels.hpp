@@ -8,7 +8,7 @@
 #include <slipstream/signal.hpp>
 #include <slipstream/window.hpp>
 
-#include "route/mover.hpp"
+#include "mover/mover.hpp"
 
 namespace slipstream {
 

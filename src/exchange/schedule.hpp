@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
-#include "route/ends.hpp"
-#include "route/program.hpp"
+#include "mover/ends.hpp"
+#include "mover/program.hpp"
 
 namespace slipstream {
 

@@ -7,7 +7,7 @@
 #include <slipstream/error.hpp>
 
 #include "machine/timeout.hpp"
-#include "route/transport.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 

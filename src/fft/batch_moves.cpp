@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "exchange/plan.hpp"
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream::fft {
 namespace {

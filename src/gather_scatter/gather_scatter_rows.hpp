@@ -12,7 +12,7 @@
 #include "coding/cast.hpp"
 #include "gather_scatter/gather_scatter_kernels.hpp"
 #include "gather_scatter/launch_rows.hpp"
-#include "route/combine.hpp"
+#include "mover/combine.hpp"
 
 namespace slipstream {
 

@@ -10,7 +10,7 @@
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
 #include "machine/timeout.hpp"
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream {
 namespace {

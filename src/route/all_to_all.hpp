@@ -21,7 +21,7 @@
 
 #include "machine/gpu_mpi.hpp"
 #include "machine/private_communicator.hpp"
-#include "route/mail.hpp"
+#include "node/mail.hpp"
 
 namespace slipstream {
 

@@ -3,7 +3,7 @@
 #include <slipstream/trace.hpp>
 
 #include "device/faults.hpp"
-#include "route/program.hpp"
+#include "mover/program.hpp"
 
 namespace slipstream {
 

@@ -2,7 +2,7 @@
 // The ends that peer and colocated share. The source packs, the copy engine writes the target's slot, and the target
 // unpacks.
 
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 #include "route/route.hpp"
 
 namespace slipstream {

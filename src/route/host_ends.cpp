@@ -7,7 +7,7 @@
 
 #include "device/faults.hpp"
 #include "device/kept_memory.hpp"
-#include "route/mail.hpp"
+#include "node/mail.hpp"
 
 namespace slipstream {
 namespace {

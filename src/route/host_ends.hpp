@@ -4,11 +4,11 @@
 // that begin never waits for a device.
 #include <memory>
 
-#include "route/ends.hpp"
-#include "route/lower.hpp"
-#include "route/moves.hpp"
-#include "route/parts.hpp"
-#include "route/transport.hpp"
+#include "mover/ends.hpp"
+#include "mover/lower.hpp"
+#include "mover/moves.hpp"
+#include "mover/parts.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 

@@ -1,7 +1,7 @@
 // Route between any two GPUs by NCCL: pack, one send and one receive in stream order, unpack.
 #include "route/nccl.hpp"
 
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 #include "route/sequence_number.hpp"
 
 namespace slipstream {

@@ -10,7 +10,7 @@
 
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 #include "route/sequence_number.hpp"
 
 namespace slipstream {

@@ -5,7 +5,7 @@
 #include <slipstream/arena.hpp>
 #include <slipstream/stream.hpp>
 
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream {
 

@@ -2,9 +2,9 @@
 // piece; the target copies to its device and unpacks. Within a process or a node both ends map the same host memory.
 // Else MPI sends one message per pair of devices, one per pair of nodes (node_mail.hpp), or all in one call
 // (all_to_all.hpp).
+#include "node/node_mail.hpp"
 #include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
-#include "route/node_mail.hpp"
 
 namespace slipstream {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 // The ends that kernel and direct share: the source's kernel stores into the target's ghosts or slots.
 
-#include "route/ends.hpp"
-#include "route/lower.hpp"
+#include "mover/ends.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream {
 

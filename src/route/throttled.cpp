@@ -3,7 +3,7 @@
 #include <deque>
 #include <utility>
 
-#include "route/transport.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 namespace {

@@ -1,7 +1,7 @@
 // Windows into which the caller's kernels store produced values. Their layout is that of movers.
 #include <slipstream/error.hpp>
 
-#include "route/lower.hpp"
+#include "mover/lower.hpp"
 
 namespace slipstream {
 namespace {

@@ -8,8 +8,8 @@
 #include <slipstream/signal.hpp>
 
 #include "device/upload.hpp"
-#include "route/lower.hpp"
-#include "route/moves.hpp"
+#include "mover/lower.hpp"
+#include "mover/moves.hpp"
 
 namespace slipstream {
 

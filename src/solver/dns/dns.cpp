@@ -8,7 +8,7 @@
 
 #include "machine/agree.hpp"
 #include "machine/private_communicator.hpp"
-#include "route/combine.hpp"
+#include "mover/combine.hpp"
 #include "solver/dns/impl.hpp"
 #include "solver/dns/keys.hpp"
 

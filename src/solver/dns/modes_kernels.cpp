@@ -3,7 +3,7 @@
 
 #include <slipstream/launch.hpp>
 
-#include "route/combine.hpp"
+#include "mover/combine.hpp"
 #include "solver/dns/advance.hpp"
 #include "solver/dns/complex.hpp"
 

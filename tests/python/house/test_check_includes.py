@@ -67,7 +67,7 @@ REFUSED = {
         "#include <slipstream/lbm.hpp>",
         "io/ must not know solver/",
     ),
-    "a pattern that knows routes": ("src/pattern/halo.cpp", "#include <slipstream/route.hpp>", "not know route/"),
+    "a pattern that knows routes": ("src/pattern/halo.cpp", "#include <slipstream/route.hpp>", "not know mover/"),
     "physics below the solver": ("src/exchange/plan.cpp", "#include <slipstream/lbm.hpp>", "must not know solver/"),
     "a public header that looks up": (
         "include/slipstream/device.hpp",

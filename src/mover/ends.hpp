@@ -1,0 +1,153 @@
+#pragma once
+// Interface of the two ends of a message, and the data that they are made from.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/arena.hpp>
+#include <slipstream/signal.hpp>
+#include <slipstream/window.hpp>
+
+#include "mover/message.hpp"
+#include "mover/mover.hpp"
+
+namespace slipstream {
+
+class Trace;
+
+/// Waits until a counter has reached the exchange's number minus `lag`.
+struct Wait {
+  const Signal* signal = nullptr;
+  std::int64_t lag = 0;
+  int peer = 0;  ///< device that sets the counter
+  /// Whether the batch stores into a field. It must not do so if the exchange has failed meanwhile.
+  bool into_field = false;
+};
+
+/// Movers that start together once all waits hold. After all values are stored, the counters are set to the exchange's
+/// number.
+struct Batch {
+  std::vector<Mover> movers;
+  std::vector<Wait> before;
+  std::vector<Signal*> after;
+  int round = 0;  ///< round of chunks through a ring
+  /// the batch runs in end() only, because it waits for slots that other batches of this exchange free
+  bool late = false;
+  /// Batches with the same number, other than 0, share their counters. These are set after all values of these batches
+  /// are stored.
+  int family = 0;
+  /// Values travel in latency-optimised packets, which need no counter. `peer`: the device at the other end.
+  bool in_packets = false;
+  int peer = -1;
+};
+
+/// Receive buffer of a message and its counters. `full` and `free` have one counter per chunk.
+struct ReceiveBuffer {
+  std::byte* slot = nullptr;    ///< first slot of the ring, in the target's memory
+  std::vector<Signal*> full;    ///< counters of full slots in the target's memory, set by the source
+  std::vector<Signal*> free;    ///< counters of free slots in the source's memory, set by the target
+  Signal* ready = nullptr;      ///< counter in the source's memory: the target's ghosts may be overwritten
+  Signal* delivered = nullptr;  ///< counter in the target's memory: its ghosts hold the new values
+  std::byte* host = nullptr;    ///< SlotNeed::host_bytes of pinned memory that both ends reach; zeroed
+};
+
+/// Record of a timed-out wait, in pinned memory.
+struct Failure {
+  std::uint64_t set = 0;  ///< 1 once all other members are written
+  std::uint64_t sequence = 0;
+  std::int64_t peer = -1;      ///< device that was waited for; -1: a neighbour has ended its exchange
+  std::uint64_t overflow = 0;  ///< 1 + the item with a value too large for its coding
+};
+
+/// State of an exchange that all work of one device shares.
+struct Pulse {
+  Signal* sequence = nullptr;  ///< number of the exchange; in device memory
+  Failure* failure = nullptr;
+  /// Failure flag, in device memory next to `sequence`. It becomes nonzero once a wait has timed out, or once a
+  /// neighbour that timed out has ended its exchange. Nothing is moved and no counter is set from then on. The next
+  /// word is 1 once a value has overflowed.
+  Signal* broken = nullptr;
+  std::uint64_t limit_ns = 0;  ///< timeout of a wait
+  /// times by the device clock in ns: beginning of the launch, then end of each batch
+  std::uint64_t* stamps = nullptr;
+  std::byte* const* arrays = nullptr;  ///< table of arrays in device memory, see Arrays
+};
+
+/// Arguments of a route's sender or receiver.
+struct EndSite {
+  Device device;
+  Arena arena{device};  ///< source of all memory that the end allocates, of any kind
+  std::vector<Leg> legs = {};
+  /// Places of the legs' blocks: of their own end and, for senders that store into the target, of both.
+  std::vector<Place> sources = {}, targets = {};
+  ReceiveBuffer receive_buffer = {};
+  Pulse pulse = {};  ///< numbers and flags of the exchange, without time stamps
+  const Arrays* arrays = nullptr;
+  Trace* trace = nullptr;  ///< null if the exchange keeps no trace
+};
+
+/// Packed values of a leg that have arrived, for messages that are combined.
+struct Arrived {
+  const Leg* leg = nullptr;
+  const std::byte* values = nullptr;
+};
+
+/// The sending end. Its batches run in the one launch of its device. At begin the batches of all senders come first in
+/// stream order, then transfer() of each sender and receiver.
+class Sender {
+ public:
+  virtual ~Sender() = default;
+  std::vector<Batch> batches;
+  /// Movers that run in launches of transfer(), although Pack::fused was requested. Error probes read them.
+  std::vector<Mover> apart;
+  std::vector<Window> windows;  ///< windows of produced legs; `base` refers to the first combination of Arrays
+  virtual bool transfers() const { return false; }
+  virtual void transfer(Stream&, std::uint64_t) {}
+  /// Called after transfer() of all ends. Makes the stream wait for work that this end queued on other streams.
+  virtual void join(Stream&) {}
+  /// Does work of the host. Returns true once this exchange needs no more of it.
+  virtual bool progress(std::uint64_t) { return true; }
+  virtual std::string waiting_for() const { return {}; }
+  /// Bytes of device memory that this end holds.
+  virtual std::int64_t bytes() const { return 0; }
+  /// Poisons the buffer of packed values (exchange/poison.hpp) before anything is packed.
+  virtual void poison(Stream&) {}
+};
+
+/// The receiving end. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it calls
+/// progress() until true, waits for `gate`, calls deliver() and runs the batches. If the message is combined, the
+/// batches hold no movers and `arrived` lists the received values.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  std::vector<Signal*> opened;
+  std::vector<Wait> gate;
+  std::vector<Batch> batches;
+  std::vector<Arrived> arrived;
+  virtual void post(Stream&, std::uint64_t) {}
+  /// True if transfer() queues work at begin.
+  virtual bool transfers() const { return false; }
+  virtual void transfer(Stream&, std::uint64_t) {}
+  virtual bool progress(std::uint64_t) { return true; }
+  /// True if deliver() queues work that must run before the batches.
+  virtual bool delivers() const { return false; }
+  virtual void deliver(Stream&, std::uint64_t) {}
+  virtual std::string waiting_for() const { return {}; }
+  virtual std::int64_t bytes() const { return 0; }
+  /// Poisons the receive buffer of the next message: after this message is unpacked, and before its source is told that
+  /// the buffer is free.
+  virtual void poison(Stream&) {}
+};
+
+/// Layout of a message's slots. Both ends compute the same.
+struct SlotNeed {
+  std::size_t slot_bytes = 0;  ///< size of one slot in bytes; 0: the message uses no slots
+  int depth = 1;               ///< number of slots in the ring
+  int chunks = 0;              ///< number of counters of full slots, and of free slots
+  bool in_place = false;  ///< needs the counters ready and delivered, and access of the source to the target's fields
+  std::size_t host_bytes = 0;  ///< pinned host memory of the target that the source reaches too
+};
+
+}  // namespace slipstream

@@ -1,0 +1,24 @@
+#pragma once
+#include <vector>
+
+#include "mover/program.hpp"
+
+namespace slipstream {
+
+/// Movers of one message outside the device's one launch: a separate launch, or one strided copy per box.
+class Moves {
+ public:
+  /// Throws Error if `pack` is memcpy3d and a mover takes a list of elements or converts values.
+  Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse);
+  void run(Stream& stream, std::uint64_t sequence) const;
+  /// Bytes of device memory that the movers take.
+  std::int64_t bytes() const { return program_.bytes(); }
+
+ private:
+  std::vector<Mover> boxes_;  // boxes that are copied one by one; empty if a program moves all
+  Program program_;
+  const Arrays* arrays_;
+  Pulse pulse_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,78 @@
+#pragma once
+// Batches of many messages, run as one launch per device.
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+
+#include "mover/ends.hpp"
+
+namespace slipstream {
+
+/// A batch and its position in the launch.
+struct Scheduled {
+  const Batch* batch = nullptr;
+  /// range of the launch over which the batch's movers are spread evenly; lower numbers start earlier
+  double from = 0, to = 0;
+  int stamp = 0;  ///< index into Pulse::stamps; 0: the end of the batch is not timed
+};
+
+/// Conversions of a program's movers: none, single values, or blocks as well.
+enum class Coded : std::uint8_t { none, by_value, in_blocks };
+
+/// Arguments of a program's kernel, in device memory.
+struct ProgramParts {
+  const void *tiles = nullptr, *smalls = nullptr;
+  const Wait* waits = nullptr;
+  Signal* const* posts = nullptr;
+  std::uint32_t* counters = nullptr;
+  std::uint32_t tile_count = 0;
+  int teams = 1;
+  std::int64_t cost = 0;  ///< bytes per team
+  bool transposes = true;
+};
+/// The kernels of programs of one conversion.
+struct ProgramKernels {
+  int (*resident)(Device device, bool combines);  ///< teams per multiprocessor
+  void (*start)(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
+};
+
+/// Batches that are cut into tiles of about equal work. Teams take tiles in order of their numbers. A tile may
+/// therefore wait for another device that depends on earlier tiles, however few teams run at once.
+class Program {
+ public:
+  Program() = default;
+  /// `arrays`: the arrays that movers refer to by number; these must outlive the program.
+  /// `teams`: 0 selects as many teams as the device holds at once. That is also the limit. If `users` processes share
+  /// the device, each gets its share. More teams would not fit under MPS, and teams of all processes may wait for one
+  /// another.
+  Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users = 1);
+  bool empty() const { return tile_count_ == 0; }
+  std::int64_t bytes() const;
+  /// Runs all batches, on as many teams as the device has room for (Residency); runs nothing if the exchange has
+  /// failed. A wait that times out makes the exchange fail. Its batch, and all later work of the team, moves nothing
+  /// and sets no counter. Batches whose waits held are completed. `advance`: this launch starts a new exchange and
+  /// counts it when done.
+  void run(Stream& stream, const Pulse& pulse, bool advance) const;
+
+ private:
+  Buffer<std::byte> smalls_, tiles_;
+  Buffer<Wait> waits_;
+  Buffer<Signal*> posts_;
+  mutable Buffer<std::uint32_t> counters_;  // tiles drawn, then finished tiles per batch
+  std::uint32_t tile_count_ = 0;
+  int teams_ = 1;
+  int resident_ = 1;  // number of teams that fit on a multiprocessor
+  std::int64_t bytes_moved_ = 0;
+  const Arrays* arrays_ = nullptr;
+  bool combines_ = false, transposes_ = false;
+  ProgramKernels kernels_ = {};
+};
+
+ProgramKernels kernels_by_value();
+ProgramKernels kernels_in_blocks();
+
+/// Sets a counter to the exchange's number in stream order, unless the exchange has failed.
+void post(Stream& stream, Signal* signal, const Pulse& pulse);
+
+}  // namespace slipstream
