@@ -17,6 +17,7 @@
 #include "api/exchange/python_report.hpp"
 #include "api/python_core.hpp"
 #include "api/reading.hpp"
+#include "exchange/overlaps.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -211,15 +212,14 @@ class ArrayExchange {
 
   /// Whether two fields share memory on this rank.
   static bool share_memory(const Field& a, const Field& b) {
-    const auto end = [](const Field& field, std::int64_t block) {
-      return field.data(block) + field.shape(block).elements * static_cast<std::int64_t>(size_of(field.options().type));
+    const auto bytes = [](const Field& field, std::int64_t block) {
+      return bytes_of(field.data(block), field.shape(block), field.options());
     };
     const auto& of_a = a.grid().local();
     return std::any_of(of_a.begin(), of_a.end(), [&](std::int64_t mine) {
       const auto& of_b = b.grid().local();
-      return std::any_of(of_b.begin(), of_b.end(), [&](std::int64_t other) {
-        return a.data(mine) < end(b, other) && b.data(other) < end(a, mine);
-      });
+      return std::any_of(of_b.begin(), of_b.end(),
+                         [&](std::int64_t other) { return bytes(a, mine).meet(bytes(b, other)); });
     });
   }
 

@@ -325,6 +325,18 @@ def test_what_is_bound_lies_apart() -> None:
     assert (into["u"] == 1).all()
 
 
+def test_neighbours_in_memory_lie_apart() -> None:
+    grid = grid_of()
+    shape = grid.array_shape(1)
+    room = np.zeros((2, *shape))
+    room[0] = 1
+    with slip.Transpose(grid, grid, room[0], room[1], ghost=1, rebinds=True) as transpose:
+        transpose.run()
+    inner = (slice(1, -1),) * 3
+    assert (room[1][inner] == 1).all()
+    assert room[1].sum() == room[1][inner].size
+
+
 ONE_REFUSES = """
 import numpy as np
 import pytest
