@@ -11,6 +11,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/faults.hpp"
 #include "machine/timeout.hpp"
 
 namespace slipstream {
@@ -90,8 +91,13 @@ Communicator unshared(const Communicator& comm) {
   return copy;
 }
 
+double PrivateCommunicator::least_timeout() {
+  const double of_a_test = faults::seconds_of_teardowns();
+  return of_a_test > 0 ? of_a_test : 5;
+}
+
 double PrivateCommunicator::timeout(double wait_limit, bool late) {
-  return late || std::uncaught_exceptions() > 0 ? least_timeout : std::max(least_timeout, wait_limit);
+  return late || std::uncaught_exceptions() > 0 ? least_timeout() : std::max(least_timeout(), wait_limit);
 }
 
 PrivateCommunicator::PrivateCommunicator(const Communicator& comm, const char* what, Purpose purpose)
@@ -135,7 +141,7 @@ bool PrivateCommunicator::leave(double seconds) {
 void PrivateCommunicator::leave_alone() { left_ = duplicate_->alone = true; }
 
 PrivateCommunicator::~PrivateCommunicator() {
-  if (!left_) leave(least_timeout);
+  if (!left_) leave(least_timeout());
 }
 
 }  // namespace slipstream
