@@ -13,6 +13,8 @@ std::atomic<int> remaining[static_cast<int>(Step::count)] = {-1, -1, -1};
 
 std::function<void(Stream&)> held_up[static_cast<int>(Lane::count)];
 
+std::atomic<double> teardown_seconds = 0;
+
 std::atomic<int>& of(Step step) { return remaining[static_cast<int>(step)]; }
 
 }  // namespace
@@ -35,5 +37,9 @@ bool held(Lane lane) { return static_cast<bool>(held_up[static_cast<int>(lane)])
 void reach(Lane lane, Stream& stream) {
   if (held(lane)) held_up[static_cast<int>(lane)](stream);
 }
+
+void shorten_teardowns(double seconds) { teardown_seconds = seconds; }
+
+double seconds_of_teardowns() { return teardown_seconds; }
 
 }  // namespace slipstream::faults

@@ -27,4 +27,9 @@ bool held(Lane lane);
 /// Routes call this at each of these points. It runs the action that a test has set for the point.
 void reach(Lane lane, Stream& stream);
 
+/// Replaces the seconds that teardowns wait for ranks that may have died; 0 restores them.
+void shorten_teardowns(double seconds);
+/// 0 outside of tests.
+double seconds_of_teardowns();
+
 }  // namespace slipstream::faults

@@ -10,6 +10,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/faults.hpp"
 #include "device/kept_memory.hpp"
 #include "machine/timeout.hpp"
 
@@ -84,8 +85,13 @@ Communicator unshared(const Communicator& comm) {
   return copy;
 }
 
+double PrivateCommunicator::least_timeout() {
+  const double of_a_test = faults::seconds_of_teardowns();
+  return of_a_test > 0 ? of_a_test : 5;
+}
+
 double PrivateCommunicator::timeout(double wait_limit, bool late) {
-  return late || std::uncaught_exceptions() > 0 ? least_timeout : std::max(least_timeout, wait_limit);
+  return late || std::uncaught_exceptions() > 0 ? least_timeout() : std::max(least_timeout(), wait_limit);
 }
 
 PrivateCommunicator::PrivateCommunicator(const Communicator& comm, const char* what, Purpose purpose)
@@ -129,7 +135,7 @@ bool PrivateCommunicator::leave(double seconds) {
 void PrivateCommunicator::leave_alone() { left_ = duplicate_->alone = true; }
 
 PrivateCommunicator::~PrivateCommunicator() {
-  if (!left_) leave(least_timeout);
+  if (!left_) leave(least_timeout());
 }
 
 }  // namespace slipstream

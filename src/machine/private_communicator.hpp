@@ -21,7 +21,7 @@ class PrivateCommunicator {
   /// answer, no further ones are asked. The teardown is not affected.
   enum class Purpose : std::uint8_t { messages, questions };
   /// Timeout in seconds if other ranks may have died.
-  static constexpr double least_timeout = 5;
+  static double least_timeout();
   /// Timeout of the teardown for an object with waits of up to `wait_limit` seconds. It is the least timeout after a
   /// timed-out wait or during an exception, because other ranks may never come.
   static double timeout(double wait_limit, bool late);

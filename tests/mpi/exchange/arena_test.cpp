@@ -11,6 +11,7 @@
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
 #include "support/failing_allocations.hpp"
+#include "support/short_teardown.hpp"
 
 namespace slipstream {
 namespace {
@@ -135,6 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, SharedArena, testing::ValuesIn(ways_of_arenas()
 
 /// Rank 0 destroys an exchange while other ranks may still store into its memory; they end it only later.
 TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
+  const ShortTeardown one_second;
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const Machine machine = machine_here(Backend::host, 1);

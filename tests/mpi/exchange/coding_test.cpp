@@ -134,6 +134,12 @@ struct ErrorsByHand {
   std::int64_t numbers = 0;
 };
 
+/// Values of source blocks in a round, and as they arrive, computed once for all of their transfers.
+struct Given {
+  std::map<std::int64_t, Numbers> sent, rounded;
+  Numbers in_blocks;  ///< of the last transfer
+};
+
 /// One item of an exchange, computed on the host.
 struct ByHand {
   const Cast& cast;
@@ -151,20 +157,23 @@ struct ByHand {
     const int salt = at_target && !one_field ? 1000 : 0;
     return filled(shape(at_target, id), source.type, id, round + salt, all_numbers());
   }
-  /// Values of a transfer's source block, computed once for all of its transfers.
-  const Numbers& sent(std::map<std::int64_t, Numbers>& made, const Transfer& t, int round) const {
-    const auto [found, is_new] = made.try_emplace(t.source_block);
+  /// Values of a transfer's source block.
+  const Numbers& sent(Given& given, const Transfer& t, int round) const {
+    const auto [found, is_new] = given.sent.try_emplace(t.source_block);
     if (is_new) found->second = before(false, t.source_block, round);
     return found->second;
   }
   /// The values of a source array as a transfer delivers them.
-  Numbers arriving(const Transfer& t, const Numbers& sent) const {
-    Numbers all = sent;
-    if (!coded) return all;
+  const Numbers& arriving(Given& given, const Transfer& t, int round) const {
+    const Numbers& values_sent = sent(given, t, round);
+    if (!coded) return values_sent;
     if (!cast.blocks()) {
-      for (double& value : all) value = rounded(cast, value);
-      return all;
+      const auto [found, is_new] = given.rounded.try_emplace(t.source_block);
+      if (is_new)
+        for (const double value : values_sent) found->second.push_back(rounded(cast, value));
+      return found->second;
     }
+    Numbers& all = given.in_blocks = values_sent;
     const BlockShape in = shape(false, t.source_block);
     const Extent box = by_rows(source.layout, t.source.box.extents());
     const bool turned = t.axes[static_cast<std::size_t>(row_axis(source.layout))] != row_axis(target.layout);
@@ -178,7 +187,7 @@ struct ByHand {
               by_rows(source.layout, {p[0] - t.source.box.lo[0], p[1] - t.source.box.lo[1], p[2] - t.source.box.lo[2]});
           const auto n = static_cast<std::size_t>((c[2] * box[1] + c[1]) * box[0] + c[0]);
           places[n] = static_cast<std::size_t>(at * numbers + i);
-          values[n] = sent[places[n]];
+          values[n] = values_sent[places[n]];
         });
         const std::vector<double> there = arrived_in_blocks(cast, values, box, turned);
         for (std::size_t n = 0; n < places.size(); ++n) all[places[n]] = there[n];
@@ -199,10 +208,10 @@ struct ByHand {
       own_is_in[id].assign(result[id].size(), 0);
       touched[id].assign(result[id].size(), 0);
     }
-    std::map<std::int64_t, Numbers> given;
+    Given given;
     for (const Transfer& t : transfers) {
       if (!result.contains(t.target_block)) continue;
-      const Numbers values = arriving(t, sent(given, t, round));
+      const Numbers& values = arriving(given, t, round);
       each_pair(t, [&](std::size_t in, std::size_t out) {
         const double value = values[in];
         if (t.op == Op::copy) {
@@ -252,11 +261,11 @@ struct ByHand {
 
   /// Adds the coding errors of the values that this rank sends, by pair of devices.
   void add_errors(int round, std::map<std::pair<int, int>, ErrorsByHand>& errors) const {
-    std::map<std::int64_t, Numbers> given;
+    Given given;
     for (const Transfer& t : pattern.transfers(from, source.components, source.ghost, from.rank())) {
       const std::pair pair{from.block(t.source_block).device, to.block(t.target_block).device};
       if (from.machine().device(pair.first).rank != from.rank()) continue;
-      const Numbers &values = sent(given, t, round), there = arriving(t, values);
+      const Numbers &values = sent(given, t, round), &there = arriving(given, t, round);
       if (cast.blocks() && there == values) continue;  // the box is too small to be coded
       each_pair(t, [&](std::size_t in, std::size_t) {
         const double difference = there[in] - values[in];

@@ -10,6 +10,7 @@
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
 #include "support/on_devices.hpp"
+#include "support/short_teardown.hpp"
 
 namespace slipstream {
 inline namespace late_stores_test_kernels {
@@ -66,6 +67,7 @@ class LateStores : public testing::TestWithParam<Backend> {
 
 /// Rank 1 is delayed in an exchange that rank 0 has timed out and destroyed. Rank 0 then uses its field.
 TEST_P(LateStores, DoNotReachAFieldWhoseExchangeHasEnded) {
+  const ShortTeardown one_second;
   const Buffer<Signal> gate(streams.front().device(), 1, Memory::pinned);
   gate.data()[0] = 0;
   auto exchange = std::make_unique<Exchange>(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, options);

@@ -7,6 +7,7 @@
 
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
+#include "support/short_teardown.hpp"
 
 namespace slipstream {
 namespace {
@@ -258,17 +259,19 @@ std::size_t held(const NamedPieces& p) {
 }
 
 TEST(End, WaitsForRanksThatComeLate) {
+  const ShortTeardown one_second;
   NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   Field u(p.grid, NamedPieces::named("u"));
   const std::size_t before = held(p);
   std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}});
-  if (p.comm.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(6));
+  if (p.comm.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(2));
   exchange.reset();
   EXPECT_EQ(held(p), before);
 }
 
 TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
+  const ShortTeardown one_second;
   NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   Field u(p.grid, NamedPieces::named("u"));

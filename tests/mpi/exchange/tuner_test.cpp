@@ -270,9 +270,9 @@ TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
   if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
   ExchangeOptions options;
   options.routes = routes_from_string("kernel,colocated,staged");
-  options.wait_limit = 2;
+  options.wait_limit = 1;
   // Rank 1 sends its first message late.
-  double seconds = comm_.rank() == 1 ? 5 : 0;
+  double seconds = comm_.rank() == 1 ? 2.5 : 0;
   faults::hold(faults::Lane::departure,
                [&](Stream&) { std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds, 0))); });
   const Tuning tuning = tune_with(options);
@@ -281,7 +281,7 @@ TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
   if (comm_.rank() > 0) return;
   ASSERT_FALSE(tuning.notes.empty());
   EXPECT_EQ(tuning.notes.front().rfind("rules: rank ", 0), 0u) << tuning.notes.front();
-  EXPECT_NE(tuning.notes.front().find("longer than 2"), std::string::npos) << tuning.notes.front();
+  EXPECT_NE(tuning.notes.front().find("longer than 1"), std::string::npos) << tuning.notes.front();
 }
 
 TEST_F(Tuned, ByOneRankAloneIsAnErrorOnAll) {

@@ -527,8 +527,20 @@ def test_the_published_decay_is_out_of_core_what_it_is_in_the_device(cli: Cli, t
         assert result.returncode == 0, result.stderr
         found[name] = findings(tmp_path, name)["findings"]
     for key in ("energy.dissipation_error", "energy.enstrophy_error", "energy.peak_dissipation"):
-        assert found["batches"][key] == pytest.approx(found["resident"][key], rel=1e-6)
-    assert found["batches"]["energy.dissipation_error"] < 0.1
+        assert found["batches"][key] == pytest.approx(found["resident"][key], rel=1e-10)
+    assert found["batches"]["energy.largest_energy_error"] < 0.01
+
+
+@pytest.mark.thorough
+def test_more_cells_out_of_core_come_nearer_to_the_published_decay(cli: Cli, tmp_path: Path) -> None:
+    words = ["--variant", "out_of_core", "grid.cells=[128,128,128]", 'dns.device_memory="20 MiB"', "case.name=finer"]
+    words += ["dns.time_step=0.024", "run.time=10", "expected={}", "machine.backend=host"]
+    result = cli("run", str(ROOT / "cases" / "dns_taylor_green.toml"), *words)
+    assert result.returncode == 0, result.stderr
+    found = findings(tmp_path, "finer")["findings"]
+    # The case with 64^3 cells has 0.12 and 0.0043; 512^3 cells follow the curve to 0.0003.
+    assert found["energy.dissipation_error"] < 0.08
+    assert found["energy.largest_energy_error"] < 0.004
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
