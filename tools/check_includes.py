@@ -6,10 +6,11 @@ C++:
         -> coding, pattern, geometry -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms at the same position do not include each
-other. A file of route/ that registers a route is private: only files of the same name include its header. Within a room includes have one direction, too. Sub-rooms do not include each other.
-A sub-room and the files next to it include each other in one direction only. Every public header is in PUBLIC_ROOMS
-or has a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed only in device/;
-symbols also in files named *_cuda.*. Files of solver/ do not call MPI directly.
+other. A file of route/ that registers a route is private: only files of the same name include its header. Within a
+room includes have one direction, too. Sub-rooms do not include each other. A sub-room and the files next to it
+include each other in one direction only. Every public header is in PUBLIC_ROOMS or has a solver's name. Macros,
+backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed only in device/; symbols also in files named
+*_cuda.*. Files of solver/ do not call MPI directly.
 
 Python, the packages python/slipstream and bench/slipstream_bench:
 
