@@ -1,5 +1,5 @@
 #pragma once
-// What the ends of one route share in an exchange.
+// State that the ends of one route share in an exchange.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -227,7 +227,7 @@ const std::vector<Row>& table() {
       {"PrivateCommunicator*", "2 4", "2", all, "the largest of what several say"},
       {"SetUp*", "2 4", "2", all, "what several ranks tell each other; pencils and nodes of two ranks"},
       {"Tuned.ACandidateThatTimesOut*", "2", none, all, "one rank that is late; seconds of waiting"},
-      {"Tuned.AllRanksChooseAlike*", "2 4", "2", all, "the same choice on more ranks"},
+      {"Tuned.BothEndsOfAMessage*", "2 4", "2", all, "the same choice on more ranks"},
       {"Tuned.EveryPairOfDevices*", "1 2 4", "2", all, "pairs within a process, between two, of several partners"},
       {"Tuned*", "2", "2", all, "measured between two processes"},
       // Rows of communication between ranks
