@@ -88,7 +88,7 @@ PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room
 REGISTRY = PACKAGE / "base" / "registry.py"
 #: Names that modules may import from the package itself.
 OF_PACKAGE = {"__version__", "_core", "_collective", "_gather_scatter", "_fft", *(f"_{name}" for name in SOLVERS)}
-#: In a string, `slipstream` alone may also be the program.
+#: Names of modules in strings. `slipstream` alone does not match, because it may be the program.
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?|slipstream_bench(\.\w+)*\.?")
 
 

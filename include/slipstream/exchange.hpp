@@ -75,7 +75,7 @@ struct ExchangeItem {
 
   Field& to() const { return target ? *target : *source; }
 };
-/// The ends of an item.
+/// The two fields of an item: values are read from the source and stored in the target.
 enum class ItemEnd : std::uint8_t { source, target };
 
 /// One message of a plan, for reports and dry runs.

@@ -92,7 +92,7 @@ struct Energy {
 struct Zigzag {
   /// Root mean square of the oscillation by [axis][component], in cells a step.
   std::array<std::array<double, 3>, 3> amplitude{};
-  std::array<std::int64_t, 3> cells{};  ///< number of cells that have a difference along each axis
+  std::array<std::int64_t, 3> cells{};  ///< number of cells where the fourth difference along each axis exists
   double mean_speed = 0;                ///< mean speed of the fluid
 };
 

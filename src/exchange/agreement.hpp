@@ -43,8 +43,8 @@ class Agreement {
   void ask(std::uint64_t number);
   /// Asks if end() does not and no lost value is known yet.
   void ask_last(std::uint64_t number);
-  /// Asks after the work that encodes values. `encoded` tells whether this work has run. Its timeout is longer than
-  /// that of a wait on the device.
+  /// Asks all ranks for lost values once the kernels that encode values have run, as `encoded` tells. The timeout is
+  /// longer than that of a wait on the device.
   void ask_at_end(std::uint64_t number, const std::function<bool()>& encoded);
   /// Asks at the beginning of an exchange, once every `asked_every` exchanges. Hosts do not wait for their devices
   /// here.

@@ -143,7 +143,7 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
     pieces(legs[l], *legs[l].transfer, std::max((bytes + chunks - 1) / chunks, std::min<std::size_t>(limit, 16384)),
            parts);
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      // Spreads the pieces of a large leg over all chunks. A small leg goes to one chunk.
+      // The pieces of a large transfer spread over all chunks. Small transfers go to the chunks in turn.
       const std::size_t to = parts.size() > 1 ? p * chunks / parts.size() : lightest++ % chunks;
       Chunk& chunk = result->chunks[to];
       result->transfers.push_back(std::move(parts[p]));

@@ -99,7 +99,7 @@ void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal,
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z);
 
-/// (u, v_k) for the first `count` vectors v; parts of the others are zero.
+/// Inner products (u, v_k) with `count` vectors v_k, summed over each block of points. Unused entries are zero.
 inline constexpr int most_vectors = 64;
 struct Several {
   const double* of[most_vectors];
