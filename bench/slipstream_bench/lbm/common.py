@@ -20,6 +20,8 @@ from slipstream_bench import exchange_setups, options
 from slipstream_bench.record import Row
 
 STEPS, REPEATS = 200, 10
+#: Seconds of steps per row after which no further repeat begins.
+ENOUGH = 1.0
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,17 @@ def smallest_time(lbm: Any) -> float:
 
 
 def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
-    """As smallest_time on one rank: returns the seconds and the number of times, at most REPEATS. After `seconds` no
-    further repeat begins, except the second.
+    """As smallest_time: returns the seconds and the number of times, at most REPEATS. After `seconds` of rank 0's clock
+    no further repeat begins, except the second. Collective.
     """
+    module = core()
     found: list[float] = []
     while len(found) < min(2, REPEATS) or (len(found) < REPEATS and sum(found) < seconds):
+        module.barrier()
         began = time.perf_counter()
         lbm.advance(STEPS)
-        found.append(time.perf_counter() - began)
+        module.barrier()
+        found.append(float(module.broadcast(repr(time.perf_counter() - began), 0)))
     return min(found), len(found)
 
 

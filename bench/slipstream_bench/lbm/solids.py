@@ -25,8 +25,6 @@ from slipstream_bench.record import Row
 PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
 #: Radius of the spheres in a packing, relative to the side of the box.
 SPHERE_RADIUS = 0.1
-#: Seconds of steps per row after which no further repeat begins.
-ENOUGH = 1.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def measure(
     lbm = running.compiled(setup)
     if mask is not None:
         lbm.set_solid(mask)
-    (seconds, repeats), steps = common.smallest_time_within(lbm, ENOUGH), common.STEPS
+    (seconds, repeats), steps = common.smallest_time_within(lbm, common.ENOUGH), common.STEPS
     fluid = lbm.fluid_cells()
     return {
         "ranks": 1,
