@@ -232,7 +232,6 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   const Knobs& k = options.knobs;
   // All knobs except `teams`: messages do not depend on the number of teams.
   hash.add(k.pack, k.streams, k.grouping, k.mpi, k.sync, k.in_place, k.packet_limit, k.chunk, k.ring);
-  for (const auto& [pair, kind] : options.chosen) hash.add(pair.first, pair.second, kind);
   hash.add(options.routes, to_string(options.throttle), options.measure_errors, options.poison);
   return hash.value();
 }

@@ -30,10 +30,10 @@ class MailboxPattern final : public Pattern {
   MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());
-    Hash own, all;
+    Hash own;
+    own.add(comm.rank());
     for (const Stretch& s : stretches_) own.add(s.source, s.target, s.from, s.to, s.count);
-    all.add(comm.all_gather(static_cast<std::int64_t>(own.value())));
-    fingerprint_ = all.value();
+    fingerprint_ = sum_over_ranks(comm, own.value());
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }
