@@ -33,9 +33,9 @@ struct Coding {
   enum class Kind : std::uint8_t { raw, cast, blockfloat, zfp, automatic, own };
   Kind kind = Kind::raw;
   std::optional<Narrow> type = {};  ///< number format of cast; none: the default of the field's type
-  /// Bits per value in messages. None: half of the field's bits, or the rate for `max_error`.
-  /// - blockfloat: multiples of 4, from 8 to 28 (f32) or 48 (f64)
-  /// - zfp: whole numbers up to the field's own bits
+  /// Bits per value in messages. None: half of the field's bits, or the rate for `max_error`. Rates of blockfloat are
+  /// multiples of 4, from 8 to 28 (f32) or 48 (f64). Rates of zfp are whole numbers up to the field's own bits.
+  ///
   std::optional<double> rate = {};
   /// Number of values that are coded together: 16 for blockfloat; 4, 16 or 64 for zfp. None: chosen for each box.
   std::optional<int> block = {};

@@ -126,10 +126,10 @@ struct Statistics {
   double integral_scale = 0;
   /// normalised dissipation: dissipation L / velocity^3 (Sreenivasan 1998); 0 where nothing fluctuates
   double c_epsilon = 0;
-  /// Skewness <g^3> / <g^2>^(3/2) and flatness <g^4> / <g^2>^2 of g = d u_a / d x_a, averaged over the axes a. They are
-  /// - 0 and 3 if g is Gaussian,
-  /// - about -0.5 and 4 in turbulence of moderate Reynolds number (Van Atta & Antonia 1980),
-  /// - 0 in a fluid at rest.
+  /// Skewness <g^3> / <g^2>^(3/2) and flatness <g^4> / <g^2>^2 of g = d u_a / d x_a, averaged over the axes a. A
+  /// Gaussian g has 0 and 3. Turbulence of moderate Reynolds number has about -0.5 and 4 (Van Atta & Antonia 1980). A
+  /// fluid at rest has 0.
+  ///
   /// They are means over the cells, where fourth powers have aliases.
   double skewness = 0, flatness = 0;
   /// Largest error of the energy budget of a step since the field was set: |dE + lost - work| / lost. NaN without

@@ -46,9 +46,9 @@ struct FftOptions {
   /// The last transform before a transpose stores its results directly at their destinations (slipstream/window.hpp),
   /// without packing. It needs such a transform on the device, and the routes kernel or direct for all messages of the
   /// transpose. Otherwise the engine packs. The host has one such transform for all lines, with the same bits either
-  /// way. GPUs have it for these numbers of complex values:
-  /// - 2^k from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144, 125 * 2^k from 250;
-  /// - with cuFFTDx also 7 * 2^k from 448, and 15 * 2^k from 480.
+  /// way. GPUs have it for 2^k complex values from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144, and 125 *
+  /// 2^k from 250. Kernels of cuFFTDx add 7 * 2^k from 448 and 15 * 2^k from 480.
+  ///
   /// The longest line has 2048 values. Real lines start at twice these lengths. None: true.
   std::optional<bool> store = {};
   /// Pipelining: a transpose that the engine packs goes in this many parts, each a range of planes. The lines of one
