@@ -1,5 +1,6 @@
 #include "exchange/message_classes.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -16,11 +17,8 @@ constexpr double no_value = -std::numeric_limits<double>::infinity();
 ClassNumber class_number(const Machine& machine, const Pairs& pairs, const PairKey& devices, std::size_t bytes) {
   const Pair pair = pairs.of(devices.first, devices.second);
   Hash hash;
-  for (const bool fact : {pair.same_process, pair.same_node, pair.peer, pair.mappable, pair.host, pair.unshared,
-                          pair.takes_turns, pair.whole_lines})
-    hash.add(std::uint64_t{fact});
-  hash.add(static_cast<std::uint64_t>(machine.link(devices.first, devices.second).kind));
-  hash.add(static_cast<std::uint64_t>(std::bit_width(bytes)));
+  hash.add(pair.same_process, pair.same_node, pair.peer, pair.mappable, pair.host, pair.unshared, pair.takes_turns,
+           pair.whole_lines, machine.link(devices.first, devices.second).kind, std::bit_width(bytes));
   return hash.value() >> 12;
 }
 
