@@ -51,8 +51,8 @@ class Implicit {
   struct Side {
     Slab slab;
     BlockArrays arrays;      ///< arrays of the system's fields
-    std::int64_t lead = 0;   ///< distance from a vector's first value to interior cell (0, 0, 0)
-    std::int64_t first = 0;  ///< distance from a field's first value to the first value of its vector
+    std::int64_t lead = 0;   ///< offset from the vector's first value to cell (0, 0, 0)
+    std::int64_t first = 0;  ///< offset from the field's first value to its vector's first
     std::int64_t points = 0;
     Buffer<double> b, weights;
   };
