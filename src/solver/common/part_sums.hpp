@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Memory for partial sums on each device and, pinned, on the host. It grows on demand.
+/// Memory for partial sums on each device, and pinned memory for them on the host. It grows on demand.
 class PartSums {
  public:
   struct Part {
@@ -19,7 +19,7 @@ class PartSums {
   };
 
   /// Calls `run(i, together, place)` for each part. Launches that `run` adds to `together` write the part's `count`
-  /// doubles to `place`. Then waits once per device. The results are valid until the next call.
+  /// doubles to `place`. The host then waits once per device. The results are valid until the next call.
   template <class Run>
   std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());
