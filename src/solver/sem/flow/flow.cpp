@@ -74,7 +74,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
                   {"pressure1", &pressure1}};
   if (earlier) {
     state.fields["earlier_pressures"] = &*earlier;
-    // Checkpoints of earlier versions lack these fields; restarts do without.
+    // Checkpoints of earlier versions lack these fields, and a restart works without them.
     state.made_when_asked["earlier_pressures"] = [] {};
   }
   if (options.mean_from) {
