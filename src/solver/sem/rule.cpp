@@ -23,8 +23,8 @@ struct Legendre {
   }
 };
 
-/// Inner Gauss-Lobatto points are the zeros of L_N'. With (1 - x^2) L_N' = N (L_{N-1} - x L_N) and (1 - x^2) L_N'' = 2
-/// x L_N' - N (N + 1) L_N, Newton's step on (1 - x^2) L_N' is (x L_N - L_{N-1}) / ((N + 1) L_N).
+/// Inner points are the zeros of L_N'. Newton's step on (1 - x^2) L_N' is (x L_N - L_{N-1}) / ((N + 1) L_N). Proof: (1
+/// - x^2) L_N' = N (L_{N-1} - x L_N), and (1 - x^2) L_N'' = 2 x L_N' - N (N + 1) L_N.
 double inner_point(int order, int i) {
   double x = -std::cos(std::numbers::pi * i / order);
   for (int step = 0; step < 50; ++step) {

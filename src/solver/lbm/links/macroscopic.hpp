@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that read the populations: velocity, density, mass and faults.
+// Kernels that read the populations: velocity, density, mass, and invalid values.
 #include <slipstream/launch.hpp>
 
 #include "solver/common/cell_rows.hpp"
@@ -19,7 +19,7 @@ struct Macroscopic {
   Scalars<T> velocity, density;
   Scalars<const std::uint8_t> flags;
   CellRows rows;
-  /// Half of the force. The stored momentum includes all of the last force, the velocity of the flow half of it.
+  /// Half of the force. The stored momentum includes all of the last force, the velocity of the flow only half of it.
   T half[3];
   double* change;
 

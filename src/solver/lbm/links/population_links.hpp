@@ -8,11 +8,11 @@ template <class S>
 struct PopulationLinks {
   Headings headings;
 
-  /// Applies moving walls, and links that copy populations across sides.
+  /// Applies links of moving walls, and links that copy populations across sides.
   void known(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
   void convective(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
   void interpolated(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
-  /// As Kernels::loads: computes forces and moments of links.
+  /// Computes forces and moments of links on a surface, as Kernels::loads.
   void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
              const BlockArrays& b, double* sums) const;
 };

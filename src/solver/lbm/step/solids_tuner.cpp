@@ -29,10 +29,10 @@ Kept kept_as(Solids way) {
   return way == Solids::dense ? Kept::all : way == Solids::flags ? Kept::fluid : Kept::packed;
 }
 
-/// Blocks of the same kind, which share one measurement.
+/// Blocks of similar shape and solid cells, which share one measurement.
 struct Alike {
   std::vector<std::int64_t> blocks = {};
-  /// seconds of a step for each storage of solid cells
+  /// seconds that a step takes, for each storage of solid cells
   std::vector<double> seconds = std::vector<double>(ways.size(), 0);
   bool measured = false;
 
@@ -41,7 +41,7 @@ struct Alike {
     if (*least == never) return {};
     return ways[static_cast<std::size_t>(least - seconds.begin())];
   }
-  /// Merges measurements of another rank; the slower one counts.
+  /// Merges measurements of another rank, of which the slower one counts.
   void add(PartsReader& other) {
     for (double& mine : seconds) {
       double theirs = 0;
@@ -59,9 +59,9 @@ struct Alike {
   }
 };
 
-using AllAlike = std::map<std::string, Alike>;  // kinds of blocks by their key
+using AllAlike = std::map<std::string, Alike>;  // measurements by the key of a kind of blocks
 
-/// Merges the measurements of all ranks.
+/// Merges the measurements of all ranks, and gives them to all.
 AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   std::string mine;
   for (const auto& [key, alike] : here) {
@@ -80,7 +80,7 @@ AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   return all;
 }
 
-/// Collects the notes of all ranks, without repeats.
+/// Collects the cache's notes of all ranks, without repeats.
 std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vector<std::string>& notes) {
   std::string mine;
   for (const std::string& note : notes) mine += note + '\0';
@@ -98,7 +98,7 @@ class SolidsTuner {
   SolidsTuner(const Grid& grid, const Options& options, const Surfaces& surfaces)
       : grid_(grid), options_(options), surfaces_(surfaces), how_(*options.tune) {}
 
-  /// Measures this rank's blocks.
+  /// Measures the storages for this rank's blocks, one per kind.
   AllAlike measure() {
     Surfaces uncut = surfaces_;
     uncut.cuts = {};
@@ -131,7 +131,7 @@ class SolidsTuner {
   }
   void note(ResultCache& cache) { notes.insert(notes.end(), cache.notes().begin(), cache.notes().end()); }
 
-  /// Finds devices with memory for all variants of their blocks; for others the rules decide.
+  /// Finds devices whose memory holds any storage of their blocks; for other devices, rules choose the storage.
   void find_room() {
     const Machine& machine = grid_.machine();
     std::vector<std::int64_t> needed(machine.devices(), 0);
@@ -196,7 +196,7 @@ class SolidsTuner {
     return {grid_.machine().name(), {one}, {grid_.machine().link(device, device)}};
   }
 
-  /// Seconds of a step of a block alone; infinite if the block cannot run, for example without memory.
+  /// Seconds that a step of a block alone takes; infinite if the block cannot run, for example without memory.
   double seconds(const Machine& machine, const Block& block, Solids way) {
     Options o = options_;
     o.cells = block.box.extents();
@@ -224,7 +224,7 @@ class SolidsTuner {
     }
   }
 
-  /// The bodies in the coordinates of a domain that consists of the block alone.
+  /// The bodies in the coordinates of a domain that consists only of the block.
   Surfaces inside(const Block& block) const {
     const Extent low = block.box.lo, up{-low[0], -low[1], -low[2]};
     Surfaces moved;

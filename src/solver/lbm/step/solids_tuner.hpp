@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// The measured storage of blocks with solid cells, on all ranks.
+/// The chosen storage of blocks with solid cells, on all ranks.
 struct KeptBlocks {
   std::map<std::int64_t, Kept> of;
   SolidBlocks told;  ///< report on how the storage was chosen
