@@ -19,7 +19,7 @@ inline std::mutex& planner() {
   return mutex;
 }
 
-/// FFTW names each function once per number format.
+/// Names of FFTW's functions, which exist once per number format.
 template <bool twice>
 struct Names;
 template <>
@@ -51,7 +51,7 @@ struct Names<true> {
   static constexpr auto destroy = fftw_destroy_plan;
 };
 
-/// Plan of `count` transforms of a batch, for arrays at any address. Planning by estimate reads no array.
+/// Plan of FFTW for `count` transforms of a batch, for arrays at any address. Planning by estimate reads no array.
 template <bool twice>
 class Plan {
  public:
@@ -124,8 +124,8 @@ struct Pieces {
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {
     if (batch.count == 0) return;
-    // Interleaved lines share cache lines, so planes are split into rows. Contiguous planes are long enough as they
-    // are.
+    // Planes of interleaved lines are split into rows, because lines share cache lines. Contiguous lines need no
+    // split.
     rows = batch.sizes.size() > 1 ? 1 : batch.rows ? batch.rows : batch.count;
     planes = batch.count / rows;
     together = std::min<std::int64_t>(16, rows);

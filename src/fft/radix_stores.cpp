@@ -32,8 +32,8 @@ void launch_lines(Stream& stream, int length, bool real, const LineJob<T>& job) 
   with_family<T>(length, [&](auto family) { family.launch(stream, length, real, job); });
 }
 
-/// With two passes: tiles per chunk, and chunks by which the first pass leads. With a lead of one, the second pass
-/// would wait for the last team of the first.
+/// Order of work in a transform of two axes: tiles per chunk, and chunks by which the first pass leads. With a lead of
+/// one, the second pass would wait for the last team of the first.
 constexpr int deep = 1, lead = 2;
 
 template <class T>
@@ -60,7 +60,7 @@ std::int32_t tiles_of(std::int64_t lines, bool narrow = false) {
   return static_cast<std::int32_t>((lines + wide - 1) / wide);
 }
 
-/// Lines with permuted output: transforms planes of lines and transposes each plane.
+/// Transform with permuted output: transforms planes of lines and transposes each plane.
 template <class T>
 class RadixLines final : public Lines {
  public:
@@ -196,10 +196,10 @@ class RadixStoredLines final : public StoredLines {
 
   static constexpr int wide = Tiling<T, 16>::wide;
 
-  /// Length of a row along x in real numbers; a complex value counts as two.
+  /// Length in real numbers of a row along x; a complex value counts as two.
   std::int64_t row_along_x() const { return real_ ? length_[0] : 2 * block_[0]; }
 
-  /// Stores results along the axis with the smaller steps in the target.
+  /// Pass that transforms lines along one axis, and stores results along the axis with the smaller steps in the target.
   LinePass<T> one_axis(const void* from, const std::vector<Window>& list, const Exchange& exchange) const {
     require_aligned<T>(from);
     LinePass<T> x;
@@ -209,14 +209,14 @@ class RadixStoredLines final : public StoredLines {
     return through_windows(x, list, exchange, 0, across, {1, row, row * block_[1]});
   }
 
-  /// Range of source cells along an axis that any window takes.
+  /// Range of source cells along an axis that the windows cover together.
   static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
     std::pair<std::int64_t, std::int64_t> all{list[0].lo[axis], list[0].hi[axis]};
     for (const Window& w : list) all = {std::min(all.first, w.lo[axis]), std::max(all.second, w.hi[axis])};
     return all;
   }
 
-  /// `steps`: strides along the source axes, in numbers.
+  /// Completes a pass that stores through windows. `steps`: strides along the source axes, in numbers.
   LinePass<T> through_windows(LinePass<T> pass, const std::vector<Window>& list, const Exchange& exchange,
                               int line_axis, int tile_axis, const Extent& steps) const {
     const int third_axis = 3 - line_axis - tile_axis;
@@ -265,7 +265,7 @@ class RadixStoredLines final : public StoredLines {
   bool real_, forward_;
   std::array<int, 2> length_;
   std::array<Buffer<Pair<T>>, 2> roots_;
-  Buffer<std::uint32_t> counters_;  // progress of chunks; only with two passes
+  Buffer<std::uint32_t> counters_;  // counters of finished chunks, for two passes only
   Buffer<Window> windows_;
 };
 

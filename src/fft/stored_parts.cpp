@@ -15,7 +15,7 @@ using fft::With;
 
 namespace {
 
-/// The lines behind a move lag this many parts behind the lines before it.
+/// Number of parts by which the lines after a move lag behind the lines before it.
 constexpr std::size_t lag = 1;
 
 /// Default split of a stored move: at most 8 parts of at least 128 MB per device, and 16 modes k_x per tile of lines.
@@ -48,7 +48,7 @@ Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
   return {first(part), first(part + 1)};
 }
 
-// The lines of the last part also clear the modes that are not in use.
+// Splits lines of a stored move by mode k_x. Those of the last part also set modes that are not in use to zero.
 void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   move.lines = {lines.from, lines.to};
   const int parts = static_cast<int>(move.parts.size());
@@ -76,7 +76,7 @@ void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   }
 }
 
-// All receive buffers are free at once, so later parts are opened while the first is stored.
+// Runs a stored move in parts. All receive buffers are free at first, so later parts open while the first is stored.
 void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const void*>& from,
                                 std::vector<Stream>& streams, const With& with) {
   fft::Move& move = *step.move;
