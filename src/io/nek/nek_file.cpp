@@ -26,10 +26,10 @@ int components_of(const std::string& field) { return field == "X" || field == "U
 
 std::string scalar(std::size_t number) { return (number < 10 ? "S0" : "S") + std::to_string(number); }
 
-/// A field of a file to be written.
+/// A field that is written to a file.
 struct Part {
   std::string name;
-  const Field* field;  ///< null for the coordinates
+  const Field* field;  ///< values of the field; null for the coordinates
 };
 
 std::vector<Part> parts_of(const NekFields& fields) {
@@ -71,7 +71,7 @@ void check(const std::string& path, int word_bytes, const NekFields& fields, con
   }
 }
 
-/// Byte offsets of the fields in a file.
+/// Byte offsets of the fields in a Nek file.
 struct NekLayout {
   std::int64_t elements, cube;
   int word;
@@ -163,7 +163,7 @@ void write_elements(RawFile& file, const NekLayout& layout, std::size_t number, 
   file.write(layout.bounds[number] + first * components * 8, bounds.data(), bounds.size() * sizeof(float));
 }
 
-/// Splits the elements of this rank into ranges.
+/// Splits the elements of this rank into ranges of consecutive elements.
 std::vector<std::array<std::int64_t, 2>> mine(const Communicator& comm, const NekFields& fields,
                                               const std::vector<Part>& parts) {
   for (const Part& part : parts) {
@@ -270,7 +270,7 @@ NekFile::NekFile(std::string path) : path_(std::move(path)) {
   file.read(header_bytes, &tag, sizeof tag);
   swapped_ = std::abs(swapped(tag) - endian_tag) < 1e-5f;
   sound(swapped_ || std::abs(tag - endian_tag) < 1e-5f, "endian", "6.54321 is not behind its header");
-  // Minima and maxima follow; some writers omit them.
+  // Minima and maxima of elements follow the values; some writers omit them.
   const NekLayout layout(fields_, all, order_, word_);
   sound(
       file.size() >= layout.data_end, "length",

@@ -44,7 +44,7 @@ void commit_step(const std::string& path, std::int64_t step, double time, const 
 
 /// Path of the dataset with an array's values.
 std::string values_path(const std::string& name);
-/// Hyperslab of a box of cells, [z][y][x][component], in the row of the step.
+/// Hyperslab of a box of cells, [z][y][x][component], in the dataset's row to which the step refers.
 Hdf5Slab slab_of(const VtkhdfArray& array, const Box& box);
 
 }  // namespace slipstream
