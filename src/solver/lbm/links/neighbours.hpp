@@ -26,7 +26,7 @@ class Neighbours {
     return p;
   }
   std::uint8_t flag(const Extent& p) const { return s_.flags[index_in(s_.around, wrapped(p))]; }
-  /// Sets out[x] to 0 for fluid cells of the block's row (y, z) with fluid neighbours only, and to 1 for others.
+  /// Sets out[x] to 0 for fluid cells of the block's row (y, z) whose neighbours are all fluid, else not to 0.
   void mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const;
 
  private:
