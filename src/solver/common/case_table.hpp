@@ -76,7 +76,7 @@ inline KeyDefault list_of(const std::array<double, 3>& values) {
 struct Key {
   std::string name;
   std::vector<KeyValues> values;        ///< kinds of values, any of which the key may have
-  std::optional<KeyDefault> otherwise;  ///< default; none: the key is required
+  std::optional<KeyDefault> otherwise;  ///< default value of the key; none: the key is required
   std::string unit;                     ///< unit of the number; "-": dimensionless; empty: the value is not a number
   std::string meaning;
 };
@@ -85,7 +85,7 @@ struct CaseTable {
   std::string name, meaning;
   std::vector<Key> keys;
   std::string title = {};               ///< name of the table's class in Python; empty: `name`
-  std::vector<std::string> bases = {};  ///< titles of tables whose keys it inherits
+  std::vector<std::string> bases = {};  ///< titles of tables whose keys this table inherits
 };
 
 }  // namespace slipstream

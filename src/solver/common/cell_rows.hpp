@@ -24,7 +24,7 @@ struct CellRows {
         along_z(axis == 2) {}
 
   std::int64_t count() const { return std::int64_t{high} * deep; }
-  /// Coordinates of cell n of a row.
+  /// Coordinates of cell n of row number `row`.
   SLIP_FN Cell cell(std::int64_t row, std::int32_t n) const {
     const auto j = static_cast<std::int32_t>(row % high), last = static_cast<std::int32_t>(row / high);
     return {lo[0] + (along_z ? last : n), lo[1] + j, lo[2] + (along_z ? n : last)};

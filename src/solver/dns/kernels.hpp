@@ -53,7 +53,7 @@ struct Accelerations {
 
 struct StageNumbers {
   double viscosity, time_step;
-  double forcing = 0;  ///< factor of the velocity in the forcing
+  double forcing = 0;  ///< linear forcing: this factor times velocity
   int forced = 0;      ///< number of the lowest shells, whose modes are forced
 };
 

@@ -26,10 +26,10 @@ struct Stage {
   ModeGrid grid;
   Waves<T, stretched> waves;
   Advance<T> advance;
-  T decay;   // nu dt / 2
+  T decay;   // nu dt / 2: viscous decay e^(-decay k^2)
   T normal;  // factor that normalises a transform
   T forcing;
-  T forced;  // k^2 below which modes are forced
+  T forced;  // modes with k^2 below it are forced
 
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
@@ -49,7 +49,7 @@ struct Stage {
     }
     const T over = square > 0 ? T(1) / square : T(0);
     const T push = square > 0 && square < forced ? forcing : T(0);
-    const T mean = square > 0 ? normal : T(0);  // mean velocity: no right-hand side
+    const T mean = square > 0 ? normal : T(0);  // the mean velocity stays constant
     for (int c = 0; c < 3; ++c) {
       n[c].real = (n[c].real - wave[c] * along.real * over) * mean;
       n[c].imaginary = (n[c].imaginary - wave[c] * along.imaginary * over) * mean;
@@ -66,7 +66,7 @@ struct Curl {
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
-    if (!grid.kept(kx, ky, kz)) {  // transforms leave undefined values in truncated modes
+    if (!grid.kept(kx, ky, kz)) {  // undefined after a transform
       for (int c = 0; c < 3; ++c) store(curl, at, c, Complex<T>{0, 0});
       return;
     }

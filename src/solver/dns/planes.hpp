@@ -12,7 +12,7 @@ struct PlaneGrid {
   int cells[2];   ///< number of cells along x and y
   int first;      ///< first k_x of the modes of the piece
   int wide;       ///< number of kept modes along x in the piece
-  int highest_y;  ///< largest kept |k_y|
+  int highest_y;  ///< largest |k_y| of a mode that is kept
   int planes;
   double wave[2] = {1, 1};  ///< 2 pi over the box's edges along x, y
 

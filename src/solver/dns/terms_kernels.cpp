@@ -90,7 +90,7 @@ struct ScalarStage {
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
     if (!grid.kept(kx, ky, kz)) return advance.nothing(at, component);
     const T square = T(grid.square(kx, ky, kz));
-    const T mean = square > 0 ? normal : T(0);  // mean of a scalar: no right-hand side
+    const T mean = square > 0 ? normal : T(0);  // a scalar's mean stays constant
     advance(at, component, Complex<T>{rhs[2 * at] * mean, rhs[2 * at + 1] * mean}, std::exp(-decay * square), T(0));
   }
 };

@@ -39,7 +39,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     bool operator==(const Call&) const = default;
   };
   RecordedCalls<Call> calls;
-  std::vector<History> histories;  ///< histories of each device
+  std::vector<History> histories;  ///< sums of past iterations on each device
 
   void take_precondition(const System& system) {
     precondition = system.precondition ? &system.precondition : nullptr;

@@ -170,7 +170,7 @@ struct FlexibleGmres::Impl : LinearSolve {
         left = problem.add(column, below);
         ++result.iterations;
         note(result, from, 0, left * left, options);
-        if (below == 0) break;  // the Krylov space contains the solution
+        if (below == 0) break;  // v_0 .. v_j already contain the solution
       }
       add_solution(streams, problem.solution(), from.back, x);
       system.apply(x, images());
@@ -181,7 +181,7 @@ struct FlexibleGmres::Impl : LinearSolve {
         result.converged = false;
         result.history.back() = std::sqrt(rr) / from.size;
       }
-      if (!result.converged && !(rr < first * first)) break;  // further cycles would not improve it
+      if (!result.converged && !(rr < first * first)) break;  // the residual did not decrease in this cycle
     }
   }
 

@@ -21,7 +21,7 @@ struct History {
   std::vector<Sums> read(Stream& stream, std::size_t components);
 
   Buffer<double> sums;
-  Buffer<std::int32_t> state;  ///< flags and counters of TakeDown
+  Buffer<std::int32_t> state;  ///< flags and counters of the kernel that fills the history
 
  private:
   std::size_t count_;

@@ -18,7 +18,7 @@ struct LinearSolve : Workspace {
   /// Collective. `method`: name of the method in messages.
   LinearSolve(const Communicator& comm, const Machine& machine, Layout layout, const char* method);
 
-  /// State at the beginning of a solve.
+  /// Norms, scales and limits at the beginning of a solve.
   struct Beginning {
     double scale = 1, back = 1;  ///< factor of r over b - A x, a power of two; its inverse
     double size = 1;             ///< |b|, or |b - A x| if b is 0, times `scale`

@@ -27,7 +27,7 @@ class Basis {
 /// Sums of up to `most` dot products at once; results stay on each device and come to the host when asked for.
 class SeveralSums {
  public:
-  /// The constructor is collective.
+  /// The constructor is collective. `most`: largest number of dot products at once.
   SeveralSums(const Communicator& comm, const Machine& machine, const Layout& layout, int most);
   /// Computes (u, v_k) for the first `count` vectors v_k, on each device.
   void find(std::vector<Stream>& streams, const Values& weights, const Values& u, const Basis& v, int count);

@@ -46,7 +46,7 @@ struct Side {
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
   Buffer<double> given;  ///< limits and scales for the device, in pinned memory
-  Buffer<double> z;      ///< preconditioned r, if the method needs it
+  Buffer<double> z;      ///< r after preconditioning, for methods that need it
 };
 
 /// Indices of the blocks of points that each device sums over.

@@ -22,7 +22,7 @@
 
 namespace slipstream::lbm {
 
-/// The links of a block, in device memory.
+/// The lists of links of a block, in device memory.
 struct LinkBuffers {
   LinkBuffers() = default;
   LinkBuffers(Stream& stream, const LinkLists& lists)
@@ -63,9 +63,9 @@ struct BlockWork {
   Box cells;               // interior cells of the block in local coordinates
   InteriorAndBoundary split;
   LinkBuffers local, exchanged;
-  Buffer<double> shares;                  // weights of interpolation, by cell
+  Buffer<double> shares;                  // weights of interpolated links, by cell
   BoundaryCells boundary;                 // cells next to walls, for the moment representation
-  std::map<int, Buffer<LoadLink>> loads;  // links with loads, by surface
+  std::map<int, Buffer<LoadLink>> loads;  // links that bear loads, by surface
   Kept kept = Kept::all;
   Numbering numbering;  // numbering of stored cells; it points to `words`
   Buffer<CellWord> words;
@@ -97,7 +97,7 @@ struct Outlet {
   Field field;
 };
 
-/// The contribution of one block to a sum.
+/// Values that one block contributes to a sum.
 struct Partial {
   std::int64_t block = 0, quantity = 0;
   std::array<double, 6> values{};
@@ -394,7 +394,7 @@ struct Lbm::Impl : SolverParts {
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
   std::vector<Tasks> phases;  // tasks of a step, for each of the exchanges
-  std::uint64_t serial = 0;   // changes with anything that recorded steps contain
+  std::uint64_t serial = 0;   // changes whenever recorded steps become invalid
   bool apart = false;         // whether populations lie in the cells that they left, for output
   // Step at which velocity and density were computed, and number of restarts of the state before that.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};

@@ -139,7 +139,7 @@ class Assembled {
                                     "end of sums of order " + std::to_string(order_)};
   std::vector<Stream>& streams_;
   const SpaceOptions& options_;
-  std::map<int, GatherScatter> sums_;  ///< gather-scatters, by number of components
+  std::map<int, GatherScatter> sums_;  ///< gather-scatter operators by number of components
   /// Indices of elements that share points with other devices, and of those that do not, by device.
   std::vector<Buffer<std::int32_t>> border_, interior_;
 };

@@ -64,7 +64,7 @@ struct Sem::Impl : ElementParts {
     double courant = 0;
   };
   std::optional<Carrier> carrier;
-  /// Sums and memory for mean().
+  /// Block sums and their memory for mean().
   struct Mean {
     explicit Mean(ElementParts& run);
     BlockSums sums;

@@ -31,10 +31,10 @@ struct SchwarzCall {
   /// of its neighbour. Afterwards it holds the values of `ends`.
   float* faces;
   float* z;                   ///< solutions at the elements' own points
-  float* ends;                ///< solutions one point beyond the faces of elements
+  float* ends;                ///< solutions of local solves one point beyond the elements' faces
   const float* inner;         ///< eigenvectors between two neighbours, kind 0, in host memory
   const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
-  const float* eigenvalues;   ///< n + 2 eigenvalues of each kind
+  const float* eigenvalues;   ///< n + 2 eigenvalues for each kind of element
   const std::int32_t* kinds;  ///< kind of each element along each axis, [element][axis]
   const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]
   float h1, h2;
@@ -54,7 +54,7 @@ struct DerivativesCall {
   double* out[3];
   std::int64_t elements;
   Term of[3][3];
-  int components, terms;  ///< number of components, and of terms per component
+  int components, terms;  ///< number of components; number of terms of each
 };
 
 /// Arguments for out = int grad phi . in, for all basis polynomials phi of an element.
@@ -158,7 +158,7 @@ struct InterpolateCallOf {
   const std::vector<double>& matrix;
   int n, m;
   const T* in;
-  T* out;  ///< results; may be `in` if n = m
+  T* out;  ///< interpolated values; may be `in` if n = m
   std::int64_t elements;
   const T* weights = nullptr;  ///< weight of each value of `in`; null: 1
 };

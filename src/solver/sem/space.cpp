@@ -392,7 +392,7 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) { weak_divergence(g, pointers(out)); }
 
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out) {
-  fine_points();  // throws if the order has no such kernel
+  fine_points();  // throws if the order has no finer rule
   impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     const Part& part = impl_->parts[d];

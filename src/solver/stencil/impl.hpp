@@ -41,7 +41,7 @@ struct Stencil::Impl : SolverParts {
   };
   struct OnDevice {
     std::vector<LocalBlock> blocks;
-    Buffer<std::int64_t> done;         ///< number of steps done
+    Buffer<std::int64_t> done;         ///< number of time steps done
     Buffer<double> heard;              ///< samples of u, with a row per step and a column per receiver
     std::vector<std::size_t> columns;  ///< index of each column's receiver in the options
     Buffer<double> differences;        ///< workspace of largest_change(), allocated at its first call

@@ -25,10 +25,10 @@ struct BlockArrays {
 struct Numbers {
   StarWeights<double> star{};
   CubeWeights<double> cube{};
-  double rate = 0;        ///< diffusivity time_step / spacing^2
+  double rate = 0;        ///< heat: diffusivity time_step / spacing^2
   bool even[3][2] = {};   ///< whether a side is insulated or free, so that u is even about it, by axis and end
   int layers[3][2] = {};  ///< thickness of the absorbing layers in cells, by axis and end
-  double damping = 0;     ///< damping at the side: sigma time_step / 2
+  double damping = 0;     ///< damping at the side: sigma time_step / 2, dimensionless
 };
 
 /// Updates the cells of a box, for either equation. With `sides` the cells lie in the absorbing layer or access cells

@@ -6,7 +6,7 @@ namespace slipstream::lbm {
 
 struct SideWalls {
   int extent[3];   ///< extent of the block in cells
-  unsigned sides;  ///< bits of sides that are such walls
+  unsigned sides;  ///< bits of sides that are half-way resting walls
 
   explicit SideWalls(const BlockArrays& b) : sides(b.walls) {
     for (int a = 0; a < 3; ++a) extent[a] = static_cast<int>(b.flags.shape.extent[a]);

@@ -291,7 +291,7 @@ struct MomentCollision {
   }
 };
 
-/// Calls `f` with a collision. `recursive`: populations have terms of third order. It is a template argument, as it
+/// A collision whose populations have terms of third order if `recursive` is set. It is a template argument, as it
 /// decides on registers and vectors.
 template <class T, bool plain, bool recursive>
 struct Regularised : MomentCollision<T, plain> {

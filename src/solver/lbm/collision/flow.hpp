@@ -53,7 +53,7 @@ SLIP_FN T trace(const Tensor<T>& a) {
   return L::dimensions == 3 ? a.xx + a.yy + a.zz : a.xx + a.yy;
 }
 
-/// Adds scale (u F + F u), the work of a force F on the flow, to a tensor.
+/// Adds scale (u F + F u), the source of stress by a force F, to a tensor.
 template <class L, class T>
 SLIP_FN void add_work(Tensor<T>& s, T scale, const Flow<T>& u, const Force<T>& force) {
   const T fx = scale * force.x, fy = scale * force.y, fz = scale * force.z;

@@ -68,7 +68,7 @@ void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, 
       break;
     case Collision::regularised:
     case Collision::recursive:
-      break;  // only the moment representation has this collision
+      break;  // these two exist only in ten moments
   }
   throw Error(ErrorCode::internal, "no kernel for the collision " + to_string(model.collision) + " on a lattice of " +
                                        std::to_string(L::q) + " velocities: lbm::check refuses such options");

@@ -55,7 +55,7 @@ struct BoundaryArrays {
   Numbering numbering;
   /// populations that links bring, [population][cell], in the number format of collisions
   void* arrivals = nullptr;
-  std::int64_t count = 0;               ///< number of cells whose populations come from links
+  std::int64_t count = 0;               ///< number of cells that get populations from links
   std::span<const std::uint32_t> list;  ///< indices of the boundary cells that a kernel processes
 };
 
@@ -75,13 +75,13 @@ struct BlockArrays {
   Numbering numbering;                   ///< numbering of the stored cells of a packed block
   std::span<const std::uint32_t> cells;  ///< list of the cells of a step, in groups, for a packed block
   bool has_solids = false;               ///< whether some interior cell of the block is not fluid
-  bool flags_by_word = false;            ///< whether the step reads four flags at once
+  bool flags_by_word = false;            ///< whether the step reads the flags of four cells at once
   Together* together = nullptr;          ///< collects small launches; null: kernels are launched directly
   bool alone = false;                    ///< whether nothing may run on the device concurrently with the step
   bool past_caches = false;              ///< whether results of a step bypass the caches, on the host with two arrays
   bool leave_solids = false;             ///< whether solid cells stay unwritten; else they are put at rest
   bool skip_solids = false;              ///< whether the step does not read solid cells either
-  BoundaryArrays boundary;               ///< boundary cells of the moment representation
+  BoundaryArrays boundary;               ///< cells beside walls, for the moment representation
   bool recursive = false;                ///< whether populations of the moment representation have terms of third order
   std::array<int, 2> tile{};             ///< tile of a step by moments, width and height in cells
   int chunk = 0;

@@ -17,7 +17,7 @@ template <int count, class Cell>
 struct RowSums {
   Cell cell;
   CellRows rows;
-  double* sums;  ///< sums as [row][count]
+  double* sums;  ///< sums of each row, [row][count]
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {

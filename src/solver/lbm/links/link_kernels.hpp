@@ -110,7 +110,7 @@ struct Convective {
   Cells cells;
   Scalars<const T> before;
   Scalars<T> after;
-  int axis;    ///< axis normal to the side
+  int axis;    ///< axis normal to the convective side
   bool first;  ///< whether this is the first step, which has no earlier populations
   const ConvectiveLink* links;
   SLIP_FN void operator()(std::int64_t n) const {

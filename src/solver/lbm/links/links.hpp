@@ -38,7 +38,7 @@ void each_kind(Lists& a, Other& b, const F& f) {
 /// overwritten by the exchange.
 struct Links {
   LinkLists local, exchanged;
-  std::vector<double> shares;  ///< weights of interpolation, for both lists
+  std::vector<double> shares;  ///< weights of interpolated links, for both lists
   /// links with loads by surface: a Side, or first_body + the number of a body
   std::map<int, std::vector<LoadLink>> loads;
 };
@@ -46,7 +46,7 @@ constexpr int first_body = 6;
 
 /// The kinds of the cells in and around a block: fluid, domain boundary or body.
 struct Surroundings {
-  Box around;                         ///< the block with its ghosts
+  Box around;                         ///< box of the block with its ghosts
   std::vector<std::uint8_t> flags;    ///< kind of each cell, [z][y][x]
   std::vector<std::uint16_t> bodies;  ///< 1 + the number of the body in each cell, [z][y][x]; empty without bodies
   std::vector<Cut> cuts;              ///< intersections of the block's links with bodies

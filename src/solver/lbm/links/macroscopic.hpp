@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// The larger of two sizes; NaN propagates.
+/// The larger of two numbers; NaN if either is NaN.
 SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
 
 template <class Cells>

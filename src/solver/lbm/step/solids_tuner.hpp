@@ -11,7 +11,7 @@ namespace slipstream::lbm {
 /// The chosen storage of blocks with solid cells, on all ranks.
 struct KeptBlocks {
   std::map<std::int64_t, Kept> of;
-  SolidBlocks told;  ///< report on how the storage was chosen
+  SolidBlocks told;  ///< report of how the storage of blocks was chosen
 };
 
 /// Storages whose steps differ. With models that are not plain, a GPU never writes solid cells, with `dense` as with

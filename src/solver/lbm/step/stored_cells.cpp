@@ -71,7 +71,7 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
 
 namespace {
 
-/// Whether a cell lies along an outlet.
+/// Whether a cell touches a pressure or convective side.
 bool along_outlet(const Grid& grid, const Options& options, const Extent& x) {
   for (const auto& [side, boundary] : options.boundaries) {
     const int number = static_cast<int>(side), a = number / 2;
@@ -98,7 +98,7 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
   return false;
 }
 
-/// Divides a list of cells into groups of words, and counts them.
+/// Divides a list of cells into groups: tells where groups begin, and how many entries are left.
 template <class Groups>
 class Grouping {
  public:
@@ -278,7 +278,7 @@ std::uint32_t number_in(const Extent& extent, std::int64_t x, std::int64_t y, st
 
 void sort_by_number(std::vector<ListedCell>& cells) {
   const auto before = [](const auto& a, const auto& b) { return a.number < b.number; };
-  // Cells of a single box are sorted already.
+  // The cells of a single box come in sorted order.
   if (!std::is_sorted(cells.begin(), cells.end(), before)) std::sort(cells.begin(), cells.end(), before);
 }
 

@@ -50,7 +50,7 @@ struct StreamCollide {
   bool leave_solids, skip_solids, flags_by_word;
   std::uint8_t walls;        ///< bits of sides with resting walls, as in BlockArrays
   int last[3];               ///< index of the block's last cell on each axis
-  bool along_z = false;      ///< whether cells are counted with z first
+  bool along_z = false;      ///< whether cells are counted along z first, instead of x
   bool past_caches = false;  ///< whether the host writes with streaming stores
 
   /// A row of cells, which the host updates in one loop.
@@ -237,7 +237,7 @@ void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const
   launch_any_step<L, S, Sides::wrap, in_place>(stream, box, b, collision);
 }
 
-/// Whether the host can take the vectorised step.
+/// Whether the vectorised step of the host can be used for a block.
 inline bool has_vector_step(const Stream& stream, const BlockArrays& b, Layout layout) {
   return stream.device().backend == Backend::host && layout == Layout::soa && b.wrap.extent[0] == 0 && b.walls == 0 &&
          !(b.has_solids && b.leave_solids);

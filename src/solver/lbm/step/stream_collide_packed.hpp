@@ -15,7 +15,7 @@ struct StreamCollidePacked {
   using T = typename S::Number;
   const Word* in;
   Word* out;
-  std::int64_t cell, component;  ///< strides in the array: between cells, between components
+  std::int64_t cell, component;  ///< strides in the array from cell to cell, from component to component
   Numbering numbering;
   Wrap wrap;
   std::int64_t turn;  ///< offset of an odd population from its component, for steps in place

@@ -129,7 +129,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
     of_step += o.force[c].at ? 1 : 0;
     of_step += any_side(o, [c](const FlowSide& side) { return side.velocity[c].at != nullptr; }) ? 1 : 0;
   }
-  of_step += any_side(o, gives_something) ? 1 : 0;  // normal velocity on sides
+  of_step += any_side(o, gives_something) ? 1 : 0;  // array of normal velocities on sides
   std::vector<ArrayBytes> arrays;
   for (const ArrayBytes& one : memory_needed(machine, of_pressure)) {
     const std::int64_t count = box_of(of_pressure).count();

@@ -25,7 +25,7 @@ struct Flow::Impl : ElementParts {
     Component(Space& space, const FlowOptions& options, std::size_t number);
     Patches patches;
     Constraint constraint;
-    std::optional<Lifting> lifting;  ///< extension of given values, if there are any
+    std::optional<Lifting> lifting;  ///< extension of the values given on sides, if any
     Vector values;                   ///< given values at fixed points, 0 elsewhere
     bool steady = true;
     Vector force;
@@ -34,7 +34,7 @@ struct Flow::Impl : ElementParts {
   struct Together {
     std::vector<std::size_t> components;
     HelmholtzSolver solver;
-    Vector right, x;  ///< vectors, one component after the other
+    Vector right, x;  ///< right side and solution, one component after the other
   };
   /// Points on one device of this rank of a patch where the velocity is given.
   struct Through {
@@ -115,7 +115,7 @@ struct Flow::Impl : ElementParts {
   std::int64_t parts = 1;
   Past past;
   double courant = 0;
-  std::optional<BlockSums> sums;  ///< block sums of four values at once
+  std::optional<BlockSums> sums;  ///< sums over blocks of elements, four at once
   struct SumSpace {
     Vector parts, results, read;
   } sum_space;

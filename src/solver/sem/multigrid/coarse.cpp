@@ -40,7 +40,7 @@ std::vector<float> free_vertices(const Space& space, const Constraint& constrain
 CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
     : space_(space), on_(on), vertices_(vertices_of(space.box())) {
   const Rule& rule = on.rule();
-  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // matrix of rule.points.size() rows and 2 columns
+  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // to_corners_ has a row per point, and 2 columns
   const std::size_t n = rule.points.size();
   to_points_ = to_corners_;
   to_corners_.clear();

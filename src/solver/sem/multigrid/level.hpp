@@ -43,7 +43,7 @@ class Level {
   /// Whether graphs may contain all work of the level in a loop.
   bool loopable();
 
-  Singles r, z;                                        ///< right side, later the residual; solution
+  Singles r, z;                                        ///< right side, which becomes the residual; solution
   Singles d;                                           ///< the last change of z
   const Singles& weights() const { return weights_; }  ///< one over the number of copies of a point, 0 at fixed points
   HelmholtzCallOf<float> call(std::size_t device) const;
@@ -68,7 +68,7 @@ class Level {
   Singles q_, weights_;
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
-  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< name of the sums in a trace
+  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< the sums' name in a trace
   // Member of the Jacobi smoother: the inverse diagonal.
   Singles inverse_;
   // Members of the overlapping Schwarz smoother.
