@@ -104,7 +104,7 @@ std::string map_on(Device device, const Communicator& node) {
   } catch (const Error& error) {
     note(error);
   }
-  node.barrier();  // keeps memory allocated until no rank maps it
+  node.barrier();  // memory must exist until no other rank maps it
   return problem;
 }
 

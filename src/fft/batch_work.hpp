@@ -16,7 +16,7 @@ namespace slipstream::fft {
 /// Number of lines in a piece of `all` lines, at most `most`: a multiple of BatchWork::together, or all lines. Pieces
 /// are about equal.
 std::int64_t even_pieces(std::int64_t all, std::int64_t most);
-/// Numbers of lines in all pieces, in order.
+/// Numbers of lines in each piece of `all` lines, in order.
 std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece);
 
 class BatchWork {

@@ -54,7 +54,7 @@ struct Decomposition {
   bool truncates(Stage stage) const;
   /// Process grids worth measuring, slabs first. Their largest part is at most 1.5 times that of the best grid.
   std::vector<std::array<int, 2>> candidates() const;
-  /// Bytes of a device's two work arrays.
+  /// Bytes of both work arrays of a device.
   std::array<std::int64_t, 2> work_bytes(int device) const;
 
   /// Lines to transform in a block of given extent, with all modes. The function first() gives those along x, and along
@@ -66,7 +66,7 @@ struct Decomposition {
   LineBatch first_two(const Extent& block) const;
   LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;
-  LineBatch last(const Extent& block, bool forward) const;  ///< not in place
+  LineBatch last(const Extent& block, bool forward) const;  ///< target must not be the source
   LineBatch alone_along_z(bool forward) const;
   /// Lines that are transformed backward from a transposed spectrum, by our own GPU kernels. These can apply an
   /// operation to modes while they read.

@@ -16,7 +16,7 @@ struct Factor {
   std::int32_t last[3];  ///< mode n / 2 if the derivative along the axis is odd: its factor is zero
   std::int32_t laplacian;
   T decay;  ///< coefficient of k^2 in exp(-decay |k|^2)
-  T most;   ///< largest |k|^2 that is kept
+  T most;   ///< largest |k|^2 of a mode that is kept
 
   SLIP_FN static T power(T base, int exponent) {
     T product = T(1);

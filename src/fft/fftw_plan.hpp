@@ -119,7 +119,7 @@ struct Pieces {
   std::int64_t in_plane = 0, planes = 0;
   std::int64_t rows = 1, together = 1;      // lines per plane, and lines per piece
   std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
-  std::int64_t cost = 0;                    // words that a piece moves
+  std::int64_t cost = 0;                    // number of words that a piece reads and writes
 
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {
@@ -139,7 +139,7 @@ struct Pieces {
     last = rows % together ? std::make_shared<const Plan<twice>>(batch, rows % together) : whole;
   }
   std::int64_t count() const { return in_plane * planes; }
-  /// Transforms piece `piece` of plane `plane`.
+  /// Transforms the lines of piece `piece` of plane `plane`.
   void run(std::int64_t piece, std::int64_t plane, std::byte* from, std::byte* to) const {
     const std::int64_t line = plane * rows + piece * together;
     (piece + 1 < in_plane ? whole : last)->run(from + line * step_from, to + line * step_to);

@@ -64,7 +64,7 @@ struct Move {
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::vector<Batch> batches;  ///< lines by local device; count 0: none
+  std::vector<Batch> batches;  ///< lines of each local device; a count of 0: none
   std::optional<Move> move;    ///< without a move and lines, a step copies values
 };
 
@@ -78,10 +78,10 @@ struct Lane {
 
 /// The step in which an operation is applied to modes.
 enum class Applied : std::uint8_t {
-  storing,  ///< by the last lines of the forward transform
-  copying,  ///< by the copy that restores the order of modes
-  reading,  ///< by the first lines of the backward transform
-  apart     ///< in a separate pass between both transforms
+  storing,  ///< operation applied by the last lines of the forward transform
+  copying,  ///< operation applied by the copy that restores the order of modes
+  reading,  ///< operation applied by the first lines of the backward transform
+  apart     ///< operation applied in a pass between both transforms
 };
 using Operations = std::vector<Operation>;  ///< one operation per local device
 
@@ -109,16 +109,16 @@ struct Fft::Impl {
   fft::Decomposition cut;
   std::vector<int> devices;  // devices of this rank by index in the machine
   std::vector<Device> local;
-  std::unique_ptr<Grid> physical;               // grid of the cells
+  std::unique_ptr<Grid> physical;               // grid of the cells in physical space
   std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage
   std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
-  std::vector<fft::Lane> lanes;                 // two lanes if components overlap, else one
+  std::vector<fft::Lane> lanes;                 // two lanes if components overlap in time, else one
   std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of values in host memory; lanes then have no steps
   // streams by device, for the lines of one part of a move while other parts are in flight
   std::vector<Stream> line_streams;
   std::vector<Event> reached;                    // events by device that order one stream after another
   CallsInOrder in_order{"a Fourier transform"};  // orders calls, which share the work arrays
-  Tuning tuning;                                 // combined result of tuning all moves
+  Tuning tuning;                                 // combined result of the tuning of all moves
   FftProcessGrids grids_tried;
   std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty if there is one rank
   // options of the first lane's packed moves, in the order in which the moves were made

@@ -236,7 +236,7 @@ Kind OutOfCore::along_x(bool forward) const {
 void OutOfCore::forward(std::vector<Stream>& streams, const std::vector<const void*>& from,
                         const std::vector<void*>& to) {
   Arrays source, target;
-  // the source arrays are only read
+  // source arrays are never written, so the cast is safe
   for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));
   for (void* array : to) target.push_back(static_cast<std::byte*>(array));
   const Way way{true};

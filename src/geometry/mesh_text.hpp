@@ -28,10 +28,10 @@ class LineReader {
   std::int64_t number() const { return first_; }
 
  private:
-  /// A read position in the text.
+  /// A position of the reader in the text.
   struct Place {
     std::size_t at = 0, feed = 0;  ///< next byte, and next LF at or after it
-    std::int64_t read = 0;         ///< number of lines read
+    std::int64_t read = 0;         ///< number of lines read so far
   };
   std::string_view one();
 
@@ -54,7 +54,7 @@ std::optional<std::int64_t> to_integer(std::string_view word);
 std::string to_utf8(std::string_view name);
 /// A word of the file for an error message: shortened, and without control characters.
 std::string shown(std::string_view word);
-/// The word in quotes, shortened as by shown().
+/// A word in quotes for an error message, shortened as by shown().
 std::string quoted(std::string_view word);
 
 }  // namespace slipstream

@@ -29,7 +29,7 @@ Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, 
 struct LineFamily {
   explicit LineFamily(const Direction& along);
 
-  int u, v, w;          ///< indices of the three axes
+  int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
   std::int64_t dv, dw;  ///< change of v and w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Box of line indices (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
@@ -61,13 +61,13 @@ class LineIndex {
  private:
   Box tile_lines(std::int64_t tile) const;
   void sort_into_tiles();
-  /// Tiles whose lines may intersect a triangle.
+  /// Range of tiles whose lines may intersect a triangle.
   Box tiles_of(std::size_t triangle) const;
 
   const Surfaces& surfaces_;
   LineFamily family_;
   Box lines_;              ///< box of the indices v and w of all lines
-  Extent tiles_{0, 0, 1};  ///< number of tiles along v and w
+  Extent tiles_{0, 0, 1};  ///< number of tiles of lines along v and w
   /// Vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
   std::vector<Point> sheared_;
   /// index of the first entry of each tile in listed_; the last entry is the number of entries

@@ -26,7 +26,7 @@ struct CheckpointArray {
   std::string name;
   DType type = DType::f32;
   int components = 1;
-  Extent extent{0, 0, 0};  ///< cells of the array's grid
+  Extent extent{0, 0, 0};  ///< extent in cells of the array's grid
   std::vector<CheckpointPiece> pieces;
   std::int64_t values = 0;        ///< number of values in the dataset, including gaps between pieces
   std::int64_t values_at = 0;     ///< byte offset of the values in the file

@@ -305,7 +305,7 @@ void bind_communicator(nb::module_& m) {
       .def_static(
           "alone",
           [] {
-            world();  // MPI starts here
+            world();  // a first call starts MPI
             return Communicator(MPI_COMM_SELF);
           },
           Release(), "Of this rank only.")

@@ -75,7 +75,7 @@ void check(const std::string& path, int word_bytes, const NekFields& fields, con
 struct NekLayout {
   std::int64_t elements, cube;
   int word;
-  std::vector<std::int64_t> values, bounds;  ///< byte offset of each field's values and bounds
+  std::vector<std::int64_t> values, bounds;  ///< byte offsets of each field's values, and of its bounds
   std::int64_t data_end, end;
   NekLayout(const std::vector<std::string>& fields, std::int64_t all, int order, int word_bytes)
       : elements(all), cube(cube_of(order)), word(word_bytes) {

@@ -177,7 +177,7 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
 }
 
 void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays) {
-  std::int64_t bytes = std::int64_t{1} << 16;  // bytes of groups, headers and times
+  std::int64_t bytes = std::int64_t{1} << 16;  // bytes reserved for groups, headers and times
   for (const VtkhdfArray& array : arrays)
     bytes += 8 * steps_per_chunk + 4096 + (array.fresh ? disk_bytes_of_row(extent, array) : 0);
   claim_disk(path, -1, bytes, "the next step of '" + path + "'");
