@@ -97,7 +97,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   translate_errors();
 
-  // The first call starts MPI and then waits for the other ranks.
+  // The first call of `rank` or `size` starts MPI, and then waits for the other ranks.
   m.def(
       "rank", [] { return world().rank(); }, nb::call_guard<Released>());
   m.def(

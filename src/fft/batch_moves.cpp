@@ -11,7 +11,7 @@
 namespace slipstream::fft {
 namespace {
 
-/// Upper bound of the counters and tables at one end of a message, for each pair of buffers.
+/// Upper bound of the bytes of counters and tables at one end of a message, for each pair of buffers.
 constexpr std::int64_t bytes_of_table = 16384;
 
 struct Grids {

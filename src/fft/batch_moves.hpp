@@ -29,7 +29,7 @@ struct BatchCut {
   std::int64_t all_planes(std::int64_t batch) const;
 };
 
-/// A group of equal messages: number of sources, and targets per source; `one` is the first message.
+/// Equal messages: number of devices that send them, and of targets for each; `one` is the first message.
 struct AlikeMessages {
   MessageInfo one;
   std::int64_t sources = 1, targets = 1;

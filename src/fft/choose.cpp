@@ -122,7 +122,7 @@ class Chooser {
     return 0;
   }
 
-  // communicator of the trials, because a process grid that fails leaves its communicator unusable
+  // communicator of the timed trials, because a process grid that fails leaves its communicator unusable
   const Communicator comm_;
   const Machine& machine_;
   const Extent& cells_;

@@ -164,7 +164,7 @@ void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*
   exchange.post(streams);
 }
 
-/// Runs the lines of a step that has no move, or its copy.
+/// Runs the lines of a step without a move, or copies values if it has none.
 void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const void*>& from,
                            const std::vector<void*>& to, std::vector<Stream>& streams, const With& with) {
   const Operations* const operations = step.to == Array::to       ? with.leaves

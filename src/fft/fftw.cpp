@@ -66,7 +66,7 @@ class FftwLines final : public Lines {
 
  private:
   Pieces<twice> pieces_;
-  bool side_by_side_;  ///< modes along the first axis of the block are interleaved
+  bool side_by_side_;  ///< whether modes along the first axis of the block are interleaved
 };
 
 /// Transforms pieces of as many planes as fill a cache line, because the target may be contiguous across planes.
@@ -91,7 +91,7 @@ struct StorePieces {
     for (std::int64_t plane = first; plane < planes; ++plane)
       pieces.run(piece, plane, from, reinterpret_cast<std::byte*>(work));
     if (!out.open()) return;
-    // A transform of two axes covers a whole plane.
+    // Batches of transforms of two axes have a whole plane per piece.
     const std::int64_t lines = pieces.rows == 1 ? block[1] : pieces.together;
     const Box done{{0, piece * lines, first}, {block[0], std::min((piece + 1) * lines, block[1]), planes}};
     for (std::int32_t w = 0; w < windows; ++w) {

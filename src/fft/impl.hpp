@@ -113,7 +113,7 @@ struct Fft::Impl {
   std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage
   std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
   std::vector<fft::Lane> lanes;                 // two lanes if components overlap in time, else one
-  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of values in host memory; lanes then have no steps
+  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms in host memory, without lanes' steps
   // streams by device, for the lines of one part of a move while other parts are in flight
   std::vector<Stream> line_streams;
   std::vector<Event> reached;                    // events by device that order one stream after another
@@ -121,7 +121,7 @@ struct Fft::Impl {
   Tuning tuning;                                 // combined result of the tuning of all moves
   FftProcessGrids grids_tried;
   std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty if there is one rank
-  // options of the first lane's packed moves, in the order in which the moves were made
+  // options of the packed moves of the first lane, in the order in which the moves were made
   std::vector<ExchangeOptions> tuned;
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);

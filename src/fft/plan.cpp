@@ -55,7 +55,7 @@ bool is_straight(const MessageInfo& message) { return traits_of(message.route).s
 /// device.
 constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
 
-/// Upper bound of the counters and tables at one end of a message.
+/// Upper bound of the bytes of counters and tables at one end of a message.
 constexpr std::int64_t bytes_of_end = 2048;
 
 /// First plane of part `part` of a device's planes; `planes` if part == parts. Parts begin at whole tiles.
@@ -365,7 +365,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   move.target = field(to, target, "modes permuted");
   const Transpose pattern(grid(from), grid(to), {permutation(from, to), kept(cut, from, to)});
   ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
-  // Lines that store need a route with direct stores, so there is nothing to tune.
+  // If lines store their results, the route must allow direct stores, so there is nothing to tune.
   const bool stores = lines_store(from, to);
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   item.produced = stores;

@@ -40,7 +40,7 @@ template <class T>
 Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
   std::vector<Pair<T>> roots;
   for (std::int64_t k = 0; k < length; ++k) {
-    // An angle in double precision (53 bits) would leave errors in the last bits of the root.
+    // Angles are in extended precision: double precision (53 bits) would leave errors in the last bits of the root.
     const long double angle = -2 * std::numbers::pi_v<long double> * k / length;
     roots.push_back({static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))});
   }

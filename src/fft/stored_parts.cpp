@@ -96,7 +96,7 @@ void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const 
   }
 }
 
-/// Runs the storing lines of one part, and the following lines of a part that has arrived.
+/// Runs the lines that store one part, and the following lines of a part that has arrived.
 void Fft::Impl::store_part(const Lane& lane, const Step& step, const Part* stores, const Part* follows,
                            const std::vector<const void*>& from, std::vector<Stream>& streams, const With& with) {
   const fft::Move& move = *step.move;

@@ -55,7 +55,7 @@ class CutSearch {
 
   // Adds the links that a segment inside a body cuts: one at its start, and one in the opposite direction at its end.
   void meet(const CutDirections& family, const Inside& piece, std::vector<Cut>& found) const {
-    if (piece.out - piece.in <= blurred) return;  // the line touches the surface without entering the body
+    if (piece.out - piece.in <= blurred) return;  // the line touches the body's surface without entering
     if (family.forth >= 0) cut(family, piece, +1, found);
     if (family.back >= 0) cut(family, piece, -1, found);
   }

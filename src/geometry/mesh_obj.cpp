@@ -75,7 +75,7 @@ class ObjParser {
       });
       p[a] = *value;
     }
-    // Only a weight or a colour may follow; other words may be a statement that lost its line break.
+    // After a vertex only a weight or a colour may follow; other words may be a statement that lost its line break.
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
       require_with(to_number(word).has_value(), [&] {
         return lines_.wrong(quoted(word) + " follows a vertex, where only numbers may; is a line break missing?",

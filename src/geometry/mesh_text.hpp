@@ -30,7 +30,7 @@ class LineReader {
  private:
   /// A position of the reader in the text.
   struct Place {
-    std::size_t at = 0, feed = 0;  ///< next byte, and next LF at or after it
+    std::size_t at = 0, feed = 0;  ///< offset of the next byte, and of the next LF at or after it
     std::int64_t read = 0;         ///< number of lines read so far
   };
   std::string_view one();

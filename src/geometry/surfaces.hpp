@@ -30,7 +30,7 @@ struct LineFamily {
   explicit LineFamily(const Direction& along);
 
   int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
-  std::int64_t dv, dw;  ///< change of v and w per step along u
+  std::int64_t dv, dw;  ///< change of v and of w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Box of line indices (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
   Box lines_through(const Box& cells) const;

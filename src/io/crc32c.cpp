@@ -52,7 +52,7 @@ std::uint32_t shifted(std::uint32_t rest, std::size_t zeros) {
   return rest;
 }
 
-/// Tables for shifted() by a whole segment, one per byte of the remainder, as this function is linear.
+/// Tables of the remainder after a segment of zero bytes, one per byte of the remainder, because the map is linear.
 std::array<Table, 4> make_shifts() {
   std::array<Table, 4> shifts{};
   for (std::uint32_t place = 0; place < 4; ++place)

@@ -35,7 +35,7 @@ class PieceWriter {
   void add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t piece);
   /// Waits until all pieces have been copied; the fields may change afterwards.
   void snapshot();
-  /// Stores the first nonempty reason why the file cannot be completed.
+  /// Stores a reason why the file cannot be completed, if it is the first one that is not empty.
   void fail(const std::string& why);
   /// Declares that no more pieces follow; the thread then syncs the file to disk.
   void end();

@@ -210,7 +210,7 @@ class ArrayExchange {
     return std::make_unique<HaloAdjoint>(w.halo, w.op);
   }
 
-  /// Whether two fields share memory on this rank.
+  /// Whether the arrays of two fields share memory on this rank.
   static bool share_memory(const Field& a, const Field& b) {
     const auto bytes = [](const Field& field, std::int64_t block) {
       return bytes_of(field.data(block), field.shape(block), field.options());

@@ -43,7 +43,7 @@ nb::object places_of_rank(sem::ElementSolver& solver);
 class ElementSeries {
  public:
   ElementSeries(sem::ElementSolver& solver, const std::string& path, std::optional<double> up_to);
-  /// Writes fields of the state, given by name and unit, and arrays.
+  /// Writes fields for a time: fields of the state, given by name and unit, and arrays.
   void write(double time, const std::vector<std::pair<std::string, std::string>>& items,
              const std::vector<Given>& arrays);
   double last_time() const { return series_.last_time(); }

@@ -43,7 +43,7 @@ DType type_of(const Hdf5Handle& dataset, const std::string& name);
 std::vector<std::string> names_in(const Hdf5Handle& file, const char* group_name);
 void write_attribute(const Hdf5Handle& object, const char* name, hid_t type, const Hdf5Sizes& sizes,
                      const void* values);
-/// Writes fixed-length ASCII, the only kind that VTK reads.
+/// Writes a text attribute as fixed-length ASCII, the only kind that VTK reads.
 void write_text_attribute(const Hdf5Handle& object, const char* name, const std::string& value);
 
 /// Reserves `bytes` of disk space for a file from byte `first` on; a negative `first` means the end of the file. Throws

@@ -97,7 +97,7 @@ std::string header(double time, std::int64_t step, int word, const NekFields& fi
   std::string code;
   for (const Part& part : parts)
     if (part.name[0] != 'S') code += part.name;
-  // the field code of the header ends with the number of scalars
+  // The field code in the file's header ends with the number of scalars.
   if (!fields.scalars.empty()) code += parts.back().name;
   char text[header_bytes + 1];
   const int n = fields.order + 1;

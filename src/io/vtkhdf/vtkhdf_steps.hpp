@@ -19,7 +19,7 @@ void write_step_count(const Hdf5Handle& file, std::int64_t steps);
 /// Keeps a file's steps up to a time, within rounding. Data of later steps stay in the file and may be overwritten.
 VtkhdfSteps keep_steps(const Hdf5Handle& file, double up_to);
 
-/// Reads the entry of one step from a dataset with one number per step.
+/// Reads the entry of one step in a dataset that has one number per step.
 std::int64_t number_of_step(const Hdf5Handle& file, const std::string& name, std::int64_t step);
 
 }  // namespace slipstream

@@ -75,7 +75,7 @@ inline KeyDefault list_of(const std::array<double, 3>& values) {
 
 struct Key {
   std::string name;
-  std::vector<KeyValues> values;        ///< kinds of values, any of which the key may have
+  std::vector<KeyValues> values;        ///< kinds of values that the key may have, any one of them
   std::optional<KeyDefault> otherwise;  ///< default value of the key; none: the key is required
   std::string unit;                     ///< unit of the number; "-": dimensionless; empty: the value is not a number
   std::string meaning;

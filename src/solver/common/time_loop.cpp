@@ -37,7 +37,7 @@ bool any_of_a_period(const Simulation& simulation, const std::function<bool(cons
   return std::any_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, look); });
 }
 
-/// Throws errors of collective work of the devices, within loops too.
+/// Throws errors of tasks that all devices do together, such as solves, within loops too.
 void check_collectives(const Tasks& tasks) {
   for (const Task& task : tasks) {
     if (task.collective) task.collective->check();

@@ -60,7 +60,7 @@ struct FlowCuts {
   bool splits = false;                    ///< whether planes z take three sweeps
   std::int64_t deep = 1;                  ///< number of planes of constant z in a batch
   std::int64_t rows = 1;                  ///< number of lines along x in a batch, if planes z are cut
-  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a sweep over y, and over z
+  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a sweep over planes y; over planes z
   /// Planes y of each device's batches, counted by whole planes; the last are empty if other devices have more.
   std::vector<std::vector<Range>> slabs;
   fft::BatchCut of_y, of_z;

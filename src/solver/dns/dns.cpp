@@ -497,7 +497,7 @@ void Dns::guard(GuardOptions options) {
   if (impl_->out_of_core) impl_->u.make_arrays();
   for (std::size_t a = 0; a < 3; ++a) {
     options.spacing[a] = impl_->options.lengths[a] / static_cast<double>(impl_->options.cells[a]);
-    // values belong to the points i dx, and the guard names centres of cells
+    // velocities belong to the points i dx, while a guard reports centres of cells
     options.origin[a] = -options.spacing[a] / 2;
   }
   Solver::guard(std::move(options));

@@ -61,7 +61,7 @@ FftOptions transform_options(const Options& options);
 
 struct ModeBlock {
   std::int64_t id = 0;
-  std::size_t device = 0;  ///< index of the device among those of this rank
+  std::size_t device = 0;  ///< index of the block's device among those of this rank
   ModeGrid grid{};
 };
 struct CellBlock {
@@ -195,7 +195,7 @@ struct Dns::Impl : SolverParts {
   static T* data(const Field& field, std::int64_t block) {
     return reinterpret_cast<T*>(field.data(block));
   }
-  /// Copies `count` doubles to the host that `queue` computes on the device.
+  /// Runs `queue`, which computes `count` doubles on the device, and copies them to the host.
   template <class Queue>
   static std::vector<double> from_device(Stream& stream, std::size_t count, const Queue& queue) {
     const Buffer<double> there(stream.device(), count), here(stream.device(), count, Memory::pinned);

@@ -189,7 +189,7 @@ std::int64_t numbers_apart(const Machine& machine, const Options& options) {
   for (int device = 0; device < machine.devices(); ++device)
     most = std::max(
         {most, cut.volume_on(device, fft::Stage::physical, true), 2 * cut.volume_on(device, fft::Stage::spectral)});
-  return (most + 3) / 4 * 4;  // rounded up, so that components are aligned for kernels and libraries
+  return (most + 3) / 4 * 4;  // rounded up so that components in memory are aligned for kernels and FFT libraries
 }
 
 // Whether the modes `next` must be kept; the second stage of Heun's scheme gets the forcing from the first.

@@ -15,7 +15,7 @@ struct Terms {
   /// Computes to = from * factor * exp(i angles.k), k in integers, and 0 for truncated modes. May work in place.
   static void turn(Stream& stream, const ModeGrid& grid, const Three<T>& from, const Three<T>& to, int components,
                    const std::array<double, 3>& angles, double factor);
-  /// Computes to_a = i k_a times component of `of`.
+  /// Computes slopes in modes, to_a = i k_a times component `component` of `of`, along each axis a.
   static void slopes(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, const Three<T>& to);
   /// Computes a component and its derivative along z, one after the other, from the modes of some planes of constant y.
   static void along_z(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, T* two);

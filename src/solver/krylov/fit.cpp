@@ -91,7 +91,7 @@ Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, 
   Fit found;
   const Products of_preconditioner = trial.products(preconditioned);
   found.preconditioner_us = time_us(comm, streams, [&] { preconditioned(trial.of.at(0), trial.of.at(2)); });
-  // The operator needs vectors that are zero where x is fixed.
+  // The operator is tested on vectors that are zero at fixed points, as the inverse diagonal is.
   for (int k = 0; k < 2; ++k) trial.scaled(trial.of.at(k), trial.of.at(k));
   const Products of_operator = trial.products(system.apply);
   found.operator_us = time_us(comm, streams, [&] { system.apply(trial.of.at(0), trial.of.at(2)); });

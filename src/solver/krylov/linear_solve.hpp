@@ -49,7 +49,7 @@ struct LinearSolve : Workspace {
                  const Each& scale);
 
   const char* method;
-  /// Options of the current solve by component, with the component's name behind the unknown's.
+  /// Options of the current solve for each component, in which the component's name follows the unknown's.
   std::vector<Options> of_components;
 
  private:

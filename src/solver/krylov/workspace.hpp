@@ -25,7 +25,7 @@ enum Place : std::size_t {
   largest_pair = 12,
   conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a caller's preconditioner
   limits = 18,           ///< (r, r) at which a component's iterations end; -1: none
-  scales = 19,           ///< factor of x over that of r
+  scales = 19,           ///< factor from corrections for the scaled r to those of x
   third_pair = 20,       ///< pair that a replayed iteration computes
   places = 23
 };
@@ -119,7 +119,7 @@ struct Workspace {
  private:
   Sums checked(std::size_t slot) const;
 
-  Stream looks_;  ///< copies sums to the host concurrently with the streams
+  Stream looks_;  ///< stream for copies of sums to the host, concurrent with the caller's streams
   Event ready_;
   std::array<Event, 2> seen_;
 };

@@ -191,7 +191,7 @@ std::int64_t Lbm::Impl::mean_cells(const std::vector<Piece>& pieces) {
 std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>& pieces) const {
   if (pieces.size() < 2) return 1;
   const std::int64_t mean = mean_cells(pieces);
-  // Blocks of a million cells fill a GPU; those of 8192 cells are split between threads of a host.
+  // Few streams suffice for large blocks: a million cells fill a GPU, and 8192 occupy all threads of a host.
   if (devices[device].backend != Backend::host) return mean < 1 << 20 ? ForkJoin::most_on_gpu : 1;
   return mean < 8192 ? static_cast<std::size_t>(host_threads()) : 1;
 }

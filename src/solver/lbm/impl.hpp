@@ -72,7 +72,7 @@ struct BlockWork {
   // lists of a packed block: cells of the interior, then of the boundary region, in groups
   Buffer<std::uint32_t> fluid;
   std::size_t interior_words = 0;
-  std::uint8_t walls = 0;  // sides with resting walls that the step handles, as in BlockArrays
+  std::uint8_t walls = 0;  // bits of sides with resting walls that the step handles without links
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
   std::vector<std::int64_t> through;  // number of links between fluid cells through each body
@@ -116,7 +116,7 @@ struct Lbm::Impl : SolverParts {
   LinkBuffers links_of(const BlockWork& work, LinkLists lists);
   std::uint8_t known_walls(const BlockWork& work) const;
   void set(Surfaces bodies);
-  /// Releases the data from which the blocks were built.
+  /// Releases the bodies' solid cells and cuts, which only the set-up of blocks needs.
   void forget_bodies() {
     surfaces.solid = {};
     surfaces.cuts = {};
@@ -309,7 +309,7 @@ struct Lbm::Impl : SolverParts {
     for (std::size_t n = 0; n < count; ++n) run(n, stream, &together);
     together.launch();
   }
-  /// Whether to join launches, of lists of links or of cells: this pays if launches dominate the time.
+  /// Whether to join many launches in one, for lists of links or cells: this pays if launches dominate the time.
   bool go_together(std::size_t device, std::size_t lists) const;
   bool go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const;
 

@@ -21,7 +21,7 @@ struct AffineKernel {
 
   Basis<n> basis;
   const double* in;
-  const double* factors;  ///< |J| grad a . grad b of each element, in the order rr rs rt ss st tt
+  const double* factors;  ///< metric factors |J| grad a . grad b of each element, in the order rr rs rt ss st tt
   const double* mass;     ///< factors of the mass term at points; null: there is no mass term
   double* out;
   double h1, h2;

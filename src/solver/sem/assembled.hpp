@@ -86,7 +86,7 @@ class Assembled {
     }
     compute("elements", overlaps ? &interior_ : nullptr);
     then();
-    // The part of the sums that is not hidden is exposed time.
+    // A trace shows the part of the sums that no computation hides as exposed time.
     const DeviceSpans spans(trace, streams_, "solver", names_[2].c_str(), "exchange");
     if (overlaps) {
       gather_scatter.finish(streams_);

@@ -68,7 +68,7 @@ struct Sem::Impl : ElementParts {
   struct Mean {
     explicit Mean(ElementParts& run);
     BlockSums sums;
-    Vector parts, results, read;  ///< partial sums, results, and their copy on the host
+    Vector parts, results, read;  ///< partial sums; results; their copy on the host
   };
   std::optional<Mean> of_all;
   std::vector<std::unique_ptr<Unknown>> unknowns;
@@ -123,7 +123,7 @@ struct Sem::Impl::Unknown {
   void look_at(double largest, double time);
   /// Factor h1 of the stiffness: the diffusivity, or 1 if the factors contain it.
   double h1() const { return own.diffusivity_at ? 1 : own.diffusivity; }
-  /// Factor h2 of the mass in the next step.
+  /// Factor h2 of the mass term in the next step's system.
   double shift() { return run.steps() ? run.differences_now().now / run.time_step_now() : own.reaction; }
   /// Whether the unknown is determined up to a constant only.
   bool but_for_a_constant() const {
@@ -141,7 +141,7 @@ struct Sem::Impl::Unknown {
   /// solver for this unknown; its operator is that of this unknown, too
   HelmholtzSolver* solver = nullptr;
   Field u, u1, u2;
-  /// u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
+  /// The unknown is u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
   Vector f, b, x, flux, w;
   std::optional<Lifting> lifting;  ///< extension of given values; empty if none are given
   double base = 0;                 ///< result of constant() for the present step

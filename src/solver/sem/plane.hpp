@@ -63,7 +63,7 @@ struct Seat : Place<n> {
   SLIP_FN std::int64_t point(int k) const { return point(element, k); }
 };
 
-/// Sums at(t) over the threads of each element by a tree. The result is at the element's first thread.
+/// Sums the values at(t) over the threads of each element by a tree, into that of the element's first thread.
 template <int n, class Team, class At>
 SLIP_FN void add_by_halves(const Team& team, const At& at) {
   constexpr int square = n * n;

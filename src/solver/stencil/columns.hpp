@@ -66,7 +66,7 @@ struct ColumnShape {
 };
 template <class T>
 constexpr ColumnShape column_shape(int radius) {
-  // Ten teams leave 48 registers a thread; heat in f32 then reaches 88 % of a copy's rate instead of 97.
+  // Ten teams on a multiprocessor leave 48 registers a thread; heat in f32 then reaches 88 % of a copy's rate, not 97.
   if (radius == 1 && sizeof(T) == 8) return {32, 4, 1, 9, 8};
   if (radius == 1) return {32, 4, 1, 8, 4};
   if (sizeof(T) == 4) return {16, 8, 1, 4, 16};

@@ -79,12 +79,12 @@ SLIP_FN T cube(const CubeWeights<T>& weights, Get get) {
          (weights.of[2] * by_kind[2] + weights.of[3] * by_kind[3]);
 }
 
-/// u of the next step of a wave: 2 u - before + courant^2 Lap u.
+/// Returns u of the next step of a wave: 2 u - before + courant^2 Lap u.
 template <class T>
 SLIP_FN T leap(T u, T before, T courant2, T laplacian) {
   return (u + (u - before)) + courant2 * laplacian;
 }
-/// u of the next step of a damped wave, with s = sigma time_step / 2.
+/// Returns u of the next step of a damped wave, with s = sigma time_step / 2.
 template <class T>
 SLIP_FN T damped_leap(T u, T before, T courant2, T laplacian, T s) {
   return ((u + (u - before)) + s * before + courant2 * laplacian) / (T(1) + s);

@@ -281,7 +281,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
   for (int device = 0; device < grid.machine().devices(); ++device) {
     arrays.push_back({device, "u, two arrays", 2 * fields[device]});
     if (options.equation == Equation::wave) arrays.push_back({device, "speed of waves", fields[device]});
-    // Vectors of conjugate gradients: the right side, weights, the solution, and r, p, q.
+    // Conjugate gradients have these vectors: the right side, weights, the solution, and r, p, q.
     if (is_implicit(options)) arrays.push_back({device, "conjugate gradients", 6 * systems[device]});
     arrays.push_back({device, "message slots", slots[device]});
   }

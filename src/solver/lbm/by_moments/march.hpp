@@ -216,7 +216,7 @@ struct MarchTiles {
     const int first = part.low[2] + layer * part.depth,
               end = first + part.depth < part.high[2] ? first + part.depth : part.high[2];
     const auto& near_walls = step.in.walls;
-    // This state of a thread persists from plane to plane.
+    // These variables of a thread persist from plane to plane.
     Own own;
     Seat beside;
     TenWords<S, lanes> next{};

@@ -42,7 +42,7 @@ struct Mrt {
     Tensor<T> second = put_right(excess_stress<L>(g, u, force));
     T odd_source = T(0);
     if constexpr (F::acts) {
-      // The even part of the source is u F + F u, which has a stress only.
+      // The even part of the force's source, u F + F u, contributes to the stress only.
       add_work<L>(second, T(1) - T(0.5) * ghost, u, force);
       odd_source = T(3) - T(1.5) * odd;
     }

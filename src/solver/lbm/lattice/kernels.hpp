@@ -80,7 +80,7 @@ struct BlockArrays {
   bool alone = false;                    ///< whether nothing may run on the device concurrently with the step
   bool past_caches = false;              ///< whether results of a step bypass the caches, on the host with two arrays
   bool leave_solids = false;             ///< whether solid cells stay unwritten; else they are put at rest
-  bool skip_solids = false;              ///< whether the step does not read solid cells either
+  bool skip_solids = false;              ///< whether the step does not even read solid cells
   BoundaryArrays boundary;               ///< cells beside walls, for the moment representation
   bool recursive = false;                ///< whether populations of the moment representation have terms of third order
   std::array<int, 2> tile{};             ///< tile of a step by moments, width and height in cells
@@ -99,7 +99,7 @@ struct Model {
   Collision collision = Collision::trt;
   double viscosity = 0;
   double plus = 1;   ///< rate of the stress: 1 / (3 viscosity + 1/2)
-  double minus = 1;  ///< rate of the odd moments, from the magic number; equal to plus for SRT
+  double minus = 1;  ///< rate of the odd moments, from the magic number; for SRT equal to plus
   std::optional<double> smagorinsky;
   std::array<double, 3> force{0, 0, 0};
 

@@ -173,7 +173,7 @@ class Maker {
       const auto side = static_cast<Side>(2 * a + (from[a] < 0 ? 0 : 1));
       if (options_.boundaries.at(side).kind == BoundaryKind::slip) c[a] = -c[a];
     }
-    // The neighbour may be solid where a body meets the side.
+    // If a body meets the side, the neighbour that slip would copy from may be solid.
     if (flag(other) != fluid) return half_way(x, i, {0, 0, 0});
     LinkLists& to = lists(brought(other));
     const Heading sent = heading_of<L>(index_of<L>(c[0], c[1], c[2]));

@@ -23,7 +23,7 @@ struct LinkLists {
   std::vector<HeldCell> held;
   std::vector<InterpolatedCell> interpolated;  ///< applied last: other links read populations at rest
 };
-/// Calls f(list, list) for each kind of links in two lists, except those of resting walls.
+/// Calls f(list of a, list of b) for each kind of links in two sets of lists, except links of resting walls.
 template <class Lists, class Other, class F>
 void each_kind(Lists& a, Other& b, const F& f) {
   f(a.added, b.added);

@@ -1,5 +1,5 @@
 #pragma once
-// Links that need no sums over a cell's populations, so that all lattices share the kernels.
+// Kernels of links that need no sums over a cell's populations, so that all lattices share them.
 #include "solver/lbm/storage/populations.hpp"
 
 namespace slipstream::lbm {

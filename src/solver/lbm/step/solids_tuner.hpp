@@ -1,5 +1,5 @@
 #pragma once
-// Measures the fastest storage of solid cells for each kind of block.
+// Measures which storage of solid cells is the fastest for each kind of block.
 #include <cstdint>
 #include <map>
 

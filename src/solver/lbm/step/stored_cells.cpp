@@ -65,7 +65,7 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
       break;
   }
   if (solidity.share >= packing_share(gpu)) return Kept::packed;
-  // On the host a decision for each cell would prevent vectorisation.
+  // On the host all cells are computed, because a decision for each cell would prevent vectorisation.
   return gpu && solidity.share > 0 ? Kept::fluid : Kept::all;
 }
 

@@ -211,7 +211,7 @@ StreamCollide<L, S, strides, solids, sides, in_place, Collision> step_of(const B
           {static_cast<int>(n[0]) - 1, static_cast<int>(n[1]) - 1, static_cast<int>(n[2]) - 1}};
 }
 
-/// Hides the row version of a step, so that launches run it cell by cell.
+/// Wraps a step that also updates whole rows, so that launches run it cell by cell.
 template <class Step>
 struct CellByCell {
   Step step;
@@ -222,7 +222,7 @@ struct CellByCell {
 template <class L, class S, Sides sides, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   auto step = step_of<L, S, Strides::any, AtSolids::leave, sides, in_place>(b, collision);
-  // Adjacent threads and iterations process adjacent cells in memory.
+  // Cells are counted along rows of memory, so that adjacent threads process adjacent cells.
   step.along_z = b.populations.shape.row_axis == 2;
   const Box cells = step.along_z ? along_z(box) : box;
   if (stream.device().backend == Backend::host) return launch_on_host(stream, cells, CellByCell{step});

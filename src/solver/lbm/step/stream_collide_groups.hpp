@@ -37,8 +37,8 @@ struct StreamCollideGroups {
   Cells cells;
   bool alone = false;
 
-  /// Kernels may start before the previous one ends, but only if none runs concurrently: waiting blocks would displace
-  /// it.
+  /// Kernels may start before the previous one ends, but not if other kernels run: waiting blocks would displace
+  /// these.
   bool early() const { return alone; }
 
   SLIP_FN void operator()(int group, int j, int k) const {
@@ -128,7 +128,7 @@ struct StreamCollideGroups {
     if constexpr (!shifted<q>()) return aligned;
     constexpr bool from_below = L::velocity[q][0] > 0;
     constexpr int end = from_below ? 0 : size - 1;
-    // At a wall, the cell's own population comes back.
+    // At a wall, a cell reads the population that it sent there.
     const bool end_wall = wall || Cells::template comes_from<q>(site.end_walls);
     Group found;
     found.word[end] = end_wall ? own[row_of<q>(site, true) + end] : row[beside<q>(site)];

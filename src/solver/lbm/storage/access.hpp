@@ -24,7 +24,7 @@ inline BlockArrays along_z(BlockArrays b) {
   return b;
 }
 
-/// Strides known at compile time: neighbours in x are neighbours in memory, or nothing is known.
+/// Knowledge at compile time of strides: `soa`, neighbours in x are neighbours in memory; `any`, nothing is known.
 enum class Strides : std::uint8_t { soa, any };
 
 template <class L, class T, Strides strides>

@@ -77,7 +77,7 @@ struct Populations : StoredPopulations<S> {
     const Places& p = places;
     const std::int64_t own = p.element(cell), turn = p.form == Form::turned ? p.component : 0;
     const bool ahead = p.form != Form::apart;
-    // `from(q)`: offset to the cell from which population q comes.
+    // `from(q)`: offset from the cell to that from which population q comes.
     const auto load = [&](const auto& from) {
       unrolled<0, L::q>([&](auto q) {
         constexpr bool odd = q() % 2 == 1;

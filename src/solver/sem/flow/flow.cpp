@@ -92,7 +92,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
     volume = found.front();
     start();
   } catch (...) {
-    wait();  // queued work may use the memory that is freed here
+    wait();  // waits, because queued work may use the memory that is freed here
     throw;
   }
 }

@@ -160,7 +160,7 @@ void Flow::Impl::start() {
       if (!options.initial[c]) continue;
       const std::vector<double*> to = part_of(level(n), c);
       put(to, options.initial[c], -n * options.time_step, "velocity");
-      // Copies of a point get their mean, because their places may differ by rounding errors.
+      // Copies of a point get the mean of their values, because their coordinates may differ by rounding errors.
       times(space.weights(), to);
       space.assemble(to);
       wait();

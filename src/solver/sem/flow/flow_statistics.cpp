@@ -28,7 +28,7 @@ std::vector<double> Flow::Impl::integrals(
     sums.emplace(comm, machine, blocks, sums_at_once);
   }
   const std::vector<double*> parts_of_sums = pointers(sum_space.parts);
-  // The volume comes first, as the others are divided by it.
+  // The volume is integrated first, as the other integrals are divided by it.
   std::vector<double> found;
   for (std::size_t first = 0; first < pairs.size() + 1; first += sums_at_once) {
     for (std::size_t d = 0; d < devices.size(); ++d) {

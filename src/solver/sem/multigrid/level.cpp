@@ -145,7 +145,7 @@ void Level::apply(const Singles& in, Singles& out) {
   assembled_->apply(pointers(out), 1, call_of, [] {});
 }
 
-/// Numbers faces and their points; two adjacent elements share a face.
+/// Lists the faces of elements and their points by number; two adjacent elements share a face.
 void Level::list_faces() {
   const ElementBox& box = space_.box();
   const auto& e = box.elements;

@@ -69,9 +69,9 @@ class Level {
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
   std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< the sums' name in a trace
-  // Member of the Jacobi smoother: the inverse diagonal.
+  // Array of the Jacobi smoother: the inverse diagonal.
   Singles inverse_;
-  // Members of the overlapping Schwarz smoother.
+  // Arrays of the overlapping Schwarz smoother.
   std::vector<float> inner_;  ///< eigenvectors of an element between two neighbours
   Singles overlap_weights_, faces_, ends_, coefficients_, matrices_, eigenvalues_;
   std::vector<Buffer<std::int32_t>> kinds_;

@@ -29,7 +29,7 @@ struct HelmholtzSolver::Impl {
   std::optional<krylov::Projection> projection;
   std::optional<krylov::ChebyshevPolynomial> polynomial;
   std::optional<Multigrid> multigrid;
-  Vector mass;  ///< factors of the mass term: h2 B and the reaction, if there is one
+  Vector mass;  ///< mass term at points: h2 B and the reaction, if there is one
   Vector inverse;
   double largest = 0;                              ///< largest eigenvalue of D A, for the Chebyshev polynomial
   std::pair<double, double> of{};                  ///< h1 and h2 for which multigrid, mass, inverse and largest hold
@@ -73,7 +73,7 @@ struct HelmholtzSolver::Impl {
 
   void prepare(double h1, double h2) {
     if (!inverse.empty() && of == std::pair{h1, h2}) return;
-    // A restart may have restored solutions of another operator, so they are forgotten.
+    // A restart may have restored solutions of another operator, so earlier solutions are forgotten.
     if (projection && !inverse.empty()) projection->forget();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       Sum sum;
