@@ -19,12 +19,6 @@ namespace {
 
 constexpr std::array ways{Solids::dense, Solids::flags, Solids::sparse};
 
-std::vector<std::string> names_of_ways() {
-  std::vector<std::string> names;
-  for (const Solids way : ways) names.push_back(to_string(way));
-  return names;
-}
-
 Kept kept_as(Solids way) {
   return way == Solids::dense ? Kept::all : way == Solids::flags ? Kept::fluid : Kept::packed;
 }
@@ -117,21 +111,10 @@ class SolidsTuner {
     return all;
   }
 
-  void store(const std::string& key, const std::vector<double>& seconds) {
-    ResultCache cache = cache_of(key);
-    cache.keep(times_to_lines(names_of_ways(), seconds));
-    note(cache);
-  }
-
   std::vector<std::string> notes;
 
  private:
-  ResultCache cache_of(const std::string& key) const {
-    return {{"the choice for solid cells", "slipstream tuned solids 2"}, key, how_};
-  }
-  void note(ResultCache& cache) { notes.insert(notes.end(), cache.notes().begin(), cache.notes().end()); }
-
-  /// Finds devices whose memory holds any storage of their blocks; for other devices, rules choose the storage.
+  /// Finds devices with memory for all variants of their blocks; for others the rules decide.
   void find_room() {
     const Machine& machine = grid_.machine();
     std::vector<std::int64_t> needed(machine.devices(), 0);
@@ -170,24 +153,22 @@ class SolidsTuner {
     return text.str();
   }
 
+  /// Each rank measures its own kinds of blocks, at the same time as the others.
   Alike found_for(const std::string& key, const Block& block) {
-    Alike found;
-    ResultCache cache = cache_of(key);
-    const auto recalled = cache.recall([&](const std::string& lines) {
-      const std::vector<double> seconds = times_from_lines(lines, names_of_ways());
-      if (!seconds.empty()) found.seconds = seconds;
-      return !seconds.empty();
-    });
-    note(cache);
-    if (recalled) return found;
-    found.measured = true;
     const Machine machine = alone_on(block.device);
     const auto differ =
         ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_), options_.representation);
-    for (std::size_t i = 0; i < ways.size(); ++i)
-      found.seconds[i] =
-          std::find(differ.begin(), differ.end(), ways[i]) == differ.end() ? never : seconds(machine, block, ways[i]);
-    return found;
+    Choices choices{{"the choice for solid cells", "slipstream tuned solids 3"}, key, {}};
+    for (const Solids way : differ) choices.names.push_back(to_string(way));
+    const Chosen found = choose_by_time(Communicator(MPI_COMM_SELF), choices, how_,
+                                        [&](std::size_t n) { return seconds(machine, block, differ[n]); });
+    notes.insert(notes.end(), found.notes.begin(), found.notes.end());
+    Alike alike;
+    alike.measured = found.source == "measured";
+    alike.seconds.assign(ways.size(), never);
+    for (std::size_t n = 0; n < differ.size(); ++n)
+      alike.seconds[std::find(ways.begin(), ways.end(), differ[n]) - ways.begin()] = found.seconds[n];
+    return alike;
   }
 
   Machine alone_on(int device) const {
@@ -268,7 +249,6 @@ KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Option
     if (!way) continue;
     for (const std::int64_t block : alike.blocks) all.of[block] = kept_as(*way);
     if (all.told.source != "measured") all.told.source = alike.measured ? "measured" : "cache";
-    if (const auto own = mine.find(key); own != mine.end() && own->second.measured) tuner.store(key, alike.seconds);
   }
   for (const auto& [id, kept] : all.of)
     ++(kept == Kept::all ? all.told.dense : kept == Kept::fluid ? all.told.flags : all.told.sparse);
