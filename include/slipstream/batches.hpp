@@ -50,7 +50,7 @@ struct BatchOptions {
   RowCopies copies = RowCopies::measured;
   /// a batch arrives only after the one before it has left, so that no copy overlaps work, for comparison
   bool synchronous = false;
-  Trace* trace = nullptr;  ///< records copies and work; must outlive the batches
+  Trace* trace = nullptr;  ///< timeline that records copies and work; must outlive the batches
 };
 
 /// Moves the values of a batch between devices after the work on it, from Batches::send_buffer() to
@@ -90,13 +90,13 @@ class Batches {
   void run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
            BatchMove* move = nullptr);
 
-  /// Buffers of a batch that moves, before and after the move. `parity` is batch % 2.
+  /// Buffers of a batch, from which and to which a BatchMove moves its values. `parity` is batch % 2.
   std::byte* send_buffer(std::size_t device, int parity) const { return at(device, 2 + parity); }
   std::byte* receive_buffer(std::size_t device, int parity) const { return at(device, 4 + parity); }
-  /// Bytes of device memory on each device.
+  /// Bytes of the buffers on each device.
   std::int64_t bytes() const { return number_ * size_; }
   std::int64_t bytes_of_buffer() const { return size_; }
-  /// Bytes copied in and out since construction, on all devices of this rank.
+  /// Bytes copied between host and devices since construction, on all devices of this rank.
   std::int64_t moved() const { return moved_; }
   /// Text with the lengths of rows, the copies chosen for them, and the microseconds of a batch.
   std::string describe() const;

@@ -54,7 +54,7 @@ class Communicator {
   friend Communicator sharing(const Communicator& comm);
   friend Communicator unshared(const Communicator& comm);
 
-  /// duplicates that belong to the object that this copy serves; null: it serves none
+  /// duplicates of the communicator for the object that this copy serves; null: it serves none
   std::shared_ptr<SharedDuplicates> shared_;
   std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicate with the last copy
   std::shared_ptr<Arenas> arenas_ = std::make_shared<Arenas>();

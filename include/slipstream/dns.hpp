@@ -94,7 +94,7 @@ struct Options {
   /// for slabs, raw values, and without an energy budget.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
-  bool synchronous = false;                     ///< batches run one after the other, for comparison
+  bool synchronous = false;                     ///< whether batches run one after the other, for comparison
 };
 
 /// Statistics of one scalar theta, without its mean.
@@ -154,7 +154,7 @@ struct Transfer {
 struct Carried {
   /// energy that Forcing::Kind::energy keeps in its shells; none: their current energy
   std::optional<double> held = {};
-  double put_in = 0;         ///< energy input of this forcing in the last step
+  double put_in = 0;         ///< energy input of Kind::energy in the last step
   double largest_error = 0;  ///< error of the energy budget, Statistics::budget_error
   double time_step = 0;      ///< length of the last step; 0: there was none
   /// Values of a stochastic forcing in the next step, six numbers a mode. Empty: none were drawn.
@@ -216,11 +216,11 @@ class Dns final : public Solver {
   /// Fft::spectral) of the velocity, then of the scalars. Setting modes, time and steps restarts from them; call
   /// carry() after that.
   Field& field(const std::string& name) override;
-  Carried carried() const;        ///< state besides the modes; not collective
-  void carry(const Carried& of);  ///< restores such a state; not collective, but with the same values on all ranks
+  Carried carried() const;        ///< state of the run besides the modes; not collective
+  void carry(const Carried& of);  ///< restores what carried() gave; not collective, with the same values on all ranks
   void finish_step() override;
   std::vector<Watched> watched() override;
-  Recording recording() const override;  ///< empty where a forcing or a budget asks the host for sums
+  Recording recording() const override;  ///< empty where a forcing or a budget needs sums on the host
   std::vector<ReportRow> report() override { return fft().report(); }
   const Tuning& tuning() const override;
   const Grid& grid() const override;  ///< grid of the velocity
@@ -256,7 +256,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
 std::int64_t host_memory_needed(const Machine& machine, const Options& options);
 /// How a flow with Options::device_memory is cut into batches on a device.
 struct BatchPlan {
-  std::int64_t buffer = 0;                  ///< bytes of a buffer
+  std::int64_t buffer = 0;                  ///< bytes of one buffer for a batch
   std::int64_t modes = 0;                   ///< number of modes along x in a piece of a plane
   std::int64_t planes_y = 0, planes_z = 0;  ///< number of batches in a sweep of planes y, and of planes z
   int sweeps = 2;                           ///< number of sweeps in a stage; 4 where planes z are cut

@@ -46,7 +46,7 @@ struct ExchangeOptions {
   /// Routes of pairs of devices (source, target) that a tuner has chosen. They take precedence over the rules.
   std::map<std::pair<int, int>, RouteKind> chosen;
   std::map<std::pair<int, int>, std::string> reasons;  ///< why each pair got its route, for reports
-  Trace* trace = nullptr;                              ///< records what the exchange does; must outlive the exchange
+  Trace* trace = nullptr;                              ///< timeline that records the exchange, and must outlive it
   /// Every exchange also computes the coding errors for the report, which costs another read of the values. The report
   /// then times encoding and decoding, too, with memory for one message at a time.
   bool measure_errors = false;

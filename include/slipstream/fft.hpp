@@ -30,7 +30,7 @@ struct FftOptions {
   /// With {0, 0}: takes the grid whose transforms are fastest. It is measured when the plan is made, and cached on disk
   /// with the tuner's choices (TuneOptions, those of `tune` or their defaults). Each candidate is measured in its final
   /// form, with tuned routes where `tune` is given. That needs an array on each device, of the larger of both sides.
-  /// Without memory for it the rule above decides.
+  /// Without memory for it the default rule of process_grid decides.
   bool tune_process_grid = false;
   std::string tuner_cache;  ///< folder of the cache when `tune` is not given; empty: the tuner's
   /// Leaves the spectrum where the last transform puts it, with its axes in the order z, x, y. False: the spectrum is
@@ -71,7 +71,7 @@ struct FftOptions {
   /// same on any number of devices.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
-  bool synchronous = false;                     ///< batches run one after the other, for comparison
+  bool synchronous = false;                     ///< whether batches run one after the other, for comparison
   /// Uses the GPUs' line kernels on the host, too, for comparison. The host has them for a few lengths in double
   /// precision (docs/fft.md); others are packed.
   bool gpu_lines = false;
@@ -179,8 +179,8 @@ class Fft {
   /// where a route of the exchange needs it.
   void forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
   void backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
-  /// A batch of several components, from[c] and to[c] as above. Throws Error where arrays overlap that may not. to[c]
-  /// may overlap from[c] only where both begin at the same address. It may not overlap inputs of later components,
+  /// A batch of several components, from[c] and to[c] as for forward(). Throws Error for overlaps that are not allowed.
+  /// Only where both begin at one address may to[c] overlap from[c]. It may not overlap inputs of later components,
   /// other outputs, or an array of another device.
   void forward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
                           std::vector<Stream>& streams);
@@ -212,7 +212,7 @@ class Fft {
   void convolve_components(const std::vector<std::vector<const void*>>& from,
                            const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
                            const FftFactor& factor, std::vector<Stream>& streams);
-  /// The operations of a factor.
+  /// The point-wise operations of a factor, one for each local block of spectral().
   Operations operations(const FftFactor& factor) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   /// The factor of backward(), which operations must apply in its place: 1 / cells, or 1 without FftOptions::scaled.

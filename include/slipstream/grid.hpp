@@ -33,8 +33,8 @@ struct Block {
 
 /// Numbers of pieces per axis at each level. Zeros: by bisection.
 struct PartitionOptions {
-  Extent nodes{0, 0, 0};    ///< grid of the nodes
-  Extent devices{0, 0, 0};  ///< grid of the devices within a node
+  Extent nodes{0, 0, 0};    ///< number of pieces along each axis, one for each node
+  Extent devices{0, 0, 0};  ///< number of pieces of a node along each axis, one for each of its devices
   Extent blocks_per_device{1, 1, 1};
   Tie tie = Tie::slowest;
 };

@@ -51,7 +51,7 @@ struct Options {
   std::string field = {};     ///< the unknown's name, for messages
   std::vector<std::string> components = {};  ///< names of several components; none: their numbers
   std::string hard = {};   ///< for messages: why such a system is hard to solve, and what to do about it
-  Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's reads
+  Trace* trace = nullptr;  ///< timeline that records sums, passes over vectors and the host's reads
 };
 
 struct Result {
@@ -135,7 +135,7 @@ class ConjugateGradients {
  public:
   /// Collective. Throws Error unless there are 1 to most_components components.
   ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
-  ~ConjugateGradients();  ///< collective
+  ~ConjugateGradients();  ///< collective: all ranks destroy it together
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
   /// Collective. Starts from the given x, or from zero. Throws NotSolved on all ranks where it does not converge, with
@@ -165,7 +165,7 @@ class FlexibleGmres {
  public:
   /// Collective. Throws Error on all ranks for a restart that is not 1 to 63, and for several components.
   FlexibleGmres(const Communicator& comm, const Machine& machine, Layout layout, int restart);
-  ~FlexibleGmres();  ///< collective
+  ~FlexibleGmres();  ///< collective: all ranks destroy it together
   FlexibleGmres(FlexibleGmres&&) noexcept;
 
   /// Solves a system, with the arguments and result of ConjugateGradients::solve.
@@ -219,7 +219,7 @@ class Projection {
   /// device, where the vectors lie one after the other, so that a caller may write them to a checkpoint. Empty: the
   /// object allocates it.
   Projection(const Communicator& comm, const Machine& machine, Layout layout, int most, const Vectors& memory = {});
-  ~Projection();  ///< collective
+  ~Projection();  ///< collective: all ranks destroy it together
   Projection(Projection&&) noexcept;
 
   /// Adds to x the best element for b - A x. Applies one operator. Collective.

@@ -140,7 +140,7 @@ struct Options {
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
   std::map<Side, Boundary> boundaries;  ///< sides that are neither periodic nor walls
-  GridOptions grid;                     ///< partition and placement; `periodic` is taken from above
+  GridOptions grid;                     ///< options of the grid; Options::periodic replaces its `periodic`
   ExchangeOptions exchange;             ///< options of the exchange, whose trace records the steps, too
   Coding coding = {};                   ///< coding of populations between blocks
   /// With moments: the cells along x and y of a team of threads, {64, 4} or {32, 8}, in f16 {64, 8} or {32, 16}.
@@ -169,7 +169,7 @@ struct Split {
   Extent rim{1, 1, 1};
   int rim_processors = 0;
   std::string source = "options";  ///< source of the split: "options", "measured" or "cache"
-  std::string file;                ///< file of the cache; empty where there is none
+  std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
 };
@@ -179,7 +179,7 @@ struct Teams {
   std::array<int, 2> tile{0, 0};  ///< cells of a tile along x and y; 0: the default of the number format
   int chunk = 0;
   std::string source = "options";  ///< source of the choice: "options", "measured" or "cache"
-  std::string file;                ///< file of the cache; empty where there is none
+  std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
 };
@@ -230,7 +230,7 @@ class Lbm final : public Solver {
   void begin_steps() override;
   void finish_step() override;
   Recording recording() const override;
-  std::vector<Watched> watched() override;  ///< watches the density
+  std::vector<Watched> watched() override;  ///< the density, which a guard watches
 
   /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Call it before the first
   /// step, and before start_from, because it resets the fluid to rest. Collective.

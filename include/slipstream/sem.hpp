@@ -176,7 +176,7 @@ class Space {
 
   /// Collective. Throws the errors of ElementBox, Rule and geometry on all ranks.
   Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
-  ~Space();  ///< collective
+  ~Space();  ///< collective: all ranks destroy it together
   Space(Space&&) noexcept;
 
   int order() const;
@@ -357,7 +357,7 @@ class HelmholtzSolver {
   HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options = {});
   HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,
                   SolverOptions options = {});
-  ~HelmholtzSolver();  ///< collective
+  ~HelmholtzSolver();  ///< collective: all ranks destroy it together
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
   /// Solves from the given x, which must be zero at fixed points. b must be assembled. Without fixed points and

@@ -17,7 +17,7 @@ enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {
   FlowCondition condition = FlowCondition::velocity;
-  std::array<Given, 3> velocity = {};  ///< functions for x, y and z; none: zero
+  std::array<Given, 3> velocity = {};  ///< functions that give the velocity along x, y and z; none: zero
   /// Faces on which the condition holds, as in Side.
   Function where = {};
   std::vector<FlowSide> otherwise = {};
@@ -79,7 +79,7 @@ struct PlaneMeans {
   Point velocity{0, 0, 0};
   double pressure = 0;
   Point squares{0, 0, 0};   ///< means of u u, v v and w w; the mean velocity is not subtracted
-  Point products{0, 0, 0};  ///< means of u v, u w and v w; likewise
+  Point products{0, 0, 0};  ///< means of u v, u w and v w; the mean velocity is not subtracted
 };
 
 /// Means over the domain at one time, by the elements' quadrature.
@@ -93,10 +93,10 @@ struct FlowStatistics {
   double divergence = 0;
   Point mean{0, 0, 0};      ///< mean velocity
   double distance = 0;      ///< relative L2 error against a given velocity: root of int (u - e)^2 over int e^2
-  double largest_off = 0;   ///< greatest |u - e| of a component at a point
+  double largest_off = 0;   ///< largest deviation of a component from the given velocity at a point
   double pressure_off = 0;  ///< relative L2 error against a given pressure, both less their means
 };
-/// Exact solutions to compare with; none: no distance.
+/// Exact velocity and pressure for FlowStatistics to compare with; none: no comparison.
 struct FlowSolution {
   std::array<Function, 3> velocity = {};
   Function pressure = {};

@@ -41,7 +41,7 @@ struct LinePass {
   /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
   Pair<T>* to = nullptr;                                   ///< array for the results; null: results go to windows
-  std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances in the array, in complex values
+  std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances between values in the array, in complex values
   std::int32_t modes = 0;                                  ///< number of modes to store: 0 .. modes - 1
   // The windows for the results, if `to` is null.
   std::int32_t windows = 0;
@@ -124,7 +124,7 @@ struct LineTiles {
   static constexpr int threads = Tiles::threads, resident = Tiles::resident, block_rows = Tiles::block_rows;
   static constexpr int wide = Tiles::wide;
   using Narrow = LineTiles<T, length, false, AsTheyAre, typename Tiles::Narrow>;
-  static constexpr int held = 32;  ///< number of outlets in shared memory
+  static constexpr int held = 32;  ///< number of destinations (Outlet) in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;
   static constexpr int first_parts = Tiles::parts(first_half), second_parts = Tiles::parts(length);
 
