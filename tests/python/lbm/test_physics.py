@@ -8,9 +8,9 @@ import pytest
 import slipstream._core  # noqa: F401
 from slipstream.lbm import Simulation
 
-#: Time to become steady, in length / reference velocity.
+#: Time to become steady by Reynolds number, in length / reference velocity.
 UNTIL = {100: 20, 400: 35, 1000: 45}
-#: Number of cells along a side: with 96 the errors are 0.8 and 0.4 percent; the tolerance is 1.5.
+#: Number of cells along a side by Reynolds number: 96 give errors of 0.8 and 0.4 percent; the tolerance is 1.5.
 CELLS = {100: 96, 400: 96, 1000: 128}
 
 

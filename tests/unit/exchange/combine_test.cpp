@@ -1,4 +1,4 @@
-// A mover that combines values reads only the messages that its values need, in the order of blocks.
+// A copy that combines values reads only the messages that its values need, in the order of blocks.
 #include "exchange/combine.hpp"
 
 #include <gtest/gtest.h>

@@ -73,7 +73,7 @@ TEST(CodedMovers, TakeSingleValuesWhereRowsStartAnywhere) {
   EXPECT_EQ(values_of(EncodedRows({24, 3, 2}, DType::c128, Wire::f32, 32).packing().front()), 1);
 }
 
-/// A message of three boxes.
+/// A message with the values of three boxes.
 struct Large {
   std::vector<Transfer> transfers;
   std::vector<Leg> legs;

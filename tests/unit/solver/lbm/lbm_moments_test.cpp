@@ -115,7 +115,7 @@ void step_as_populations(Collision collision, bool walls) {
   for (std::size_t n = 0; n < cells; ++n) {
     const Populations19 g = populations_of(&start[10 * n]);
     f[n] = collided(g, 0, recursive);
-    collided(g, -1.0 / 3, recursive, &beyond[n]);  // 3/4 x 4/3 = 1: the whole third-order part
+    collided(g, -1.0 / 3, recursive, &beyond[n]);  // the whole third-order part, 3/4 x 4/3 = 1
   }
   const auto& e = o.cells;
   const auto index = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
