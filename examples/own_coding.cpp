@@ -34,7 +34,7 @@ struct TopBits {
 };
 
 int main() {
-  const slip::Communicator comm = slip::Communicator::world();  // starts MPI and ends it
+  const slip::Communicator comm = slip::Communicator::world();  // this object starts MPI and ends it
   slip::add_coding<TopBits>("top bits");
   const slip::Backend backend = slip::available(slip::Backend::cuda) ? slip::Backend::cuda : slip::Backend::host;
   const slip::Machine machine = slip::Machine::discover(comm, {.backend = backend});

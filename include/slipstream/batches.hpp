@@ -23,7 +23,7 @@ enum class RowCopies : std::uint8_t {
   single,    ///< one copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
   kernel,    ///< a few thread blocks load or store them, without the copy engine ("zero-copy")
-  mixed      ///< pitched to the device, kernel back
+  mixed      ///< `pitched` to the device, `kernel` back to the host
 };
 std::string to_string(RowCopies copies);
 RowCopies row_copies_from_string(const std::string& name);
@@ -34,7 +34,7 @@ struct HostRows {
   Pitch pitch;
   Extent extent{0, 0, 0};  ///< bytes of a row, number of rows, number of planes
   std::int64_t at = 0;
-  Pitch in_buffer = {};  ///< strides in the buffer; zeros: no gaps
+  Pitch in_buffer = {};  ///< strides of rows and planes in the buffer; zeros: no gaps
 };
 
 /// Queues the copy of rows in one direction, in or out. `measured` counts as pitched here.
@@ -122,7 +122,7 @@ class Batches {
   RowCopies chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in);
 
   std::int64_t size_;
-  int number_;  // number of buffers
+  int number_;  // number of buffers on each device
   BatchOptions options_;
   std::vector<OfDevice> devices_;
   std::vector<Stream> between_;  // streams of the moves between devices

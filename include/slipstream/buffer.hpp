@@ -33,7 +33,7 @@ struct MemoryHandle {
   MemoryProof proof{};       ///< random bits that identify the allocation
   /// Offset of the proof within the allocation; -1: a caller's memory, which has no space for a proof.
   std::int64_t proof_at = -1;
-  unsigned char data[64] = {};  ///< IPC handle of CUDA
+  unsigned char data[64] = {};  ///< CUDA's handle for memory of another process (IPC)
 };
 
 namespace detail {

@@ -42,7 +42,7 @@ struct Forcing {
   /// Ornstein-Uhlenbeck processes with this standard deviation (Eswaran & Pope 1988). Values are constant during a
   /// step.
   double acceleration = 0;
-  double correlation_time = 0;  ///< correlation time of these processes
+  double correlation_time = 0;  ///< correlation time of the processes of stochastic forcing
   std::uint64_t seed = 1;
 
   bool acts() const { return kind != Kind::power || power > 0; }
@@ -99,7 +99,7 @@ struct Options {
 
 /// Statistics of one scalar theta, without its mean.
 struct ScalarStatistics {
-  double variance = 0;              ///< mean <theta^2>
+  double variance = 0;              ///< variance <theta^2>, a mean over the box
   double dissipation = 0;           ///< dissipation of the variance: 2 diffusivity <|grad theta|^2>
   std::array<double, 3> flux = {};  ///< mean flux <u theta>; d variance / dt = -2 gradient.flux - dissipation
   std::vector<double> spectrum;     ///< variance by shell, as in the energy spectrum
@@ -115,7 +115,7 @@ struct Statistics {
   double power = 0;             ///< current power of the forcing; with Kind::energy its power in the last step
   double velocity = 0;          ///< root mean square of a component: sqrt(<u.u> / 3)
   double taylor_scale = 0;      ///< Taylor's microscale lambda, with lambda^2 = 15 nu velocity^2 / dissipation
-  double taylor_reynolds = 0;   ///< Reynolds number velocity lambda / nu
+  double taylor_reynolds = 0;   ///< Taylor-scale Reynolds number velocity lambda / nu
   double kolmogorov_scale = 0;  ///< Kolmogorov length eta = (nu^3 / dissipation)^(1/4)
   double largest_mode_eta = 0;  ///< resolution k_max eta, with the largest kept mode
   double courant = 0;           ///< Courant number: max over cells of sum over axes of |v_a| dt / dx_a

@@ -16,8 +16,8 @@
 
 namespace slipstream {
 namespace fft {
-class Pointwise;   // defined in slipstream/fft/pointwise.hpp
-struct ModeBlock;  // defined in slipstream/fft/modes.hpp
+class Pointwise;   // this class is defined in slipstream/fft/pointwise.hpp
+struct ModeBlock;  // this struct is defined in slipstream/fft/modes.hpp
 }  // namespace fft
 
 struct FftOptions {
@@ -79,7 +79,7 @@ struct FftOptions {
   std::optional<TuneOptions> tune = {};  ///< measures the routes of every transpose that the engine packs
 };
 
-/// Memory of a device, in bytes.
+/// Memory that transforms need on a device, in bytes.
 struct FftMemory {
   std::int64_t physical = 0, spectral = 0;  ///< bytes of an array of one component, which the caller owns
   std::int64_t work = 0;                    ///< bytes that the plan holds between transforms
@@ -241,7 +241,7 @@ class Fft {
   const Tuning& tuning() const;
 
  private:
-  friend class PackedMoves;  // defined in bench/native/packed_moves.hpp
+  friend class PackedMoves;  // this class is defined in bench/native/packed_moves.hpp
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -24,8 +24,8 @@ Box piece(const Box& box, const Extent& counts, const Extent& index);
 /// A part of the grid that lies on one device.
 struct Block {
   std::int64_t id = 0;
-  Box box;         ///< global coordinates of its cells, without ghosts
-  int device = 0;  ///< number of its device in the machine
+  Box box;         ///< global coordinates of the block's cells, without ghosts
+  int device = 0;  ///< number of the block's device in the machine
   int rank = 0;
   int level = 0;  ///< level of refinement; the ratio between levels is 2
   double weight = 1;
@@ -85,7 +85,7 @@ class Grid {
 
   const Extent& extent() const { return extent_; }
   Box box() const { return {{0, 0, 0}, extent_}; }
-  /// As given in GridOptions: 2 or 3.
+  /// Number of dimensions as given in GridOptions: 2 or 3.
   int dimensions() const { return dimensions_; }
   const std::array<bool, 3>& periodic() const { return periodic_; }
   const std::vector<Block>& blocks() const { return blocks_; }

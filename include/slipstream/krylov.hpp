@@ -59,7 +59,7 @@ struct Result {
   bool converged = false;
   /// whether the solve converged while rounding keeps the true residual over ten times the tolerance
   bool rounded = false;
-  double imbalance = 0;  ///< |(1, b)| / sqrt((1, 1) (b, b)), with null_space
+  double imbalance = 0;  ///< imbalance |(1, b)| / sqrt((1, 1) (b, b)) of the right side, with null_space
   /// relative residual of the recurrence, sqrt((r, r) / (b, b)); if b = 0, relative to the first (r, r)
   double reported = 0;
   double true_residual = 0;     ///< relative residual of b - A x
@@ -103,7 +103,7 @@ struct System {
   Values measure;           ///< weights of the mean with null_space: sum of measure_i x_i over sum of measure_i
 };
 
-/// Returns a number that is unique in this process.
+/// Returns a number for System::recording that is unique in this process.
 std::uint64_t new_recording();
 
 /// Estimates of the extreme eigenvalues by Lanczos's method; they lie within the spectrum. Both are 0 where there is no

@@ -189,7 +189,7 @@ struct SolidBlocks {
   std::string source = "rules";  ///< source of the choice: "rules", "measured" or "cache"
   std::int64_t dense = 0, flags = 0, sparse = 0;
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes of all ranks, without duplicates
+  std::vector<std::string> notes;  ///< notes on the choice, of all ranks, without duplicates
 };
 
 /// options.grid with `periodic` of the options, and two dimensions for D2Q9.

@@ -202,7 +202,7 @@ class Space {
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
   /// Returns kappa G, with kappa given at each point: 48 B a point. Throws Error unless factors are stored.
   Vector scaled_factors(const Vector& kappa);
-  /// Computes out = B in.
+  /// Computes out = B in, with the mass factors B.
   void mass(const Vector& in, Vector& out);
   /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
   void gradient(const Vector& in, std::array<Vector*, 3> out);
@@ -370,7 +370,7 @@ class HelmholtzSolver {
   std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
   /// Computes u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
   void apply(Vector& u, double h1, double h2);
-  /// Measures operator and preconditioner. Collective.
+  /// Measures symmetry and cost of operator and preconditioner. Collective.
   krylov::Fit fit(double h1, double h2);
   /// Current number of earlier solutions. A restart sets it; they must belong to the operator of the next solve.
   int earlier() const;
@@ -381,11 +381,11 @@ class HelmholtzSolver {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Solves for one right side.
+/// Makes a HelmholtzSolver and solves for one right side.
 krylov::Result solve(Space& space, const Constraint& constraint, const Vector& b, Vector& x, double h1, double h2,
                      krylov::Options options = {});
 
-/// Pointers to the values of all devices.
+/// Pointers to a vector's values, one for each device of this rank.
 std::vector<double*> pointers(const Vector& vector);
 
 }  // namespace slipstream::sem

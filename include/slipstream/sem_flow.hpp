@@ -34,7 +34,7 @@ struct FlowOptions {
   Factors factors = Factors::stored;
   double viscosity = 1;  ///< kinematic viscosity
   FlowSides sides;
-  std::array<Given, 3> force = {};  ///< force per mass
+  std::array<Given, 3> force = {};  ///< force on the fluid per mass
   /// The velocity at time 0 within the box; none: zero. With exact_start it is also evaluated on the sides, and at
   /// earlier times.
   std::array<Function, 3> initial = {};

@@ -107,7 +107,7 @@ class ElementSolver : public Solver {
   void advance(std::int64_t steps) override;
   void inspect() override;
   void finish_step() override;
-  std::vector<ReportRow> report() override;  ///< the messages of the last sums
+  std::vector<ReportRow> report() override;  ///< messages of the last sums over elements, with their times
   const Tuning& tuning() const override;
   const Grid& grid() const override;
   Space& space();
@@ -168,7 +168,7 @@ class Sem final : public ElementSolver {
   double courant() const override;
   /// Counts of the linear solves of an unknown in all steps so far; a restart begins at zero.
   const krylov::Effort& effort(std::size_t scalar = 0) const;
-  /// Measures operator and preconditioner of the next step. Collective.
+  /// Measures symmetry and cost of operator and preconditioner of the next step. Collective.
   krylov::Fit fit(std::size_t scalar = 0);
 
   std::vector<Watched> watched() override;

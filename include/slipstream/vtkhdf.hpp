@@ -31,7 +31,7 @@ class VtkhdfSeries {
     std::int64_t piece_bytes = std::int64_t{64} << 20;
   };
 
-  /// One field of a step.
+  /// A field to write in one time step.
   struct Item {
     std::string name;    ///< name of the field in the file
     const Field* field;  ///< field whose interior cells have the values; its devices must be idle

@@ -34,7 +34,7 @@ template <class T>
 struct LinePass {
   /// the lines as numbers; a complex value counts as two
   const T* from = nullptr;
-  /// distances between lines in numbers
+  /// distances between lines along `across` and along `third`, in numbers
   std::int64_t step_across = 0, step_third = 0;
   /// range of lines and tiles to transform
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;
@@ -92,7 +92,7 @@ struct Tiling {
   static constexpr int sought = power_below(length / parts(length)) * wide / 16;
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
-  static constexpr int block_rows = 1;  ///< rows of threads in a block
+  static constexpr int block_rows = 1;  ///< number of rows of threads in a block
   /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a packet are then a
   /// row of the block. Thread i holds `first` of the values in registers: i, i + M / first, ...
   template <int values>
@@ -171,7 +171,7 @@ struct LineTiles {
     if constexpr (plain) both(team, tile, head);
   }
 
-  /// Runs team `index` of one pass.
+  /// Transforms the lines of team `index` of one pass.
   template <class Team>
   SLIP_FN void of_pass(const Team& team, const LinePass<T>& p, std::int64_t index) const {
     auto* const tile = team.template shared<Pair<T>>();
@@ -225,7 +225,7 @@ struct LineTiles {
   /// chunks.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
-    std::int64_t index = number;  // index among the items of its pass
+    std::int64_t index = number;  // index of the item within its pass
     Item item;
     if (number >= begin + both) {
       item.second = 1;
