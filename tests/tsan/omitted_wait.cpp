@@ -121,7 +121,7 @@ struct Scenario {
   RouteKind route;
   int waits;
   Lanes lanes = Lanes::one;
-  bool split = true;     ///< true: begin() and end(); false: run()
+  bool split = true;     ///< whether to call begin() and end(); false: run()
   bool held_up = false;  ///< whether to delay the streams of messages, whose order is random otherwise
   Pack pack = Pack::fused;
   bool late = false;   ///< whether to delay the last device, so that messages arrive before it is ready

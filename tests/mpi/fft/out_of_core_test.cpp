@@ -366,7 +366,7 @@ TEST(MessagesOfBatches, AreThoseOfAllPairs) {
       EXPECT_LE(message.raw_bytes, message.bytes);
     }
     EXPECT_EQ(of_all, all);
-    EXPECT_LT(found.size(), wanted.size());  // there are fewer groups, because two nodes are equal
+    EXPECT_LT(found.size(), wanted.size());  // there are fewer groups, because messages of equal nodes are one
     for (const auto& [key, bytes] : found) EXPECT_EQ(bytes, wanted[key]) << "device " << key.first;
   }
 }

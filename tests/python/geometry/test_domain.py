@@ -162,7 +162,7 @@ def test_cells_beside_bodies_are_in_the_plan_of_moments(precision: str) -> None:
 
     past = lbm({"ball": ball})
     taken = past.solver.bytes_of_cells() - lbm({}).solver.bytes_of_cells()
-    finding = 40**2 * 2 * 8  # bytes of the bits that find cells
+    finding = 40**2 * 2 * 8  # bytes of the bit fields in which stored cells are found
     cells = planned(past, "moments") - planned(past, "populations")
     # The layer outside of the ball exceeds its surface by the ratio of thickness to radius.
     assert 0.89 < cells / (taken - finding) < 0.96

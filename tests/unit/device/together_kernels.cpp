@@ -24,7 +24,7 @@ struct DoubleCell {
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] *= 2; }
 };
 
-/// Sums `count` numbers.
+/// Kernel that sums `count` numbers.
 struct Total {
   static constexpr int threads = 32;
   const int* numbers;

@@ -96,7 +96,7 @@ double viscosity_of_decay(const Variant& method, double size) {
   };
   HostRun run(o);
   run.start_from(vortex);
-  // Projection of the velocity on the initial vortex.
+  // Returns the projection of the velocity on the initial vortex.
   const auto part = [&] {
     const auto velocity = run.numbers("velocity");
     double sum = 0, whole = 0;
