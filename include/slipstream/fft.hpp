@@ -101,7 +101,7 @@ struct FftFactor {
   /// Power n of the Laplacian, (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, which makes the mean zero.
   int laplacian = 0;
   double gaussian = 0;  ///< width of a Gaussian filter, exp(-|kappa|^2 width^2 / 24) (Pope 2000, 13.2); 0: none
-  /// Modes with |kappa| above this become zero; infinite: none.
+  /// Sharp filter: modes with |kappa| above this become zero; infinite: none.
   double sharp = std::numeric_limits<double>::infinity();
   /// One array for each local block of Fft::spectral(), of its extent, on the block's device. Its numbers have the
   /// plan's precision, real or complex. They must not change until the work has run. Where the values in physical space
@@ -217,7 +217,7 @@ class Fft {
   fft::ModeBlock mode_block(std::int64_t block) const;
   /// The factor of backward(), which operations must apply in its place: 1 / cells, or 1 without FftOptions::scaled.
   double backward_factor() const;
-  /// The steps of a transform in each direction, and the pass in which convolve() applies a factor or these operations.
+  /// The steps of a transform in each direction, and the pass in which convolve() applies a factor or operations.
   std::string describe() const;
   std::string describe(const Operations& operations) const;
 

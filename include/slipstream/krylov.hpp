@@ -50,7 +50,7 @@ struct Options {
   double imbalance = 1e-6;    ///< with null_space: the largest |(1, b)| / sqrt((1, 1) (b, b)) that is accepted
   std::string field = {};     ///< the unknown's name, for messages
   std::vector<std::string> components = {};  ///< names of several components; none: their numbers
-  std::string hard = {};   ///< for messages: why such a system is hard to solve, and what to do about it
+  std::string hard = {};   ///< text for messages: why the system is hard to solve, and what to do about it
   Trace* trace = nullptr;  ///< timeline that records sums, passes over vectors and the host's reads
 };
 

@@ -158,7 +158,7 @@ struct Options {
   /// 0: all. Results have the same bits.
   int rim_processors = 0;
   /// Tunes the boundary region's width by measurement (unless overlap is off), or takes it from the cache. With
-  /// Overlap::automatic it tunes whether to overlap, too. It tunes rim_processors only where none are given above. No
+  /// Overlap::automatic it tunes whether to overlap, too. It tunes rim_processors only where that is 0. No
   /// bit of the flow depends on it.
   bool tune_rim = false;
 };

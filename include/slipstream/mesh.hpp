@@ -56,7 +56,7 @@ Mesh select_part(const Mesh& mesh, const std::string& part);
 /// Joins two meshes: all triangles and parts of both.
 Mesh join(const Mesh& a, const Mesh& b);
 
-/// Transforms a file's coordinates to positions in the domain, in this order.
+/// Transforms a file's coordinates to positions in the domain, in the order of the members.
 struct MeshTransform {
   std::string units = "m";  ///< unit of the file: m, cm, mm, um, km, in, ft
   double scale = 1;

@@ -46,7 +46,7 @@ inline constexpr int most_advected_order = 11;
 /// order - 1.
 struct Rule {
   int order = 0;
-  std::vector<double> points;   ///< points of the rule, ascending
+  std::vector<double> points;   ///< points of the quadrature rule in [-1, 1], ascending
   std::vector<double> weights;  ///< quadrature weights, whose sum is 2
   /// derivative matrix: row i, column m has the derivative of the m-th Lagrange polynomial at point i
   std::vector<double> derivative;
@@ -105,9 +105,9 @@ struct ElementBox {
   std::vector<Point> face_centres(int axis, int end) const;
   /// Number of an element's face on a side. The element must lie at the low or high end of the axis.
   std::int64_t face_of(int axis, std::int64_t element) const;
-  /// One value for each point: 0 on these faces, in all elements that share the point, else 1.
+  /// One value for each point: 0 on the given faces, in all elements that share the point, else 1.
   std::vector<double> mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last, int order) const;
-  /// Points of these elements on the low (end = 0) or high (1) side of an axis, numbered through the elements.
+  /// Points of elements [first, last) on the low (end = 0) or high (1) side of an axis, numbered through the elements.
   std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
 };
 
@@ -323,8 +323,8 @@ struct SolverOptions {
   /// Number of earlier solutions for the first guess, which is the one of least error in their span (Fischer 1998); 0:
   /// none.
   int projection = 0;
-  /// Memory of these solutions, as for krylov::Projection, such as a field of checkpoints; empty: the solver's own
-  /// memory.
+  /// Memory of the earlier solutions, as for krylov::Projection, such as a field of checkpoints; empty: the solver's
+  /// own memory.
   krylov::Vectors earlier = {};
 };
 

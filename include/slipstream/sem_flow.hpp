@@ -143,7 +143,7 @@ class Flow final : public ElementSolver {
   const krylov::Effort& velocity_effort() const;
   /// Measures symmetry and cost of the pressure's operator and preconditioner.
   krylov::Fit fit();
-  /// Data that a restart needs besides the state: lengths of the last two steps or parts, their number, and more.
+  /// Data that a restart needs besides the state: lengths of the last two steps or substeps, their number, and more.
   struct Past {
     double last = 0, before = 0;
     std::int64_t count = 0;

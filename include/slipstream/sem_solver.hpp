@@ -49,7 +49,7 @@ struct Scalar {
   std::string name = "u";
   double diffusivity = 1, reaction = 0;
   Function diffusivity_at = {},
-           /// functions of coordinates that replace the two constants above; diffusivity_at needs Factors::stored
+           /// functions of coordinates in place of `diffusivity` and `reaction`; diffusivity_at needs Factors::stored
       reaction_at = {};
   Sides sides;
   Given source;

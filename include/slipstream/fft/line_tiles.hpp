@@ -48,19 +48,19 @@ struct LinePass {
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
   std::int32_t line_axis = 0, tile_axis = 0;  ///< axes of the source along the lines, and across them
-  /// Thirds are taken from this many equal ranges in turn. Where ranges go to different devices, their links are busy
-  /// at the same time.
+  /// Positions along `third` are taken from this many ranges in turn. Where ranges go to different devices, their
+  /// links are busy at the same time.
   std::int32_t ranges = 1;
 
-  /// Index of the n-th third in this order of ranges.
+  /// The n-th position along `third` in the order of `ranges`.
   SLIP_FN std::int32_t third(std::int32_t n) const {
     const std::int32_t range = n % ranges, rest = thirds % ranges;
     return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
   }
 };
 
-/// Order of the items of two fused passes. A chunk of the second pass has `deep` tiles for each of its thirds. The
-/// first pass stores their lines in the planes of that chunk.
+/// Order of the items of two fused passes. A chunk of the second pass is `deep` tiles at each position along `third`.
+/// The first pass stores their lines in the planes of that chunk.
 struct TwoPasses {
   std::int32_t chunks = 0;  ///< number of chunks; 0: there is one pass
   std::int32_t deep = 0, lead = 0;

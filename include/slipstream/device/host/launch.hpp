@@ -40,7 +40,7 @@ class Team {
 };
 
 #if defined(SLIPSTREAM_LOOPS_APART)
-// These functions may be compiled by another compiler from the same file, with the definitions below (CMake:
+// These functions are only declared here. Another compiler compiles their definitions from the same file (CMake:
 // slipstream_loops).
 template <class Kernel>
 void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel);
@@ -80,7 +80,7 @@ template <class Kernel>
   });
 }
 
-// Neither function is inlined, so that objects compiled without the definitions can link to them.
+// launch() and launch_teams() are not inlined, so that objects compiled without their definitions can link to them.
 template <class Kernel>
 [[gnu::noipa]] void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
                                  const Kernel& kernel) {
