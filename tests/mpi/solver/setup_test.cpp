@@ -67,7 +67,7 @@ namespace {
 struct Made {
   std::string name;
   std::function<void(const std::function<void()>&)> make;  ///< makes the object, and calls the function while it lives
-  int communicators = 2;                                   ///< largest number of communicators that this takes
+  int communicators = 2;                                   ///< largest number of communicators of the object
 };
 
 template <class Object>
