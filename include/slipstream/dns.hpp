@@ -87,7 +87,7 @@ struct Options {
   /// (FftOptions::coding).
   Coding coding = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures the routes of the transposes
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of the transposes, and how
   /// Device memory to use, in bytes of each device; 0: all that the flow needs. With a limit, its arrays lie in pinned
   /// memory of the host. Batches of their planes pass through this much device memory (slipstream/batches.hpp). The
   /// flow is the same to rounding, and its velocity has the same bits with any limit and on any number of devices. Only
@@ -220,7 +220,7 @@ class Dns final : public Solver {
   void carry(const Carried& of);  ///< restores what carried() gave; not collective, with the same values on all ranks
   void finish_step() override;
   std::vector<Watched> watched() override;
-  Recording recording() const override;  ///< empty where a forcing or a budget needs sums on the host
+  Recording recording() const override;  ///< no recording where a forcing or a budget needs sums on the host
   std::vector<ReportRow> report() override { return fft().report(); }
   const Tuning& tuning() const override;
   const Grid& grid() const override;  ///< grid of the velocity

@@ -76,7 +76,7 @@ struct FftOptions {
   /// precision (docs/fft.md); others are packed.
   bool gpu_lines = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures the routes of every transpose that the engine packs
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of every transpose that the engine packs
 };
 
 /// Memory that transforms need on a device, in bytes.

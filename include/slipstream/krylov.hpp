@@ -41,11 +41,11 @@ struct Options {
   double tolerance = 1e-10;
   double absolute_tolerance = 0;
   int most_iterations = 1000;
-  bool from_zero = false;  ///< sets x to zero first, which saves the first operator
+  bool from_zero = false;  ///< whether to set x to zero first, which saves the first operator
   /// Scales x by (x, b) / (x, A x) first, which gives the least error of all multiples (Fischer 1998, Comput. Methods
   /// Appl. Mech. Eng. 163, with one vector). x must be 0 where it is fixed.
   bool fit_guess = false;
-  bool must_converge = true;  ///< throws Error without convergence; false: the result says so
+  bool must_converge = true;  ///< whether to throw Error without convergence; false: the result says so
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x has the mean zero
   double imbalance = 1e-6;    ///< with null_space: the largest |(1, b)| / sqrt((1, 1) (b, b)) that is accepted
   std::string field = {};     ///< the unknown's name, for messages

@@ -151,7 +151,7 @@ struct SpaceOptions {
   Factors factors = Factors::stored;
   bool gradient = false;  ///< whether the space keeps the metric, 72 B a point, for gradients
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures the routes of sums; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
   /// whether apply() overlaps the exchange of a device's boundary elements; bits do not depend on this
   bool overlap = true;
 };

@@ -58,13 +58,13 @@ struct FlowOptions {
   /// Solves end where the root mean square residual, sqrt((r, r) / volume), is at most this; r is an integral.
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
   int most_iterations = 1000;
-  bool must_converge = true;  ///< throws where a solve does not converge; else it is counted
+  bool must_converge = true;  ///< whether to throw where a solve does not converge; else it is counted
   SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
   SolverOptions velocity{};  ///< solver of the velocity; default: Jacobi
   /// Running means of velocity, pressure and products of velocity components start at this time; none: no means.
   std::optional<double> mean_from = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
 };
 
 /// Forces of the fluid on a side of the box, over density. `pressure` is int p n dS. `viscous` is - int nu (grad u +
@@ -88,7 +88,7 @@ struct FlowStatistics {
   double energy = 0;       ///< kinetic energy u . u / 2
   double enstrophy = 0;    ///< enstrophy curl u . curl u / 2
   double dissipation = 0;  ///< dissipation rate 2 nu S : S, with the rate of strain S
-  double decay = 0;        ///< -d energy / dt, from the velocities of three steps
+  double decay = 0;        ///< decay of the energy, -d energy / dt, from the velocities of three steps
   /// relative divergence: root of int (div u)^2 over int grad u : grad u; 0 where the latter is 0
   double divergence = 0;
   Point mean{0, 0, 0};      ///< mean velocity

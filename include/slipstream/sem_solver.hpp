@@ -85,7 +85,7 @@ struct Options : Scalar {
   /// step n has order min(n, time_order), which leaves an error of order 2 in the time step.
   bool exact_start = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
 };
 /// All unknowns, the first one first.
 std::vector<Scalar> scalars_of(const Options& options);
