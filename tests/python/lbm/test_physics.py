@@ -52,7 +52,7 @@ def test_spanwise_velocity_vanishes_in_the_middle_of_a_cube() -> None:
     flow.run(until=4, quiet=True)
     spanwise, velocity = flow.spanwise(), flow.velocity
     assert spanwise is not None and velocity is not None
-    # Elsewhere there must be spanwise flow, or the test would prove nothing.
+    # Off the middle plane there must be spanwise flow, or the test would prove nothing.
     assert abs(velocity[..., 2]).max() > 1e-3 * 0.1
     assert spanwise < 1e-4
 

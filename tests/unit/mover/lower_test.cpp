@@ -133,7 +133,7 @@ TEST(PartsOfMessages, AreNotMadeWhereThePackIsOneStepOrTheMessageSmall) {
   EXPECT_TRUE(whole([](Message& m) { m.knobs.chunk = 0; }));
 }
 
-/// Numbers of a box's values in the order of lists.
+/// Elements of a box's values, numbered and ordered as in lists of elements.
 std::vector<std::int64_t> numbers_in(const IndexSet& set, const Extent& extent) {
   std::vector<std::int64_t> numbers;
   for (const int c : set.components)
