@@ -22,7 +22,7 @@ enum class RowCopies : std::uint8_t {
              ///< other direction; pitched on the host
   single,    ///< one copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
-  kernel,    ///< a few thread blocks load or store them, without the copy engine ("zero-copy")
+  kernel,    ///< a few thread blocks load or store the rows, without the copy engine ("zero-copy")
   mixed      ///< `pitched` to the device, `kernel` back to the host
 };
 std::string to_string(RowCopies copies);

@@ -19,7 +19,7 @@ Scheme scheme_from_string(const std::string& name);
 
 /// Selects the modes that are kept, and how aliases of their products are treated.
 enum class Dealiasing : std::uint8_t {
-  two_thirds,  ///< keeps 3 |k_a| < n_a: no product has an alias among these modes
+  two_thirds,  ///< keeps modes with 3 |k_a| < n_a: no product has an alias among these
   /// Keeps sum of (k_a / n_a)^2 < 2/9: no product has an alias along more than one axis (Patterson & Orszag 1971).
   /// Aliases along one axis stay.
   spherical,

@@ -42,7 +42,7 @@ struct ExchangeOptions {
   /// least 60 s in the first exchange, in which NCCL connects the devices. The error's text has the seconds waited.
   double wait_limit = 30;
   Knobs knobs;
-  Throttle throttle;  ///< applies to all messages between devices, and to those within a device that the host sends
+  Throttle throttle;  ///< simulated network, for messages between devices and those within a device that the host sends
   /// Routes of pairs of devices (source, target) that a tuner has chosen. They take precedence over the rules.
   std::map<std::pair<int, int>, RouteKind> chosen;
   std::map<std::pair<int, int>, std::string> reasons;  ///< why each pair of devices got its route, for reports

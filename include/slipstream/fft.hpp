@@ -39,7 +39,7 @@ struct FftOptions {
   /// Highest |k_a| that is used, -1: all. Other modes do not travel between devices: after forward() they are
   /// undefined, and before backward() they must be zero. The 2/3 rule, (n_a - 1) / 3, leaves 4/9 of a slab's message.
   Extent highest{-1, -1, -1};
-  bool scaled = true;  ///< divides by the number of cells in backward(), in a separate pass over its result
+  bool scaled = true;  ///< whether backward() divides by the number of cells, in a separate pass over its result
   /// Overlaps the transfers of one component with the transforms of the next. Needs work arrays and messages twice; has
   /// no effect on one device.
   bool overlap = false;

@@ -93,7 +93,7 @@ std::vector<Scalar> scalars_of(const Options& options);
 /// Statistics over the domain at one time.
 struct Statistics {
   double volume = 0, mean = 0, least = 0, largest = 0;
-  double distance = 0;     ///< relative L2 error against a given function: root of int (u - e)^2 over int e^2
+  double distance = 0;     ///< relative L2 error against a given function e: root of int (u - e)^2 over int e^2
   double largest_off = 0;  ///< largest deviation from the given function at a point
 };
 

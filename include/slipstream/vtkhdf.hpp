@@ -26,7 +26,7 @@ class VtkhdfSeries {
     std::array<double, 3> spacing{1, 1, 1};  ///< lengths of a cell's edges
     bool overwrite = false;                  ///< whether to replace an existing file
     std::optional<double> up_to = {};        ///< continues an existing file after its steps up to this time
-    bool collect = false;  ///< lets rank 0 write for all, as it does wherever only a serial HDF5 is installed
+    bool collect = false;  ///< whether rank 0 writes for all, as it does wherever only a serial HDF5 is installed
     /// largest piece in bytes that a rank copies and writes at once
     std::int64_t piece_bytes = std::int64_t{64} << 20;
   };
