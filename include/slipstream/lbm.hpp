@@ -99,7 +99,7 @@ struct Zigzag {
 /// Load of the fluid on a wall or a body in a step: force, and moment about a point. The pressure of the fluid at rest
 /// is left out; it does not change the load on a body surrounded by fluid.
 struct Load {
-  std::string name;  ///< name of the body, or of the side
+  std::string name;  ///< name of the body, or of the side of the domain
   std::array<double, 3> force{0, 0, 0}, moment{0, 0, 0};
 };
 

@@ -341,7 +341,7 @@ class Probe {
   Probe(Probe&&) noexcept;
 
   const std::vector<Point>& points() const;
-  /// Values by point, on every rank. Reads only elements that have points. Collective.
+  /// Values of the polynomials at the points, on every rank. Reads only elements that have points. Collective.
   std::vector<double> values(const std::vector<const double*>& u);
 
  private:

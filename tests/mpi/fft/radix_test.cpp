@@ -23,7 +23,7 @@ using Complex = std::complex<double>;
 using fft::Decomposition;
 using fft::Stage;
 
-/// Values of a whole stage, with the first axis fastest.
+/// Values of the whole grid at one stage of a transform, with the first axis fastest.
 struct Values {
   Extent extent;
   std::vector<Complex> values;

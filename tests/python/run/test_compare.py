@@ -117,7 +117,7 @@ def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, coun
     assert len(values) == count + 2 and (values[0] == values[-1]).all()
     if count == 1:
         assert values[:, 0] == pytest.approx(values[1, 0])
-    profiles.compare(lines, None)  # this call also compares the extrema
+    profiles.compare(lines, None)  # profiles.compare() also compares the extrema
 
 
 # Solid cells cover both layers next to the line (6, 7 | 8, 9), one of them, or none.

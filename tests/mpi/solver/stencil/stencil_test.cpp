@@ -179,7 +179,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
     for (const int together : {1, 2, 3})
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
         if (!unavailable(backend, devices).empty()) continue;
-        // Half of the combinations, so that each pair of two choices occurs.
+        // Runs half of the combinations, so that each pair of two choices occurs.
         if (!ranks::is_due(static_cast<std::size_t>(devices + together) + (overlap == Overlap::on ? 1 : 0), 2))
           continue;
         options.steps_per_exchange = together;
