@@ -52,12 +52,12 @@ enum class BoundaryKind : std::uint8_t {
 };
 struct Boundary {
   BoundaryKind kind = BoundaryKind::slip;
-  std::array<double, 3> velocity{0, 0, 0};  ///< velocity at a side of kind velocity
+  std::array<double, 3> velocity{0, 0, 0};  ///< velocity at a side of BoundaryKind::velocity
   /// For kind velocity, replaces `velocity`: velocities at points of the side half a cell apart, including its edges.
   /// So there are 2 n + 1 along each of its two axes; [slower axis][faster axis].
   std::vector<std::array<double, 3>> profile = {};
-  double density = 1;  ///< density at a side of kind pressure; far away at a side of kind convective
-  double speed = 0;    ///< speed of kind convective in cells per step, above 0, at most 1
+  double density = 1;  ///< density at a side of BoundaryKind::pressure; far away at one of BoundaryKind::convective
+  double speed = 0;    ///< speed of a convective outlet in cells per step, above 0, at most 1
   /// For kind convective: rate at which the mean density relaxes to the far field's. It takes 1 / relaxation acoustic
   /// crossing times of the domain (its length L across the side). 0: the pressure is free.
   double relaxation = 0.25;

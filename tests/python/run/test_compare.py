@@ -291,7 +291,7 @@ def test_extrema_are_compared_where_published(small: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
     by_name = {entry.name: entry for entry in profiles.compare(perfect(case), profiles.reference_for(case)).extrema}
     assert by_name["u_min"].reference == -0.2803833
-    # The extremum has a tolerance, because the table's points are too coarse for the exact one.
+    # The extremum has a tolerance, because the points of the published table are too coarse for the exact one.
     assert abs(by_name["u_min"].error_percent or 100) < 3
 
 
