@@ -61,7 +61,7 @@ struct Options {
   DType precision = DType::f32;
   double spacing = 1;      ///< length of a cell's edge
   double time_step = 0;    ///< length of a step; 0: 0.9 of the largest stable one; implicit schemes need a value
-  double diffusivity = 1;  ///< diffusivity kappa
+  double diffusivity = 1;  ///< diffusivity kappa of the heat equation
   double speed = 1;        ///< wave speed c everywhere; with `speeds`, its largest value
   /// Wave speed c of each cell. The function is called for boxes that reach beyond the grid. Beyond periodic sides
   /// these are the cells of the other end. Beyond others the value has no effect, but must be finite and in range.

@@ -220,7 +220,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{64, 64, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {21, 9, -1}},
       {{16, 64, 9}, {1, 0}, Stage::physical, Stage::spectral, true, false, {3, 21, -1}},
       {{7, 19, 64}, {1, 0}, Stage::spectral, Stage::physical, false, false, {2, 6, -1}},
-      // Cases of real to complex transforms.
+      // Cases of transforms from real to complex values.
       {{32, 5, 9}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{256, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true, {85, -1, -1}},
       {{2048, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
@@ -229,7 +229,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{128, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{2048, 2048, 1}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{32, 16, 64}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
-      // Cases with each odd factor.
+      // Cases of line lengths with each odd factor.
       {{48, 80, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{96, 96, 38}, {1, 0}, Stage::physical, Stage::spectral, true, false, {31, 31, -1}},
       {{160, 160, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
