@@ -88,7 +88,7 @@ def test_what_a_run_took_stands_beside_what_was_predicted() -> None:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes predictions after a moment."""
+    """Shortens the measurement of a prediction to 20 ms."""
     monkeypatch.setattr(meter, "SECONDS", 0.02)
 
 
