@@ -114,7 +114,7 @@ class SolidsTuner {
   std::vector<std::string> notes;
 
  private:
-  /// Finds devices with memory for all variants of their blocks; for others the rules decide.
+  /// Finds devices whose memory holds any storage of their blocks; for other devices, rules choose the storage.
   void find_room() {
     const Machine& machine = grid_.machine();
     std::vector<std::int64_t> needed(machine.devices(), 0);
