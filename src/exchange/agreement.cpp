@@ -14,10 +14,10 @@
 namespace slipstream {
 namespace {
 
-/// One end's plan of a message, for comparison with the other end's.
+/// One end's plan of a message, which ranks compare with the plan of the other end.
 struct Entry {
   std::int64_t source = 0, target = 0;
-  std::uint64_t transfers = 0;  // hash of the transfers
+  std::uint64_t transfers = 0;  // hash of the message's transfers
   std::int64_t route = 0;
   /// Total bytes, bytes per slot and in host memory; number of slots and of chunks; whether some values are stored in
   /// place.
@@ -92,7 +92,7 @@ double Agreement::timeout() const { return std::max(plan_.options.wait_limit, le
 void Agreement::compare_messages() {
   using Devices = std::pair<std::int64_t, std::int64_t>;
   std::map<int, std::string> letters;
-  std::map<Devices, Entry> mine;  // to and from other ranks
+  std::map<Devices, Entry> mine;  // plans of the messages to and from other ranks
   for (const Channel& channel : plan_.channels) {
     if (channel.pair.same_process) continue;
     const Message& m = channel.message;

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of the arrays of an exchange's items. The caller may replace arrays later.
+// Addresses of the arrays of an exchange's fields. The caller may replace arrays later.
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,19 +15,19 @@ namespace slipstream {
 /// Identifies the array of one block of an item.
 struct ArrayName {
   int item = 0;
-  ItemEnd end = ItemEnd::source;  // source if the item has one field
+  ItemEnd end = ItemEnd::source;  // end of the item whose field is meant; source if the item has one field
   std::int64_t block = 0;
   auto operator<=>(const ArrayName&) const = default;
 };
 
-/// Numbered arrays of one device of this rank.
+/// Numbered arrays that one device of this rank reads or writes.
 struct DeviceArrays {
   DeviceMemory& memory;
   Arrays table = {};
   std::map<ArrayName, int> numbers = {};
-  std::vector<std::vector<std::byte*>> places = {};  // [array][combination]
+  std::vector<std::vector<std::byte*>> places = {};  // addresses as [array][combination]
 
-  /// Copies the table to the device. Call it once all arrays are numbered.
+  /// Copies the table of addresses to the device. Call it once all arrays are numbered.
   void upload();
   /// Replaces a window's address in a numbered array by its offset from the array's start.
   void count_from_array(Window& window) const;
@@ -41,8 +41,8 @@ class ItemArrays {
 
   /// Publishes in the directory the arrays into which other devices store.
   void publish();
-  /// Places of a leg's block, or of the blocks of all legs of a message, as a device reaches them. Call these after the
-  /// ranks have exchanged their directories.
+  /// Addresses of the block of a leg (a transfer's part of a message), or of the blocks of all legs, as a device
+  /// reaches them. Call these after the ranks have exchanged their directories.
   Place place_of(const Leg& leg, ItemEnd end, DeviceArrays& on);
   std::vector<Place> places(const Channel& channel, ItemEnd end, DeviceArrays& on);
   DeviceArrays& of(const DeviceMemory& memory);
@@ -70,10 +70,10 @@ class ItemArrays {
 
   const Plan& plan_;
   ExchangeMemory& memory_;
-  std::deque<DeviceArrays> devices_;                                 // in the order of streams
+  std::deque<DeviceArrays> devices_;                                 // one per device, in the order of streams
   std::vector<const Field*> copied_;                                 // fields with several copies, once each
-  int combinations_ = 1;                                             // of their copies
-  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // of the planned arrays
+  int combinations_ = 1;                                             // number of combinations of the fields' copies
+  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // versions of the fields' arrays at planning
   std::vector<std::shared_ptr<const void>> stored_by_others_;
   bool bound_anew_ = false;  // arrays were replaced since the last overlap check
 };

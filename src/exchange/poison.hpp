@@ -1,5 +1,5 @@
 #pragma once
-// Poison of one device. It reveals values that are read before they arrive or never stored (ExchangeOptions::poison).
+// Debug mode that marks target memory with NaN. It reveals values read too early or never stored.
 #include <optional>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Constructor arguments must outlive the object.
+/// Poison (NaN that marks missing values) of one device. Constructor arguments must outlive the object.
 class Poisoning {
  public:
   Poisoning(const Plan& plan, ItemArrays& arrays, DeviceArrays& on)
@@ -21,11 +21,11 @@ class Poisoning {
   /// Creates the tables: places that these legs write and the exchange does not read, and windows.
   void make(const std::vector<const Leg*>& received, const std::vector<Window>& windows, const Reads& reads);
 
-  /// Poisons the places to which values come. Called before all other work of an exchange.
+  /// Writes poison to the places where values will arrive. Called before all other work of an exchange.
   void fill(Stream& stream);
   /// Orders the stream's next work after fill().
   void order(Stream& stream) const { stream.wait(filled_); }
-  /// Poisons windows. look() finds the poison that the caller's kernels left.
+  /// Writes poison to windows. look() later finds the poison that the caller's kernels left.
   void fill_windows(Stream& stream);
   void look(Stream& stream);
   /// Releases the poisoned slots to their sources. Called after the slots are unpacked and poisoned.

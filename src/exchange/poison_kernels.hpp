@@ -12,31 +12,31 @@
 
 namespace slipstream {
 
-/// Values of a window, or of listed elements from its base on. The base is an address, or an offset into a numbered
-/// array.
+/// Values to be poisoned: those of a window, or listed elements from its base on. The base is an address, or an offset
+/// into a numbered array.
 struct Poisoned {
   Window places;
-  const std::int64_t* ids = nullptr;  ///< in device memory
+  const std::int64_t* ids = nullptr;  ///< indices of the listed elements, in device memory
   std::int64_t count = 0;             ///< number of values
   std::int32_t bytes = 0;             ///< bytes per value
 };
 
 class Poison {
  public:
-  /// `arrays`: the arrays that places refer to by number. They and the ids must outlive this object.
+  /// `arrays`: table of the arrays that places name by number. It and the ids must outlive this object.
   Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays);
   bool empty() const { return places_.empty(); }
-  /// Fills after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
+  /// Writes poison after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
   void fill(Stream& stream, const Signal* broken) const;
   /// Counts the values that still hold poison.
   void look(Stream& stream, const Signal* broken);
   struct Left {
-    std::int64_t count = 0;       ///< number of values
-    std::int64_t place = -1;      ///< place of the first value
+    std::int64_t count = 0;       ///< number of values that still hold poison
+    std::int64_t place = -1;      ///< index of the place of the first such value
     std::int64_t value = 0;       ///< index of the first value in its place, x fastest
-    void add(const Left& other);  ///< keeps the first of both
+    void add(const Left& other);  ///< adds the count, and keeps the earlier first value
   };
-  /// Result of the last look(). Valid once it has run.
+  /// Result of the last look(). Valid once its work has run.
   Left left() const;
   const Window& window(std::int64_t place) const { return places_[static_cast<std::size_t>(place)].places; }
   std::int64_t bytes() const;
@@ -47,8 +47,8 @@ class Poison {
   const Arrays* arrays_;
   int teams_, threads_;
   Buffer<Poisoned> table_;
-  Buffer<Left> found_;       // one per thread
-  Buffer<Left> found_here_;  // pinned
+  Buffer<Left> found_;       // counts of poisoned values, one per thread
+  Buffer<Left> found_here_;  // copy of `found_` in pinned host memory
 };
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Settings of the knobs that the tuner tries.
+// Settings of the knobs (tuning parameters) that the tuner tries.
 #include <string>
 #include <utility>
 #include <vector>
