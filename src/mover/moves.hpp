@@ -5,7 +5,7 @@
 
 namespace slipstream {
 
-/// Movers of one message outside the device's one launch: a separate launch, or one strided copy per box.
+/// Movers (copies) of one message outside the device's one launch: a separate launch, or one strided copy per box.
 class Moves {
  public:
   /// Throws Error if `pack` is memcpy3d and a mover takes a list of elements or converts values.
