@@ -22,11 +22,11 @@ class Library {
   const std::string& missing() const { return missing_; }
 
   LibrarySymbol find(const char* name) const;
-  /// The same. If the library lacks the function, `missing()` names it.
+  /// Address of a function of the library. If the library lacks it, `missing()` names it.
   LibrarySymbol operator[](const char* name);
 
  private:
-  void* handle_ = nullptr;  // never unloaded: its threads may run until the process ends
+  void* handle_ = nullptr;  // loaded library; never unloaded: its threads may run until the process ends
   std::string missing_;
 };
 
