@@ -41,7 +41,7 @@ class Set {
   hwloc_bitmap_t bits_;
 };
 
-/// Which cores this library bound the process to, and which it had before. A later Affinity must not mistake the
+/// The cores to which this library bound the process, and the cores before. A later Affinity must not mistake the
 /// library's own binding for the launcher's.
 struct OwnBinding {
   bool made = false;

@@ -1,4 +1,4 @@
-// Delays messages as a slow link would.
+// Delays messages as a slow link would do, for tests.
 #include <chrono>
 #include <deque>
 #include <utility>
