@@ -130,7 +130,7 @@ struct SumKernel {
     const Fold& fold = reduce.fold;
     std::uint64_t* const failed = team.template shared<std::uint64_t>();
     auto* const remote = reinterpret_cast<WordPair**>(failed + 1);
-    auto* const table = reinterpret_cast<double*>(remote + fold.devices);  // values as [device][value]
+    auto* const table = reinterpret_cast<double*>(remote + fold.devices);  // values of all devices as [device][value]
     double* const here = table + fold.pairs();
     auto* const upper_plan = reinterpret_cast<std::int32_t*>(here + lower.values * lower.sums);
     std::int32_t* const lower_plan = upper_plan + upper.plan_words();

@@ -35,7 +35,7 @@ class TreeOnDevice {
  public:
   /// `sources`: the index of the value that becomes each result; -1: the result is 0.
   TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<std::int32_t>& sources, int sums);
-  /// Adds up. Sum s reads its values at from + s * values and writes its results to to + s * results.
+  /// Adds up all sums. Sum s reads its values at from + s * values and writes its results to to + s * results.
   void run(Stream& stream, const double* from, double* to) const;
   const SumTree& tree() const { return tree_; }
 

@@ -14,7 +14,7 @@ inline namespace collective_kernels {
 
 constexpr int most_threads = 1024;
 
-/// Values travel and are stored as 64 bits, whatever their type.
+/// Bits of value n: values of any type travel between devices as 64 bits.
 SLIP_FN std::uint64_t bits_at(const void* values, DType type, std::int64_t n) {
   if (type == DType::f32) return static_cast<const std::uint32_t*>(values)[n];
   return static_cast<const std::uint64_t*>(values)[n];

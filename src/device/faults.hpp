@@ -7,7 +7,7 @@
 
 namespace slipstream::faults {
 
-/// Steps that can be made to fail.
+/// Steps of the program that a test can make fail.
 enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 
 /// Makes a step fail once in this process, after `passes` successful passes; a negative value disarms it.

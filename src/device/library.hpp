@@ -16,7 +16,7 @@ struct LibrarySymbol {
 
 class Library {
  public:
-  /// Tries the files in order. If none can be loaded, `missing()` tells which files were tried.
+  /// Loads the first of the files that can be loaded. If none can, `missing()` tells which files were tried.
   explicit Library(const std::vector<std::string>& files);
   bool loaded() const { return handle_ != nullptr; }
   const std::string& missing() const { return missing_; }

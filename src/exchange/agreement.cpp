@@ -135,7 +135,7 @@ void Agreement::prepare_routes(RouteStates& states) {
   }
 }
 
-/// The decision is common because ranks that replay a graph check less often than ranks that do not.
+/// All ranks decide alike on graphs, because ranks that replay a graph check less often than ranks that do not.
 bool Agreement::settle_captures(Plan& plan) {
   if (values_) {
     told_at_end_ = plan.looks() || !comm_.all(!plan.host_driven);
@@ -152,7 +152,7 @@ void Agreement::check(std::uint64_t number) const {
   if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
 }
 
-/// The device that packs records an overflow, so no rank waits for messages here.
+/// Asks for lost values without a wait for messages, because the device that packs records an overflow.
 void Agreement::ask(std::uint64_t number) {
   const double seconds = plan_.options.wait_limit;
   const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);

@@ -20,8 +20,8 @@ class Agreement {
   /// `unwritten`: returns an error that names a value which this rank's kernels did not store, or none.
   Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten);
 
-  // Set-up
-  /// Messages of this exchange alone. Not collective.
+  // Set-up of the exchange
+  /// Communicator for messages of this exchange alone. Not collective.
   PrivateCommunicator& own() { return own_; }
   /// Timeout in seconds for starting a library. Not collective.
   double timeout() const;
@@ -34,10 +34,10 @@ class Agreement {
   bool settle_captures(Plan& plan);
 
   // Lost values: overflows of codings, and windows that were not stored.
-  /// Whether all ranks agree at every end(): some rank's host drives a route, or windows are checked. Not collective;
-  /// nor is check().
+  /// Whether all ranks agree on lost values at every end(): some rank's host drives a route, or windows are checked.
+  /// Not collective; nor is check().
   bool told_at_end() const { return told_at_end_; }
-  /// Throws a known error, Overflow or Unwritten; it is the same on all ranks.
+  /// Throws the error of a known lost value, Overflow or Unwritten; it is the same on all ranks.
   void check(std::uint64_t number) const;
   /// Asks all ranks whether values were lost. Also throws Timeout if some rank does not answer.
   void ask(std::uint64_t number);
@@ -63,7 +63,7 @@ class Agreement {
   PrivateCommunicator own_;
   std::unique_ptr<PrivateCommunicator> values_;  // messages about lost values; null if no values may be lost
   bool told_at_end_ = false;
-  int too_large_of_ = 0;                // 1 + item of a value that overflowed; the same on all ranks
+  int too_large_of_ = 0;                // 1 + index of an item with a value that overflowed; the same on all ranks
   std::optional<Unwritten> unwritten_;  // error of values that kernels did not store; the same on all ranks
   bool unanswered_ = false;             // this rank asked, and some rank did not answer
   int begun_unasked_ = 0;               // number of exchanges since the last check

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int most_combinations = 64;  // most combinations of arrays; limits address tables and graphs of run()
 
-/// Largest word of a mover, in bytes.
+/// Largest word that an exchange copies at once, in bytes.
 constexpr std::uintptr_t widest_word = 16;
 
 std::uintptr_t rest(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % widest_word; }
@@ -82,7 +82,7 @@ void ItemArrays::publish() {
   }
 }
 
-/// Index of the current array of a field in a combination.
+/// Index of the array that a combination selects among the copies of a field.
 int ItemArrays::copy_in(int combination, const Field& field) const {
   for (const Field* other : copied_) {
     if (other == &field) return combination % field.options().copies;

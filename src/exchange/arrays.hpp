@@ -47,7 +47,7 @@ class ItemArrays {
   std::vector<Place> places(const Channel& channel, ItemEnd end, DeviceArrays& on);
   DeviceArrays& of(const DeviceMemory& memory);
 
-  /// Number of the current combination of copies.
+  /// Number of the current combination of the fields' copies, which take turns.
   int current() const;
   void select(int combination);
   /// Replaces an item's arrays, after the work that the streams hold. If they do not fit, throws Error and changes
@@ -70,7 +70,7 @@ class ItemArrays {
 
   const Plan& plan_;
   ExchangeMemory& memory_;
-  std::deque<DeviceArrays> devices_;                                 // one per device, in the order of streams
+  std::deque<DeviceArrays> devices_;                                 // arrays of each device, in the order of streams
   std::vector<const Field*> copied_;                                 // fields with several copies, once each
   int combinations_ = 1;                                             // number of combinations of the fields' copies
   std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // versions of the fields' arrays at planning

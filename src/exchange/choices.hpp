@@ -26,7 +26,7 @@ struct Trial {
 };
 
 struct Trials {
-  double seconds = never;  ///< minimum over the trials; a trial counts its slowest rank
+  double seconds = never;  ///< minimum seconds of all trials; a trial counts its slowest rank
   Problem failure;         ///< first failure of some rank; the same on all ranks
 };
 
@@ -43,7 +43,7 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
 struct Choices {
   ResultCache::Kind kind;
   std::string key;                 ///< everything on which the result depends, see `ResultCache`
-  std::vector<std::string> names;  ///< one line per choice, all different; preferred ones first
+  std::vector<std::string> names;  ///< names of the choices, one line each, all different; preferred ones first
   double tie = 1;                  ///< choices slower than the fastest by less than this factor count as equal
 };
 

@@ -54,7 +54,7 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-/// Called once all devices have their work, because devices of one rank may wait for each other.
+/// If `sync` is set, waits for all streams. All devices must have their work, because devices may wait for each other.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
   if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();

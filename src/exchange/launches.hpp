@@ -122,7 +122,7 @@ class Launches {
   DeviceArrays& on_;
   Event before_, after_, encoded_;
   Span<std::uint64_t> stamps_;
-  std::deque<EndSite> receive_sites_;  // what receivers were made with; they point to the legs
+  std::deque<EndSite> receive_sites_;  // arguments of receivers, which point to their legs
   std::vector<Outgoing> outgoing_;     // senders, with the farthest target first
   std::vector<Incoming> incoming_;
   Combiner combiner_;

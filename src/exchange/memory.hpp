@@ -13,7 +13,7 @@
 
 namespace slipstream {
 
-/// Distance between signals, so that no two share a cache line.
+/// Distance between signals in an array, in signals, so that no two share a cache line.
 inline constexpr std::size_t signal_line = 128 / sizeof(Signal);
 
 /// Memory of an exchange on one device of this rank. All of it comes from the device's arena.

@@ -386,7 +386,7 @@ void Plan::prove_answers() {
     const RouteTraits traits = traits_of(c.choice.route);
     return traits.stores && (!traits.within_device || c.message.through_slots());
   };
-  std::set<std::pair<int, int>> proving;  // pairs of devices whose messages travel by such routes
+  std::set<std::pair<int, int>> proving;  // device pairs by whose route a device sees the arrival
   for (const Channel& channel : channels)
     if (proves(channel)) proving.emplace(channel.message.source, channel.message.target);
   for (Channel& channel : channels)

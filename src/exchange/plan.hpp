@@ -120,7 +120,7 @@ struct Plan {
   const Grid& grid;
   std::vector<PlannedItem> items;
   ExchangeOptions options;
-  std::uint64_t hash = 0, limit_ns = 0;  ///< see plan_hash(); timeout of a wait in nanoseconds
+  std::uint64_t hash = 0, limit_ns = 0;  ///< hash of the plan, see plan_hash(); timeout of a wait in nanoseconds
   std::vector<std::string> patterns;     ///< names of the items' patterns, which may no longer exist
   bool coded = false;                    ///< some item's values may overflow its coding
   bool produces = false;                 ///< the caller's kernels store some item's values

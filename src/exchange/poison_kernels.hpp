@@ -17,8 +17,8 @@ namespace slipstream {
 struct Poisoned {
   Window places;
   const std::int64_t* ids = nullptr;  ///< indices of the listed elements, in device memory
-  std::int64_t count = 0;             ///< number of values
-  std::int32_t bytes = 0;             ///< bytes per value
+  std::int64_t count = 0;             ///< number of values to fill with poison
+  std::int32_t bytes = 0;             ///< bytes of each value
 };
 
 class Poison {

@@ -34,7 +34,7 @@ class ResultCache {
   /// Collective.
   void find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure);
 
-  bool measured() const { return measured_; }           ///< find() has measured
+  bool measured() const { return measured_; }           ///< whether find() has measured instead of reading the file
   const std::string& file() const { return file_; }     ///< path of the file; empty if there is no folder for it
   std::vector<std::string>& notes() { return notes_; }  ///< problems with the file, on the ranks that read and write it
 

@@ -210,7 +210,7 @@ class Tuner {
     return classes_.largest(comm_, mine);
   }
 
-  /// Work that also records an Overflow, which is no fault of the route.
+  /// Returns work that also records an Overflow, which is no fault of the route.
   std::function<void()> watched(std::function<void()> work) {
     return [this, work = std::move(work)] {
       try {
@@ -345,7 +345,7 @@ class Tuner {
   // Cache: reads an earlier result from disk, or measures and writes it --------------------------------------------
 
   void find() {
-    // The list of transfers covers the options and lists of patterns.
+    // The key includes the list of transfers, which depends on all options of the patterns.
     ResultCache cache({"what was measured", "slipstream tuned exchange 6"},
                       tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + overlapped_,
                       how_);
@@ -374,7 +374,7 @@ class Tuner {
     result_.options.reasons = by_pair(found->reasons);
   }
 
-  const Communicator comm_;  // of its own, so that a failed candidate does not affect the caller
+  const Communicator comm_;  // own communicator: a failed candidate affects no other object
   const Grid& grid_;
   std::vector<ExchangeItem> items_;
   bool onto_itself_ = false;
@@ -390,7 +390,7 @@ class Tuner {
   double best_whole_ = never;
   std::deque<Field> zeros_;
   std::vector<Stream> streams_;
-  std::vector<Arena> arenas_;  // keep the device memory for the next candidate
+  std::vector<Arena> arenas_;  // arenas that keep device memory between candidates
   std::vector<Candidate> candidates_;
   Problem too_large_;  // Overflow error that this rank met
   Tuning result_;

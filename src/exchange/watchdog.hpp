@@ -27,7 +27,7 @@ class Watchdog {
   /// The first work of a library may include its set-up: NCCL connects pairs of devices in 1 to 4 s on four H200.
   static constexpr double set_up_seconds = 60;
 
-  /// The first shift may last `first_seconds`, if that is more than `seconds`.
+  /// The first shift (watched work of one exchange) may last `first_seconds`, if that is more than `seconds`.
   Watchdog(double seconds, Late late, double first_seconds = set_up_seconds);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -69,10 +69,10 @@ class Watchdog {
   const Late late_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Shift> shifts_;              // shifts that have not ended, oldest first; the last may be open
-  std::vector<std::vector<Span>> spare_;  // events for later shifts
+  std::deque<Shift> shifts_;              // watched work that has not ended, oldest first; the last may be open
+  std::vector<std::vector<Span>> spare_;  // events for use by later work
   std::optional<Timeout> complaint_;
-  bool young_ = true;  // whether no shift has ended yet
+  bool young_ = true;  // whether no watched work has ended yet
   bool ending_ = false;
   std::thread thread_;
 };

@@ -11,7 +11,7 @@ template <class T, class Turn>
 struct CombineTiles {
   using Tiles = GroupTiles;
   static constexpr int threads = 128;
-  static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // blocks per processor: 72 registers; 48 are slower
+  static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // leaves 72 registers per thread; 48 are slower
   static constexpr std::int64_t cost = Tiles::capacity;
   static constexpr int each = Tiles::capacity / threads;  // number of entries (copies) per thread
   static constexpr std::size_t shared_bytes = Tiles::capacity * sizeof(T) + Tiles::header_words * sizeof(std::uint32_t);

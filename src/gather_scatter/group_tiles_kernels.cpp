@@ -169,7 +169,7 @@ struct MakeTiles {
     for (std::uint32_t c = 0; c < copies; ++c) {
       const auto point = static_cast<std::uint32_t>(held.copies[c] >> 32);
       const auto slot = static_cast<std::uint32_t>(held.copies[c] & 0xffff);
-      // The largest offset is excluded: with the last slot the entry would equal `none`.
+      // The largest offset is excluded: with the last slot, its entry would equal the padding `none`.
       if (n % Tiles::chunk != 0 && point - base >= Tiles::most_point)
         while (n % Tiles::chunk != 0) add(Tiles::none);
       if (n % Tiles::chunk == 0) {

@@ -20,7 +20,7 @@ double assignment_cost(const std::vector<double>& flow, const std::vector<double
 
 namespace {
 
-/// Factor by which a later solution must be better, so that rounding never replaces the trivial placement.
+/// Relative gain that a later solution needs, so that rounding never replaces the trivial placement.
 constexpr double clearly = 1e-12;
 /// Limit on the sums that one descent evaluates. It bounds the time for a thousand nodes, alike on every machine.
 constexpr double work_limit = 2e9;

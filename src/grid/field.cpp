@@ -123,7 +123,7 @@ void Field::drop_arrays() {
 }
 
 void Field::make_arrays() {
-  std::vector<Stream> streams;  // one per device, because each host device has its own thread
+  std::vector<Stream> streams;  // one stream per device: each host device has its own thread
   const auto stream_of = [&](Device device) -> Stream& {
     const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
     return found == streams.end() ? streams.emplace_back(device) : *found;

@@ -68,7 +68,7 @@ void require_thread() {
 /// ranks must free in the same order.
 class Duplicates {
  public:
-  /// The one list, never destroyed, because communicators may outlive static objects.
+  /// The list of duplicates, never destroyed, because communicators may outlive static objects.
   static Duplicates& all() {
     static auto& one = *new Duplicates;
     return one;
@@ -136,7 +136,7 @@ void leave(int status, void*) {
   end_mpi();
 }
 
-/// Makes MPI's symbols global, because Open MPI's plug-ins search them there and a Python module loads MPI otherwise.
+/// Makes MPI's symbols global: Open MPI's plug-ins need this, and a Python module loads MPI with local symbols.
 void make_symbols_global() {
   Dl_info where{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &where) && where.dli_fname)

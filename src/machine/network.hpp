@@ -21,7 +21,7 @@ class NetworkCards {
   /// equally near cards.
   std::string of_numa_node(int numa_node, int index) const;
 
-  /// Rated GB/s of the first of these cards; 0 if unknown.
+  /// Rated GB/s of the first of the named network cards; 0 if unknown.
   double gb_per_s(const std::string& names) const;
 
  private:

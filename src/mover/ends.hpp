@@ -50,7 +50,7 @@ struct ReceiveBuffer {
   std::vector<Signal*> free;    ///< counters of free slots in the source's memory, set by the target
   Signal* ready = nullptr;      ///< counter in the source's memory: the target's ghosts may be overwritten
   Signal* delivered = nullptr;  ///< counter in the target's memory: its ghosts hold the new values
-  std::byte* host = nullptr;    ///< SlotNeed::host_bytes of pinned memory that both ends reach; zeroed
+  std::byte* host = nullptr;    ///< pinned host memory that both ends reach, zeroed; SlotNeed::host_bytes
 };
 
 /// Record of a timed-out wait, in pinned memory.
@@ -58,7 +58,7 @@ struct Failure {
   std::uint64_t set = 0;  ///< 1 once all other members are written
   std::uint64_t sequence = 0;
   std::int64_t peer = -1;      ///< device that was waited for; -1: a neighbour has ended its exchange
-  std::uint64_t overflow = 0;  ///< 1 + the item with a value too large for its coding
+  std::uint64_t overflow = 0;  ///< 1 + index of the exchange's item with a value too large for its coding
 };
 
 /// State of an exchange that all work of one device shares.
@@ -100,7 +100,7 @@ class Sender {
  public:
   virtual ~Sender() = default;
   std::vector<Batch> batches;
-  /// Copies that run in launches of transfer(), although Pack::fused was requested; for coding errors.
+  /// Copies in launches of transfer(), although Pack::fused was requested. Their coding errors are measured, too.
   std::vector<Mover> apart;
   std::vector<Window> windows;  ///< views for the caller's kernels; `base` refers to the first combination of Arrays
   virtual bool transfers() const { return false; }
@@ -146,7 +146,7 @@ struct SlotNeed {
   std::size_t slot_bytes = 0;  ///< size of one slot in bytes; 0: the message uses no slots
   int depth = 1;               ///< number of slots in the ring
   int chunks = 0;              ///< number of counters of full slots, and of free slots
-  bool in_place = false;       ///< uses the counters ready and delivered, and lets the source reach the target's fields
+  bool in_place = false;       ///< needs the counters ready and delivered, and access to the target's fields
   std::size_t host_bytes = 0;  ///< bytes of pinned host memory of the target that the source reaches too
 };
 

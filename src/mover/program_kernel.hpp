@@ -23,7 +23,7 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
   Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
   if (!whole_team) share = {static_cast<std::uint32_t>(thread % group), group};
   const int last = whole_team ? 1 : tile.smalls;
-  // One loop serves both cases: the inlined code is large and should exist once.
+  // One loop serves large and small copies: the inlined code is large and should exist once.
   for (int s = whole_team ? 0 : thread / group; s < last; s += groups) {
     const Work& w = whole_team ? tile.work : smalls[tile.first_small + s];
     const Part part = whole_team ? Part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)}
@@ -149,7 +149,7 @@ struct RunProgram {
     team.each([&](int thread) {
       self.fetch(team, number, 0, thread);
       if (thread != 0) return;
-      // The flag is loaded before `sequence`, so that both loads overlap.
+      // The failure flag is loaded before `sequence`, so that both loads overlap.
       const bool broken = *self.pulse.broken != 0;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;
       shared->broken = broken ? 1 : 0;
@@ -204,7 +204,7 @@ struct RunProgram {
   }
 };
 
-/// Number of teams of this kernel variant that a multiprocessor holds.
+/// Number of teams of a variant of the copying kernel that a multiprocessor holds.
 template <bool combines, Coded coded, class Own>
 int resident_of_form(Device device) {
   using Kernel = RunProgram<combines, true, coded, Own>;
@@ -212,7 +212,7 @@ int resident_of_form(Device device) {
                     Kernel::resident);
 }
 
-/// Launches this kernel variant.
+/// Launches a variant of the kernel that runs an exchange's copies.
 template <bool combines, bool transposes, Coded coded, class Own>
 void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse, bool advance) {
   using Kernel = RunProgram<combines, transposes, coded, Own>;

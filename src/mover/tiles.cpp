@@ -126,9 +126,9 @@ bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) 
 
 struct Piece {
   Work work;
-  std::int64_t words = 0;  ///< number of words in the box; for packets, the number of packets
-  std::int64_t width = 1;  ///< words per row
-  std::int64_t bytes = 0;  ///< bytes per word
+  std::int64_t words = 0;  ///< number of words in the copied box; for packets, the number of packets
+  std::int64_t width = 1;  ///< number of words per row
+  std::int64_t bytes = 0;  ///< number of bytes per word
 };
 
 /// A seam is the memory between the end of a row and the start of the next. A short seam shares its sectors with words
@@ -141,7 +141,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const int parts = a.word == 16 ? 2 : 1;
   if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
   const std::int64_t thin = a.extent[0], row = a.target_stride[1];
-  // The first box is the one that starts a row, or else its twin is.
+  // The first of both boxes is the one that starts a row, which may be the twin.
   const bool swapped = twin.target < 0;
   // distance in words from the later box of a row to the earlier one of the next row
   const std::int64_t gap = row - std::abs(twin.target);

@@ -46,15 +46,15 @@ struct End {
 ///
 /// The second box of a copy is `fold` words further than the first.
 enum class Form : std::uint8_t {
-  box,    ///< one box, by rows
-  turns,  ///< two boxes of thin rows, row by row in turn
+  box,    ///< moves one box, by rows
+  turns,  ///< moves two boxes of thin rows, row by row in turn
   pair,   ///< two boxes of thin rows, word by word in turn; words have at most 8 bytes and are adjacent at the target
-  seam,   ///< two boxes of packed thin rows, into the seams between the rows of an array; see Work::thin
+  seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
   transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
-  list,       ///< listed elements, at one end or both
-  blocks,     ///< cells of a box or list that are coded together; blocks are counted
-  to_packets,    ///< a box into latency-optimised packets
-  from_packets,  ///< latency-optimised packets into a box
+  list,       ///< copies listed elements, at one end or both
+  blocks,     ///< codes blocks of cells of a box or list; tiles count blocks
+  to_packets,    ///< packs a box into latency-optimised packets
+  from_packets,  ///< unpacks latency-optimised packets into a box
 };
 
 /// Threads of a team on a GPU.
@@ -91,7 +91,7 @@ struct Work {
   Wire wire = Wire::same;
   CellBlock block;
   std::uint16_t item = 0;
-  std::int32_t cells[3] = {0, 0, 0};  ///< extent of the box in cells, if the tiles of a work count blocks
+  std::int32_t cells[3] = {0, 0, 0};  ///< extent of the box in cells, if its tiles count coded blocks
 };
 
 SLIP_FN bool form_is_packets(Form form) { return form == Form::to_packets || form == Form::from_packets; }

@@ -87,8 +87,8 @@ struct Rows {
   }
 };
 
-/// Copies an end's strides to registers. The compiler would reload the table after each store, since pointers may
-/// alias.
+/// Strides of a source or target, copied to registers. The compiler would reload the table after each store, since
+/// pointers may alias.
 struct Strides {
   std::int64_t x, y, z, fold;
   SLIP_FN explicit Strides(const End& end) : x(end.stride[0]), y(end.stride[1]), z(end.stride[2]), fold(end.fold) {}

@@ -57,7 +57,7 @@ class NodeMail final : public Mail {
   std::byte* memory_of(int rank) const;
 
   std::vector<Carried> messages_;                                       // messages in which this rank has a part
-  std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // indices by source and target device
+  std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // message and part index, by pair of devices
   std::string refusal_;
   int rank_ = 0;
   Span<std::byte> memory_;

@@ -138,8 +138,8 @@ void AllToAll::find_members(const RouteSetup& setup, bool staged) {
 /// Lays out blocks of messages. Both ends of a block know all its messages, and order them by source, then target.
 void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
-  std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of each block, by sending and receiving rank
-  // offset of each message in its block, by source and target device
+  std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of all messages, by sending and receiving rank
+  // offset of each message among those of its two ranks, by source and target device
   std::map<std::pair<int, int>, std::int64_t> within;
   for (const RouteSetup::Letter& letter : setup.letters) {
     const std::pair ranks{rank_of(letter.source), rank_of(letter.target)};

@@ -189,7 +189,7 @@ class Clique final : public NcclClique {
   struct Member {
     Device local;
     std::atomic<ncclComm_t> comm = nullptr;  // NCCL communicator; null after abandon(), which a watchdog may call
-    unsigned long long capture = 0;          // number of the last capture that was registered in graphs_
+    unsigned long long capture = 0;          // number of the last captured graph that got a copy of graphs_
   };
 
   struct Seat {

@@ -12,7 +12,7 @@ constexpr std::size_t small_message = 4 << 20;
 constexpr std::size_t short_row = 128;
 // Largest message in packets, in bytes. Packets save a fence and a counter, some microseconds, but send 1/31 more.
 constexpr std::size_t most_in_packets = 2 << 20;
-constexpr std::size_t largest_in_packets = 1 << 30;  // limited because words are counted in 32 bits
+constexpr std::size_t largest_in_packets = 1 << 30;  // limit in bytes, because words are counted in 32 bits
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
@@ -111,7 +111,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   if (message.at_once()) {
     plan.depth = chunks;
   } else if (room >= 2 * chunks) {
-    // The target's last message proves that it had emptied the slots of the exchange before, so none waits.
+    // No sender waits: the target's last message proves that it had emptied the slots of the exchange before.
     plan.depth = 2 * chunks;
     plan.freed = !message.answered;
   } else {

@@ -20,7 +20,7 @@ class CudaGraph final : public Graph::Impl {
     try {
       const DeviceScope scope(device_);
       release();
-    } catch (const Error&) {  // the driver is gone: the process is ending
+    } catch (const Error&) {  // an error means that the driver is gone: the process is ending
     }
   }
 

@@ -17,7 +17,7 @@ constexpr std::size_t shared_without_asking = 48 * 1024;
 struct Functions {
   std::mutex mutex;
   std::vector<const void*> noted;
-  std::map<int, std::size_t> loaded;  // number of functions in `noted` that are loaded, by device
+  std::map<int, std::size_t> loaded;  // number of registered kernels that are loaded, by device
 };
 
 /// Programmatic dependent launch needs compute capability 9.0.

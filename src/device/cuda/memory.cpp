@@ -272,7 +272,7 @@ std::string CudaBackend::memory_problem(Device device, const void* pointer, std:
   if (attributes.type == cudaMemoryTypeDevice && attributes.device != device.index)
     return "the array lies on cuda:" + std::to_string(attributes.device) + ", but its block on " + to_string(device) +
            ": allocate it there, or give the block to the other device";
-  // Memory mapped by the user may continue in a second allocation.
+  // The size of memory that the user mapped is not checked: it may continue in a second allocation.
   if (!mappable(device, pointer)) return {};
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   CUdeviceptr base = 0;

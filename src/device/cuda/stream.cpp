@@ -36,7 +36,7 @@ class CudaEvent final : public detail::EventImpl {
     try {
       const DeviceScope scope(device);
       cudaEventDestroy(event_);
-    } catch (const Error&) {  // the driver is gone: the process is ending
+    } catch (const Error&) {  // an error means that the driver is gone: the process is ending
     }
   }
   bool done() const override {
@@ -166,7 +166,7 @@ CudaStream::~CudaStream() {
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
     cudaGetLastError();
-  } catch (const Error&) {  // the driver is gone: the process is ending
+  } catch (const Error&) {  // an error means that the driver is gone: the process is ending
   }
 }
 
