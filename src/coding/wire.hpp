@@ -40,7 +40,7 @@ struct Wire {
   bool operator==(const Wire&) const = default;
 
   SLIP_FN bool codes() const { return kind != same; }
-  /// Whether each value is coded separately, as a narrower number, so that any place of any box can be addressed.
+  /// Whether each value is coded separately, as a narrower number, so that any value of any box can be addressed.
   SLIP_FN bool by_value() const { return kind < blockfloat; }
   /// Whether the rounding of a value depends on that value only, so that it is the same in all messages.
   SLIP_FN bool rounds_by_value() const { return by_value() || quantum != floating; }

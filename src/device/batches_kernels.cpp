@@ -285,7 +285,7 @@ RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buf
     constexpr int times = 3;
     for (int n = 0; n < times; ++n) {
       copies(stream, rows, buffer, in);
-      for (int more = 0; more < 2; ++more) copy_pitched(other, rows, buffer, !in);  // keeps the opposite copies busy
+      for (int more = 0; more < 2; ++more) copy_pitched(other, rows, buffer, !in);  // keeps the other direction busy
     }
     stream.record(after);
     after.synchronize();

@@ -53,7 +53,7 @@ std::string ranks_of(const Entry& entry) {
               {{"device", entry.source}, {"peer", entry.target}});
 }
 
-/// Throws mismatch if the two ends differ. A library that is missing on one of them is one cause.
+/// Compares the plans of both ends of a message; throws mismatch if they differ. A library missing on one is one cause.
 void require_alike(const Entry& mine, const Entry& theirs) {
   if (mine.transfers != theirs.transfers) list_differently(mine);
   if (mine.route != theirs.route)

@@ -25,7 +25,7 @@ class Agreement {
   PrivateCommunicator& own() { return own_; }
   /// Timeout in seconds for starting a library. Not collective.
   double timeout() const;
-  /// Compares both ends' plans of each message: transfers, route and layout. Throws mismatch.
+  /// Compares the plans of both ends of each message: transfers, route and layout. Throws Error (mismatch).
   void compare_messages();
   /// Prepares the routes that any rank uses, on all ranks. If one fails, `states` has the routes before it.
   void prepare_routes(RouteStates& states);
@@ -33,9 +33,9 @@ class Agreement {
   /// may contain several exchanges.
   bool settle_captures(Plan& plan);
 
-  // Lost values: overflows of codings, and windows that were not stored.
-  /// Whether all ranks agree on lost values at every end(): some rank's host drives a route, or windows are checked.
-  /// Not collective; nor is check().
+  // Lost values: overflows of codings, and values that the caller's kernels did not store.
+  /// Whether all ranks agree on lost values at every end(): some rank's host drives a route, or such values are looked
+  /// for. Not collective; nor is check().
   bool told_at_end() const { return told_at_end_; }
   /// Throws the error of a known lost value, Overflow or Unwritten; it is the same on all ranks.
   void check(std::uint64_t number) const;

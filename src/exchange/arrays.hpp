@@ -29,14 +29,14 @@ struct DeviceArrays {
 
   /// Copies the table of addresses to the device. Call it once all arrays are numbered.
   void upload();
-  /// Replaces a window's address in a numbered array by its offset from the array's start.
+  /// Replaces the address of a window (view for the caller's kernels) by an offset from its array's start.
   void count_from_array(Window& window) const;
 };
 
 /// Arrays of all items' fields, on all devices of this rank. Plan, fields and memory must outlive it.
 class ItemArrays {
  public:
-  /// Throws Error (unsupported) if the copies of the fields form too many combinations.
+  /// Arrays of these items. Throws Error (unsupported) if the copies of the fields form too many combinations.
   ItemArrays(const Plan& plan, std::vector<ExchangeItem> items, ExchangeMemory& memory);
 
   /// Publishes in the directory the arrays into which other devices store.
@@ -53,8 +53,8 @@ class ItemArrays {
   /// Replaces an item's arrays, after the work that the streams hold. If they do not fit, throws Error and changes
   /// nothing: not_found, unsupported, mismatch, invalid_argument; wrong_state if the exchange is `open`.
   void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams, bool open);
-  /// Throws Error if the plan's arrays no longer exist (wrong_state), or if an item's source and target now share
-  /// memory (unsupported).
+  /// Checks the arrays. Throws Error if the plan's arrays no longer exist (wrong_state), or if an item's source and
+  /// target now share memory (unsupported).
   void check();
   /// Never frees arrays of this rank into which other ranks may still store.
   void keep();

@@ -20,7 +20,7 @@ class CallsInOrder {
 
   /// Adds a device of the object. Every call passes one stream per device.
   void add(Device device) { devices_.emplace_back(device); }
-  /// Throws Error (mismatch) unless there is one stream for each device, on that device.
+  /// Checks a call's streams: throws Error (mismatch) unless there is one for each device, on that device.
   void check(const std::vector<Stream>& streams) const;
   /// Orders a call: begin() before its work is queued, and end() after it.
   void begin(std::vector<Stream>& streams);

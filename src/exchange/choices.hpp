@@ -15,7 +15,7 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 /// Repeated measurements of the same choice differ by up to this factor.
 inline constexpr double timing_noise = 1.03;
 
-/// Measurement of one choice.
+/// Functions that measure one of several choices.
 struct Trial {
   /// Runs the choice once and returns the seconds that count.
   std::function<double()> run;

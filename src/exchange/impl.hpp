@@ -69,7 +69,7 @@ struct Exchange::Impl {
   int combination = 0;
   bool transfers = false;  // whether some route queues work between sending and arrival
   bool loopable = false;
-  bool opened = false;  // whether the caller's kernels may store into windows
+  bool opened = false;  // whether the caller's kernels may store now
   bool open = false;
   std::uint64_t sequence = 0;
   CallsInOrder calls{"an exchange"};

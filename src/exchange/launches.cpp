@@ -329,7 +329,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   fill(mine_.stream, stamps_.data(), 0, stamps_.bytes());
   mine_.stream.synchronize();
   const Batch nothing;
-  // Some launch must advance the exchange's number if anybody waits for it.
+  // Some launch must advance the exchange's number if a host or device waits for it.
   const bool alone = outgoing_.empty() && incoming_.empty();
   if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
   std::vector<Scheduled> both = schedule.early;

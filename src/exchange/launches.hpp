@@ -20,9 +20,9 @@ namespace slipstream {
 
 /// Windows (views of target memory) into which the caller's kernels store an item's values.
 struct ProducedWindows {
-  std::vector<Window> list;    ///< windows by block in the order of Grid::local(), then by component
-  Buffer<Window> table;        ///< copy of `list` in device memory
-  Buffer<std::int32_t> first;  ///< index of the first window per [block][component]
+  std::vector<Window> list;    ///< views by block in the order of Grid::local(), then by component
+  Buffer<Window> table;        ///< the views of `list` in device memory
+  Buffer<std::int32_t> first;  ///< index of the first view of each [block][component] in `table`
 };
 
 /// Coding errors and times of a message, measured by its sender.
@@ -51,7 +51,7 @@ class Launches {
   /// The exchange's stream, ordered after the caller's stream. join() orders the caller's stream after it.
   Stream& behind(Stream& caller);
   void join(Stream& caller);
-  /// First step of an exchange: posts receives, and fills their targets with poison in debug mode.
+  /// First step of an exchange: posts receives, and in debug mode fills their targets with NaN.
   void start(std::uint64_t number, Stream& stream);
   /// Signals that the caller's kernels on other devices may store here, and waits until they may store there.
   void open(std::uint64_t number, Stream& stream);
@@ -59,9 +59,9 @@ class Launches {
   void send(Stream& stream, bool opened);
   void transfer(std::uint64_t number, Stream& stream);
   void receive(std::uint64_t number, Stream& stream);
-  /// Sends and receives in one launch. Requires that no route queues work in between and that nothing is poisoned.
+  /// Sends and receives in one launch. Requires that no route queues work in between, and no debug mode with NaN.
   void run(Stream& stream);
-  /// Orders the stream's next work after start() has filled the targets with poison.
+  /// Orders the stream's next work after start() has filled the targets with NaN in debug mode.
   void order_behind_poison(Stream& stream) const { poison_->order(stream); }
   /// Records an event after the work that encodes values. Work that end() queues is `late`.
   void mark_encoded(Stream& stream, bool late);
@@ -133,7 +133,7 @@ class Launches {
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, gates_, opening_;
   std::optional<Poisoning> poison_;
-  std::map<std::size_t, ProducedWindows> windows_;  // windows by number of the item
+  std::map<std::size_t, ProducedWindows> windows_;  // views for the caller's kernels, by number of the item
   bool transfers_ = false, delivers_ = false;
   bool encodes_late_ = false;
 };

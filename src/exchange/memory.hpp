@@ -60,7 +60,7 @@ class ExchangeMemory {
   /// Never frees the memory: ranks that did not take part in the common end may still store into it.
   void keep();
 
-  /// Throws not_found if the device does not belong to this rank.
+  /// Memory of a device. Throws Error (not_found) if the device does not belong to this rank.
   DeviceMemory& of(int device) const;
 
   std::vector<std::unique_ptr<DeviceMemory>> devices;  ///< memory of each device of this rank, in the order of streams

@@ -37,7 +37,7 @@ class Reads {
   struct InArray {
     std::vector<Touched> sets;
     bool alike = true;           // whether all index sets have the same layout
-    Box around;                  // bounding box of all index sets
+    Box around;                  // bounding box of the cells that transfers read
     std::vector<bool> elements;  // marks of elements that are read; empty unless transfers list elements
     void add(const Touched& t);
     bool holds_some_of(const Touched& t) const;

@@ -21,7 +21,7 @@ std::string named(const FieldOptions& field) {
 
 namespace {
 
-/// Throws Error if an item does not support the transfers of its pattern.
+/// Checks an item. Throws Error if it does not support the transfers of its pattern.
 void check(const PlannedItem& item) {
   const FieldOptions &from = item.source, &to = item.to();
   const std::string what = "the pattern '" + item.pattern->name() + "' ";

@@ -26,9 +26,9 @@ std::string named(const FieldOptions& field);
 /// Parts of the items on which a plan depends.
 std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items);
 
-/// Transfers of one rank, grouped by pair of devices. Both ends have the legs in the same order.
+/// Transfers of one rank, grouped by pair of devices. Both ends of a message have its transfers in the same order.
 struct Bundles {
-  std::vector<std::vector<Transfer>> transfers;  // transfers per item; legs point into them
+  std::vector<std::vector<Transfer>> transfers;  // transfers per item, to which the bundles refer
   std::map<std::pair<int, int>, Bundle> by_pair;
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);
@@ -89,7 +89,7 @@ using RouteStates = std::map<RouteKind, std::shared_ptr<RouteState>>;
 /// anywhere. The grid must outlive the plan; patterns may end once routes are chosen. Sizes are in bytes of packed,
 /// coded values.
 struct Plan {
-  /// Throws Error if options are invalid (invalid_argument) or incompatible (unsupported).
+  /// Plan without messages. Throws Error if options are invalid (invalid_argument) or incompatible (unsupported).
   Plan(const Grid& grid, std::vector<PlannedItem> items, ExchangeOptions options);
   Plan(Plan&&) = default;  // cannot be copied, because messages point to their bundles
   /// Fills `bundles`. Throws Error if values cannot be moved as a pattern demands: mismatch, unsupported.
@@ -129,7 +129,7 @@ struct Plan {
   std::vector<Channel> channels;                ///< messages of this rank, with the farthest target first
   std::vector<MessageInfo> messages;            ///< messages in the order of source, then target
   std::vector<std::size_t> channel_of_message;  ///< index in `channels` of each of `messages`
-  std::vector<const Route*> ways;               ///< each route in use, once
+  std::vector<const Route*> ways;               ///< routes that the rank's messages use, each once
   bool host_driven = false, capturable = true, limited_in_graphs = true;
 
  private:

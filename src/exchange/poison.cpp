@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// Poison of floats is a NaN that no computation yields. Poison of integers is -1, which may be a real value.
+/// Whether poison is unmistakable. In floats it is a NaN that no computation yields; in integers -1, a possible value.
 bool can_be_looked_at(DType type) { return type != DType::u8 && type != DType::i32 && type != DType::i64; }
 
 std::int64_t volume(const Window& w) { return (w.hi[0] - w.lo[0]) * (w.hi[1] - w.lo[1]) * (w.hi[2] - w.lo[2]); }

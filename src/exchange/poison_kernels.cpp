@@ -7,7 +7,7 @@
 namespace slipstream {
 inline namespace poison_kernels {
 
-/// Distributes the values of all places to be poisoned over the threads.
+/// Distributes the values that are filled with NaN over the threads.
 struct Walk {
   const Poisoned* places;
   std::int64_t count;
@@ -24,7 +24,7 @@ struct Walk {
     return first + x * w.stride[0] + row % height * w.stride[1] + row / height * w.stride[2];
   }
 
-  /// Calls f(place, value, address, bytes) for each value of this thread.
+  /// Calls f(index of the place, value, address, bytes) for each value of this thread.
   template <class F>
   SLIP_FN void each(std::int64_t me, F f) const {
     if (load_acquire(broken) != 0) return;

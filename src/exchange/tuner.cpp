@@ -37,7 +37,7 @@ class Tuner {
       : comm_(unshared(comm)), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
     if (!how.work_name.empty()) overlapped_ = " overlapped with '" + how.work_name + "'";
     std::replace(overlapped_.begin(), overlapped_.end(), '\n', ' ');
-    // Tuning packs produced values too, because the caller's kernels are not there to store them.
+    // Tuning also packs values that the caller's kernels store otherwise, because these kernels are not there.
     for (ExchangeItem& item : items_) {
       if (item.produced && item.source->options().later) bare_ = item.source->options().name;
       item.produced = false;

@@ -19,7 +19,7 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
 void run_overlapped(Exchange& exchange, std::vector<Stream>& streams,
                     const std::function<void(std::vector<Stream>&)>& work);
 
-/// Throws Error on all ranks if one has work to overlap without a name, or a name without work. Collective.
+/// Checks the work to overlap. Throws Error on all ranks if work lacks a name or a name lacks work. Collective.
 void check_work(const Communicator& comm, const TuneOptions& how);
 
 }  // namespace slipstream

@@ -23,7 +23,7 @@ class Waits {
   /// Starts a thread that ends library waits without a timeout of their own. Called once, if the rank has devices.
   void guard(const RouteStates& states);
 
-  /// Throws Timeout if some wait has timed out.
+  /// Checks the waits so far: throws Timeout if one has timed out.
   void check() const;
   bool late() const noexcept;
   /// Throws the timeout. From here on check() throws it too.

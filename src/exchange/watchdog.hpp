@@ -41,7 +41,7 @@ class Watchdog {
   /// Timeout if the work failed because the watchdog had ended it.
   bool watch(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
 
-  /// Throws the Timeout passed to complain(), if any.
+  /// Throws the Timeout that was passed to complain(), if any.
   void check() const;
   void complain(const Timeout& timeout);
 

@@ -42,7 +42,7 @@ struct UniqueCopies {
   Lists<Term> met;                    ///< terms of ids that this device owns and others have too, by order of blocks
   std::vector<std::uint32_t> met_at;
   Lists<std::uint32_t> met_copies;       ///< local copies of the ids of `met`
-  Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, the copies within one block
+  Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, its copies within one block
   std::vector<std::uint32_t> sent;       ///< index of the unique value of each value that an owner sends
   Lists<std::uint32_t> theirs;           ///< copies of ids whose values belong to other devices, one row per id
   std::vector<std::uint32_t> theirs_at;  ///< for each row of `theirs`, the index of its value in the mailbox
@@ -64,7 +64,7 @@ struct Copies {
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
   std::int64_t local_groups = 0, local_copies = 0;  ///< numbers of ids and of copies in `local`
   Lists<Term> shared;                               ///< terms of ids that other devices have too, by order of blocks
-  Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, the copies within one block
+  Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, its copies within one block
   Mailbox mailbox;
   std::optional<UniqueCopies> unique;  ///< lists for gather() and scatter(); only if requested
   std::optional<Partials> partials;

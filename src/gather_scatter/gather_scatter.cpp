@@ -200,8 +200,8 @@ struct GatherScatter::Impl {
       sent = upload(stream, c.unique->sent);
     }
     GroupTiles local;
-    ListOnDevice outgoing, shared;                        // lists for run()
-    ListOnDevice own, met, met_copies, gathered, theirs;  // lists for gather() and scatter()
+    ListOnDevice outgoing, shared;                        // lists of points that run() uses
+    ListOnDevice own, met, met_copies, gathered, theirs;  // lists of points for gather() and scatter()
     Buffer<std::uint32_t> sent;
   };
 

@@ -29,7 +29,7 @@ struct CombineTiles {
     auto* const header = reinterpret_cast<std::uint32_t*>(held + Tiles::capacity);
     const std::uint32_t first = static_cast<std::uint32_t>(team.index()) * Tiles::capacity;
     const std::uint32_t start = load_constant(starts + team.index()), end = load_constant(starts + team.index() + 1);
-    [[maybe_unused]] std::uint32_t kept[each];  // the entries of one GPU thread
+    [[maybe_unused]] std::uint32_t kept[each];  // entries (copies) of one GPU thread
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
       team.each([&](int thread) {

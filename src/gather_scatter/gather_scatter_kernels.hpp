@@ -31,7 +31,7 @@ struct Operands {
   const Signal* broken = nullptr;  ///< failure flag: work that needs received values does nothing if it is not 0
 };
 
-/// Throws Error for a number type without arithmetic.
+/// Checks that a number type can be combined. Throws Error for a type without arithmetic.
 void require_combinable(DType type);
 
 /// A list of a gather-scatter in device memory. Each row holds points or terms, and has one value.
@@ -42,11 +42,11 @@ struct ListOnDevice {
   std::uint32_t block = 0;            ///< number of points of a block; 0: the points of a row lie in one block
 };
 
-/// Combines the values of each row and writes the result to the row's place. Terms need values of other devices.
+/// Combines the values of each row of a list and writes the result to `to`. Terms need values of other devices.
 void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& to);
 /// Combines the terms of each row (copies and received values) and writes the result to the row's points.
 void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);
-/// Copies the value at each row's place to the row's points. `received`: these values come from other devices.
+/// Copies the value of each row of a list to the row's points. `received`: these values come from other devices.
 void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
 /// Copies the unique values at these places to the front of the mailbox.
 void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);

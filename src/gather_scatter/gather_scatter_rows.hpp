@@ -1,5 +1,5 @@
 #pragma once
-// Kernels over lists: each row is read as one value, which is written to a place or to the points of a row.
+// Kernels over lists: each row is read as one value, which is written to an array or to the points of a row.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>

@@ -54,7 +54,7 @@ struct MakeTiles {
     std::uint64_t copies[Tiles::capacity];      // sort key of a copy: point, a bit for a new block, slot
     std::uint64_t groups[Tiles::capacity / 2];  // sort key of a group: number of copies, then row
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
-    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot, slots between copies
+    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group; its stride
     std::uint32_t stretches[Tiles::most_stretches], marks[Tiles::capacity / 32];
     std::uint32_t stretch_count, entry_count;
   };

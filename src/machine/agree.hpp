@@ -26,7 +26,7 @@ void attempt(Problem& failure, const std::function<void()>& work);
 /// All ranks agree on the failure of the lowest rank that has one, with its code and facts. If ranks differ, the rank
 /// is added as the fact "rank" and as a prefix of the text ("rank 3: ..."). Collective.
 Problem first_failure(const Communicator& comm, const Problem& failure);
-/// All ranks agree on a reason, no error: that of the lowest rank that has one; empty if none has. Collective.
+/// The text of the lowest rank that has one, on all ranks; empty if none has. The text is no error. Collective.
 std::string first_failure(const Communicator& comm, const std::string& reason);
 
 /// Serialises a failure for another rank; the text is empty if there is none.

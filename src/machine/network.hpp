@@ -45,7 +45,7 @@ class NetworkCards {
 
   std::filesystem::path sys_;
   std::vector<Card> cards_;
-  std::map<std::string, Place> gpus_;  ///< place of each GPU, by PCI address
+  std::map<std::string, Place> gpus_;  ///< path and NUMA node of each GPU, by PCI address
 };
 
 }  // namespace slipstream::detail

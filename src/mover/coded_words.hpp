@@ -78,7 +78,7 @@ struct LanePlaces {
 /// Computes positions of cells in blocks that are completely inside a box. This common case needs less arithmetic.
 struct WholeBlocks {
   std::uint32_t count[3];          ///< number of whole blocks along each axis
-  std::int64_t x, y, z;            ///< distances between blocks along each axis
+  std::int64_t x, y, z;            ///< distances in words between blocks along each axis
   std::int64_t along, row, plane;  ///< distances between a thread's cells, and of threads along the other axes
 
   SLIP_FN WholeBlocks(const Work& w, const End& end) {

@@ -23,13 +23,13 @@ struct Pair {
   bool same_node = false;
   bool peer = false;         ///< kernels of the source can store to the target
   bool mappable = true;      ///< other processes can map the target's fields
-  bool combines = false;     ///< some transfer combines values
+  bool combines = false;     ///< whether some transfer combines values
   bool host = false;         ///< both devices belong to the host backend
   bool unshared = true;      ///< neither device is used by a second rank
   bool takes_turns = false;  ///< ranks that share one of the devices use it one at a time
   bool whole_lines = false;  ///< a cache line that the source's kernels store reaches the target in one piece
   bool exclusive = true;     ///< no device of the machine is used by a second rank
-  bool one_each = true;      ///< every rank drives one device
+  bool one_each = true;      ///< whether every rank drives exactly one device
   std::string gpu_mpi;       ///< reason why MPI cannot take device memory; empty if a test message arrived
   auto operator<=>(const Pair&) const = default;
 };
@@ -52,7 +52,7 @@ struct Message {
   int tag = 0;
   std::uint64_t plan = 0;
   std::size_t bytes = 0;  ///< size of the message when packed and encoded
-  /// Cut of the message into parts that are packed one after another; null: one part. In parts, legs have other
+  /// Cut of the message into parts that are packed one after another; null: one part. In parts, transfers have other
   /// offsets.
   std::shared_ptr<const Cut> parts;
   MPI_Comm comm = MPI_COMM_NULL;
@@ -83,9 +83,9 @@ struct Leg {
   Layout layout = Layout::soa, target_layout = Layout::soa;
   int components = 1, target_components = 1;  ///< number of components of the source field and of the target field
   bool rebinds = false;
-  Wire wire = Wire::same;  ///< coding of the leg's values
-  bool produced = false;   ///< whether the caller's kernels store the leg's values: it has windows and no movers
-  CellBlock block = {};    ///< block of cells coded together in the whole transfer, if this leg is a part of it
+  Wire wire = Wire::same;  ///< coding of the transfer's values
+  bool produced = false;   ///< whether the caller's kernels store the values, so that no mover does
+  CellBlock block = {};    ///< block of cells coded together in the whole transfer, if this is a part of it
 
   bool coded() const { return wire.codes(); }
   /// Packed size in bytes. Components follow one another. So do real and imaginary parts of coded blocks.

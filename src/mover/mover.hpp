@@ -76,7 +76,7 @@ struct Arrays {
   int combination = 0;
   std::vector<std::byte*> host;     ///< addresses of the arrays, [combination][array]
   std::vector<std::byte*> planned;  ///< addresses of the first combination when the movers were planned
-  Buffer<std::byte*> device;        ///< copy of `host` in device memory
+  Buffer<std::byte*> device;        ///< copy of the table `host` in device memory
 
   std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }
   std::byte* const* on_device() const { return device.data() + std::ptrdiff_t{combination} * count; }

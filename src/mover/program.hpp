@@ -28,7 +28,7 @@ struct ProgramParts {
   std::uint32_t* counters = nullptr;
   std::uint32_t tile_count = 0;
   int teams = 1;
-  std::int64_t cost = 0;  ///< bytes that a team moves
+  std::int64_t cost = 0;  ///< bytes that a team moves per launch
   bool transposes = true;
 };
 /// The kernels of programs with the same conversion of values.

@@ -29,7 +29,7 @@ struct Envelope {
   std::uint64_t plan = 0;
   std::uint64_t sequence = 0;
 };
-/// Throws Error if the envelope of a message belongs to another exchange.
+/// Checks a message's envelope (header). Throws Error if it belongs to another exchange.
 void verify(const Message& message, const Envelope& envelope, std::uint64_t sequence);
 
 /// Buffers for the values of a message in successive exchanges, used in turn, at one end of the message.

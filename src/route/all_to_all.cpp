@@ -239,7 +239,7 @@ bool AllToAll::all_are_clean() {
 }
 
 PlaceRing AllToAll::outgoing_place(const Message& message) const {
-  // The cast is safe, because a place of an outgoing message is only read.
+  // The cast is safe, because the buffer of an outgoing message is only read.
   std::byte* const base = const_cast<std::byte*>(out_.data());
   return {base + offsets_.at({message.source, message.target}).first};
 }

@@ -89,7 +89,7 @@ class AllToAll final : public Mail {
   Phase phase_ = Phase::gathering;
   std::uint64_t sequence_ = 0, ending_ = 0, done_ = 0;
   int packed_ = 0, opened_ = 0;
-  bool dirty_ = false;      // whether a call has not completed
+  bool dirty_ = false;      // whether an MPI call is still pending
   bool abandoned_ = false;  // whether some rank did not take part in the teardown
 };
 

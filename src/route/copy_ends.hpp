@@ -45,7 +45,7 @@ class CopyReceiver final : public Receiver {
 /// Base of the routes peer and colocated. Subclasses define which pairs of devices they serve.
 class CopyRoute : public RouteOf<CopySender, CopyReceiver> {
  public:
-  /// Facts that hold for both routes.
+  /// Facts that hold for both routes, peer and colocated.
   RouteFacts facts() const override;
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
     return {round_up(message.bytes, slot_alignment), 1, 1, false};

@@ -206,7 +206,7 @@ void HostReceiver::make_places(const EndSite& site) {
   if (site.receive_buffer.host) {
     places_ = host_places(message_, site.receive_buffer.host);
     inlet_ = mapped_inlet(message_, pieces_, site.receive_buffer.host);
-    // Debug mode fills these places with NaN now, because the source may write them before any of them is opened.
+    // Debug mode fills the buffers with NaN now, because the source may write them before any of them is opened.
     for (; message_.poison && poisoned_ < static_cast<std::uint64_t>(places_.depth); ++poisoned_)
       poison_place(poisoned_ + 1);
     return;

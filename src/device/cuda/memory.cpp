@@ -74,7 +74,7 @@ struct Region {
 };
 
 std::mutex mutex;
-std::vector<Region> regions;  // regions exported by this process
+std::vector<Region> regions;  // allocations that this process exported
 // Mappings of other processes' memory that are in use. Keys: device, and proof (random bytes that identify the memory).
 std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;
 std::map<MemoryProof, std::weak_ptr<void>> imported_host;
