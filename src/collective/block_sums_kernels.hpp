@@ -33,7 +33,7 @@ struct SumTree {
 
 class TreeOnDevice {
  public:
-  /// `sources`: the index of the value that becomes each result; -1: the result is 0.
+  /// Copies a tree to the device. `sources`: index of the value that becomes each result; -1: the result is 0.
   TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<std::int32_t>& sources, int sums);
   /// Adds up all sums. Sum s reads its values at from + s * values and writes its results to to + s * results.
   void run(Stream& stream, const double* from, double* to) const;
@@ -48,7 +48,7 @@ class TreeOnDevice {
 /// A sum over blocks on one device of several. `lower` adds up its blocks, a reduction combines the results of all
 /// devices, and `upper` adds up these.
 struct SumOnDevice {
-  /// `devices`: number of devices in the reduction.
+  /// Takes both trees of a device. `devices`: number of devices in the reduction.
   SumOnDevice(Device device, TreeOnDevice lower, TreeOnDevice upper, int devices);
 
   TreeOnDevice lower, upper;

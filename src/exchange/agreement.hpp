@@ -17,7 +17,7 @@ namespace slipstream {
 /// arguments must outlive the object.
 class Agreement {
  public:
-  /// `unwritten`: returns an error that names a value which this rank's kernels did not store, or none.
+  /// Agreements about a plan. `unwritten` returns an error that names a value which kernels did not store, or none.
   Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten);
 
   // Set-up of the exchange

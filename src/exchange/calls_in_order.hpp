@@ -15,7 +15,7 @@ namespace slipstream {
 /// of its graph's streams. The graph must not be replayed after the object is destroyed.
 class CallsInOrder {
  public:
-  /// `what`: the object in error messages, a noun phrase such as "a gather-scatter".
+  /// Orders the calls of an object, which error messages name by `what`: a noun phrase such as "a gather-scatter".
   explicit CallsInOrder(std::string what) : used_(std::make_shared<detail::Used>(std::move(what))) {}
 
   /// Adds a device of the object. Every call passes one stream per device.

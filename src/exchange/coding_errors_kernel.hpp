@@ -18,7 +18,7 @@ constexpr int parts_of = 1;
 template <>
 constexpr int parts_of<Complex<double>> = 2;
 
-/// `Own`: class of the caller's own coding; void if there is none.
+/// Kernel that measures coding errors. `Own`: class of the caller's own coding; void if there is none.
 template <class Own>
 struct MeasureErrors {
   ErrorMeasure given;

@@ -35,7 +35,7 @@ constexpr int error_teams = 64, error_threads = 128;
 /// Measures the coding errors of the values that some movers (copies of an exchange) encode.
 class ErrorProbe {
  public:
-  /// `arrays`: table of the arrays that movers name by number; must outlive this object.
+  /// Measures these movers (copies). `arrays`: the table of arrays that they name by number; must outlive this object.
   ErrorProbe(Device device, const std::vector<Mover>& movers, const Arrays& arrays);
   /// Encodes and decodes the values once more, after the work that the stream holds.
   void run(Stream& stream) const;

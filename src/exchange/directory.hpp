@@ -31,7 +31,7 @@ class Directory {
   };
 
   explicit Directory(int rank) : rank_(rank) {}
-  /// `user`: the rank that uses the address. If it is another rank, it maps the memory.
+  /// Publishes an address to the rank `user`, which uses it. If that is another rank, it maps the memory.
   void publish(const Key& key, int user, Device device, void* address);
   /// Sends the published addresses to their users, with a timeout of `seconds`. Collective.
   void exchange(PrivateCommunicator& own, double seconds);

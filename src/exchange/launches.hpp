@@ -41,7 +41,7 @@ class Launches {
   // Set-up: first all senders and receivers, by channel (message) number, then the programs. Throws OutOfMemory.
   void add_sender(std::size_t channel);
   void add_receiver(std::size_t channel);
-  /// `reads`: values that the exchange reads; needed for poison, NaN that marks missing values.
+  /// Creates the launches. `reads`: values that the exchange reads; only needed for the debug mode with NaN.
   void make_programs(const std::optional<Reads>& reads);
 
   /// Whether routes queue work between sending and arrival. delivers(): whether they queue it only at arrival.

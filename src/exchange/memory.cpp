@@ -214,7 +214,7 @@ void ExchangeMemory::revoke() noexcept {
       fill(mine->stream, broken, 0xff, sizeof *broken);
       mine->stream.synchronize();
     } catch (...) {
-      // A failed device does not need the flag: others cannot write its memory either.
+      // This device has failed, so others cannot write its memory, and need no flag.
     }
 }
 

@@ -29,7 +29,7 @@ struct MessageClass {
 class MessageClasses {
  public:
   MessageClasses() = default;
-  /// `bundles`: transfers of this rank. Collective.
+  /// Finds the classes of all ranks' messages. `bundles`: transfers of this rank. Collective.
   MessageClasses(const Communicator& comm, const Grid& grid, const std::vector<PlannedItem>& items,
                  const Bundles& bundles);
 

@@ -39,7 +39,7 @@ void place_legs(Bundle& bundle);
 /// large plans have very many pairs.
 class Pairs {
  public:
-  /// `gpu_mpi_refusal`: reason why MPI cannot take device memory. The machine must outlive the object.
+  /// Finds the properties. `gpu_mpi_refusal`: why MPI cannot take device memory. The machine must outlive the object.
   Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal = {});
   Pair of(int source, int target) const;
 

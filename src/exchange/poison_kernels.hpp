@@ -23,7 +23,7 @@ struct Poisoned {
 
 class Poison {
  public:
-  /// `places`: values to fill. `arrays`: table of their arrays, by number. It and the ids must outlive this object.
+  /// Fills `places` with NaN later. `arrays`: table of their arrays, by number, which must outlive this object.
   Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays);
   bool empty() const { return places_.empty(); }
   /// Writes NaN after the work that the stream holds. Does nothing if the exchange has failed (`broken`).

@@ -19,7 +19,7 @@ class ResultCache {
     std::string form;  ///< name of the file's format with a version: "slipstream tuned rim 3"
   };
 
-  /// `key`: one line with everything on which the result depends; see tuner_key().
+  /// Cache of one result. `key`: one line with everything on which the result depends; see tuner_key().
   ResultCache(Kind kind, std::string key, const TuneOptions& how);
 
   /// Parses the lines and keeps the result. Returns false if they cannot be parsed.

@@ -17,7 +17,7 @@ namespace slipstream {
 /// rejected its arrays, the others would wait for it.
 class SameCalls {
  public:
-  /// `what`: the object's name. `kinds`: names of its calls. `seconds`: timeout. Destruction is collective, too.
+  /// Compares calls of `what`, an object. `kinds`: names of calls. `seconds`: timeout. Destruction is collective, too.
   SameCalls(const Communicator& comm, std::string what, std::vector<std::string> kinds, double seconds);
 
   /// Counts one more call of this rank.

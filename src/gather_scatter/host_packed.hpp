@@ -19,7 +19,7 @@ namespace slipstream {
 /// other methods bit for bit.
 class HostPacked {
  public:
-  /// `copies`: lists of points, which must have partials. Collective.
+  /// Makes the gather-scatter on the host. `copies`: lists of points, which must have partials. Collective.
   HostPacked(const Communicator& comm, const Machine& machine, const std::vector<Copies>& copies,
              const GatherScatterOptions& options);
   ~HostPacked();

@@ -24,7 +24,7 @@ class Mailboxes {
     int components = 1;
     Coding coding = {};
   };
-  /// `boxes`: one mailbox per device of this rank, in the machine's order. `name`: name in error messages. Collective.
+  /// Allocates one mailbox per device of this rank, as `boxes` describes. `name`: for error messages. Collective.
   Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
             const std::vector<const Mailbox*>& boxes, const Options& options, double seconds);
 

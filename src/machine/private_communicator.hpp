@@ -26,7 +26,7 @@ class PrivateCommunicator {
   /// after a timed-out wait or during an exception, because other ranks may never come.
   static double timeout(double wait_limit, bool late);
 
-  /// `what`: purpose of the communicator, for the error if MPI cannot duplicate it. Collective.
+  /// Takes part in a duplicate. `what`: its purpose, for the error if MPI cannot duplicate. Collective.
   PrivateCommunicator(const Communicator& comm, const char* what, Purpose purpose = Purpose::messages);
   ~PrivateCommunicator();
   PrivateCommunicator(const PrivateCommunicator&) = delete;

@@ -82,7 +82,7 @@ class Lowering {
   struct End;
   End source_end(const Leg& leg, const Place& place);
   End target_end(const Leg& leg, const Place& place);
-  /// `in_order`: function that permutes values given for the axes of this end into the mover's order.
+  /// End of a transfer in a field. `in_order` permutes values given for its axes into the mover's order.
   template <class InOrder>
   End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
   static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);

@@ -42,7 +42,7 @@ struct ProgramKernels {
 class Program {
  public:
   Program() = default;
-  /// `arrays`: table of the arrays that movers name by number; it must outlive the program.
+  /// Cuts batches into tiles. `arrays`: table of the arrays that movers name by number; it must outlive the program.
   /// `teams`: 0 selects as many teams as the device holds at once. That is also the limit. If `users` processes share
   /// the device, each gets its share. More teams would not fit under MPS, and teams of all processes may wait for one
   /// another.

@@ -19,8 +19,8 @@ struct Pieces {
   std::size_t at(int piece) const { return each * static_cast<std::size_t>(piece); }
   std::size_t size(int piece) const { return std::min(each, bytes - at(piece)); }
 };
-/// `pipelined`: pieces of a message are in different stages at once. A throttled link uses small pieces, so that the
-/// work after the last one, which the link does not delay, stays short.
+/// Cuts a message into pieces. `pipelined`: these are in different stages at once. A throttled link uses small pieces,
+/// so that the work after the last one, which the link does not delay, stays short.
 Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle);
 inline Pieces pieces_of(const Message& m, bool pipelined) { return pieces_of(m.bytes, m.knobs, pipelined, m.throttle); }
 
