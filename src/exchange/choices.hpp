@@ -21,7 +21,7 @@ struct Trial {
   std::function<double()> run;
   /// Runs the choice before the trials; if empty, run() does.
   std::function<void()> warm_up = {};
-  /// Called with the seconds of the first trial, the same on all ranks. Returns true to skip the other trials.
+  /// Decides from the seconds of the first trial, the same on all ranks. Returns true to skip the other trials.
   std::function<bool(double)> hopeless = {};
 };
 

@@ -209,7 +209,7 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   mark_encoded(streams, true);
 }
 
-/// One graph launch per device replaces several launches per message. The graph is captured when these arrays are first
+/// One graph launch per device replaces several launches per message. The graph is captured when its arrays are first
 /// used.
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[combination];

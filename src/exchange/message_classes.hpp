@@ -37,7 +37,7 @@ class MessageClasses {
   const std::map<ClassNumber, MessageClass>& all() const { return all_; }
   /// The class of a message that leaves or reaches this rank.
   ClassNumber of(const PairKey& devices) const { return of_.at(devices); }
-  /// The largest value of each class over ranks; classes without a value on any rank are left out. Collective.
+  /// Maximum over ranks of a number for each class of messages; classes without one anywhere are left out. Collective.
   std::map<ClassNumber, double> largest(const Communicator& comm, const std::map<ClassNumber, double>& mine) const;
 
  private:

@@ -48,7 +48,7 @@ class Poison {
   int teams_, threads_;
   Buffer<Poisoned> table_;
   Buffer<Left> found_;       // counts of values with NaN, one per thread
-  Buffer<Left> found_here_;  // copy of `found_` in pinned host memory
+  Buffer<Left> found_here_;  // copy of the counts in pinned host memory
 };
 
 }  // namespace slipstream

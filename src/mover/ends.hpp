@@ -35,8 +35,8 @@ struct Batch {
   int round = 0;  ///< number of the batch's chunk among those sent through the ring
   /// whether the batch runs in end() only, because it waits for slots that other batches of this exchange free
   bool late = false;
-  /// Batches with the same number, other than 0, share their counters. These are set after all values of these batches
-  /// are stored.
+  /// Number of a family of batches, other than 0. They share their counters, which are set after all values of these
+  /// batches are stored.
   int family = 0;
   /// Whether values travel in latency-optimised packets, which need no counter. `peer`: the device at the other end.
   bool in_packets = false;

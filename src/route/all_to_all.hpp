@@ -100,7 +100,7 @@ std::string proof_of_calls(const RouteSetup& setup);
 /// Tests the MPI calls as proof_of_calls() does, without the cache.
 std::string try_calls(const RouteSetup& setup, Liar liar = nullptr);
 
-/// Null if the knobs select point-to-point sends, or if no message of the route leaves its rank. Collective.
+/// AllToAll of a route; null if the knobs select point-to-point sends, or if no message leaves its rank. Collective.
 std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged);
 
 }  // namespace slipstream
