@@ -31,7 +31,8 @@ _before_mpi: list[Callable[[ModuleType], None]] = []
 
 
 def before_mpi(act: Callable[[ModuleType], None]) -> None:
-    """Adds an action of the first core(), on the compiled module before MPI starts. Later ones come too late."""
+    """Registers a function that the first core() calls with the compiled module, before MPI starts. It is ignored after
+    that call."""
     if not loaded():
         _before_mpi.append(act)
 
@@ -95,7 +96,7 @@ def part(name: str) -> ModuleType:
 
 
 def loaded() -> bool:
-    """True once the compiled module is in use."""
+    """Whether this process has loaded the compiled module."""
     return core.cache_info().currsize > 0
 
 
