@@ -61,9 +61,9 @@ def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> I
 class Case(Table):
     """A whole case file, for any solver. Lengths are in cells and times in steps unless a solver has other units."""
 
-    #: Name of the table that selects this solver.
+    #: Name of the table in a case file that selects the solver of this class.
     solver: ClassVar[str] = ""
-    registered: ClassVar[str] = ""  #: name in the registry, if it differs from the table's
+    registered: ClassVar[str] = ""  #: name of the solver in the registry, if it is not that of the table
     #: Tables that may differ between a run and its restart, except exchange.coding, because they change no bit of the
     #: state.
     free_tables: ClassVar[frozenset[str]] = frozenset(
@@ -137,7 +137,7 @@ class Case(Table):
 
     @property
     def size(self) -> str:
-        """The grid as text."""
+        """Extent of the grid and number of its cells, as text."""
         return f"{show_extent(self.grid.cells)} = {self.cell_count:,} cells".replace(",", " ")
 
     @property
@@ -183,7 +183,7 @@ class Case(Table):
 
     @property
     def up(self) -> str:
-        """The axis that points up in pictures, by default."""
+        """Axis that points up in pictures, unless the user chooses another one."""
         return "z"
 
     def side_velocity(self, side: str) -> Any:
