@@ -35,7 +35,7 @@ def _forcing(case: DnsCase) -> str:
 
 
 def _of_flow(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a flow, without those of a described machine."""
+    """Options of the compiled flow, without `host_memory`, which describes the machine."""
     return {key: value for key, value in options.items() if key != "host_memory"}
 
 
@@ -156,7 +156,7 @@ class DnsSolver(Solver[DnsCase]):
         with as_case_error():
             found: Plan = part("dns").Dns.plan(machine, _of_flow(options))
         found["overlaps"] = False  # nothing overlaps, because a transform needs all values of the one before it
-        if machine.discovered:  # the free memory changes while ranks look at it
+        if machine.discovered:  # ranks use the value of rank 0: free memory may change between their queries
             found["host_memory"] = int(core().broadcast(str(found["host_memory"]), 0))
         return found
 
