@@ -23,7 +23,7 @@ class PlainRun:
     engine: Any
 
     def change(self, since: int) -> float | None:
-        """The largest |du/dt| of the last step."""
+        """Largest |du/dt| of the solved fields u in the last step."""
         found: float = self.engine.largest_change()
         return found
 
@@ -92,7 +92,8 @@ def conclude(
     troubles: Troubles,
     lines: Sequence[str],
 ) -> None:
-    """Adds the findings and the expected values to the figures, prints them, and writes findings.json, on rank 0."""
+    """Adds the findings of a run and its expected values to the figures, prints them, and writes findings.json, on rank
+    0."""
     figures["findings"], figures["expected"] = found, expected.against(case, found)
     for line in lines:
         console.print(line)
