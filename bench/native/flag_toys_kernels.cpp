@@ -19,7 +19,7 @@ struct Toy {
   std::int64_t rounds;
 
   static SLIP_FN bool differ(std::uint32_t a, std::uint32_t b) { return four ? bytes_that_differ(a, b) != 0 : a != b; }
-  /// The logistic map, with the sign for which it is bounded.
+  /// The logistic map x -> factor x (1 - x) of the toy kernels, with the sign for which it is bounded.
   static SLIP_FN double map(double factor, double x) { return factor * x * (1 - x); }
 
   SLIP_FN void operator()(int i, int j, int) const {

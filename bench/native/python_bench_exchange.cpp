@@ -12,7 +12,7 @@ namespace {
 
 constexpr int runs_per_graph = 10;
 
-/// A periodic grid of equal blocks, whose quantities only exchange halos.
+/// A periodic grid of equal blocks, whose fields exchange halos and are never computed.
 class BenchExchange {
  public:
   BenchExchange(const Machine& machine, const Extent& cells, int quantities, const std::string& dtype, int radius,
@@ -29,7 +29,7 @@ class BenchExchange {
     field.alignment = alignment;
     field.layout = layout == "auto" ? suited_layout(grid_) : layout_from_string(layout);
     layout_ = to_string(field.layout);
-    // With layout aos all quantities are components of one field; otherwise each has its own field.
+    // With layout aos all quantities are components of one field; with other layouts each has its own field.
     const bool together = field.layout == Layout::aos;
     field.components = together ? quantities : 1;
     for (int q = 0; q < (together ? 1 : quantities); ++q) {

@@ -28,7 +28,7 @@ sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& e
   return sem::Space(world(), machine, box, order, std::move(options));
 }
 
-/// Values whose sums stay large: the first coordinate times a function that is zero on the sides.
+/// Fills a vector with values whose sums stay large: the first coordinate times a function that is zero on the sides.
 void fill_smoothly(sem::Space& space, sem::Vector& vector) {
   for (std::size_t d = 0; d < vector.size(); ++d) {
     std::vector<double> values;
@@ -91,7 +91,7 @@ double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& 
                      const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
                      const std::string& sums, int components) {
   Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums, components);
-  // The difference of two solves removes the start and end of a solve, and the slow clocks of an idle device.
+  // The start and end of a solve cancel in the difference of two solves; so do the slow clocks of an idle device.
   constexpr int few = 2;
   const auto [short_solve, long_solve] = least_host_us(
       repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.restart(); });
