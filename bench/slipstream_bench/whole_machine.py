@@ -14,7 +14,7 @@ from slipstream_bench import record
 
 #: Function that measures rows for a machine and its backend.
 Rows = Callable[[Any, str], Iterable[record.Row]]
-#: Formatting functions by column heading.
+#: Functions that format a row's value, by heading of the column.
 Columns = dict[str, Callable[[record.Row], str]]
 
 
@@ -43,8 +43,8 @@ def measure(
     figures: frozenset[str],
     draw: record.Draw | None = None,
 ) -> None:
-    """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs; `draw`:
-    draws the rows that were written. Collective."""
+    """Runs a benchmark on all devices: measures, prints and, on rank 0, writes. `figures`: columns of a row that are
+    results and not inputs; `draw`: draws the rows that were written. Collective."""
     backend, machine = discover(arguments)
     described = record.describe_machine(machine)
     found = list(record.kept_on_the_way(arguments.folder, name, described, rows(machine, backend), figures))
