@@ -20,13 +20,14 @@ FIGURES = frozenset({"limit_s", "passed", "failed", "skipped", "errors", "second
 #: Exit statuses of `timeout`: ended by its signal, or by a later kill.
 ENDED, KILLED = 124, 137
 
-# GoogleTest repeats skipped and failed tests at the end, without a time.
+# Patterns of GoogleTest's result lines. It repeats skipped and failed tests at the end, without a time, which must not
+# count.
 _PASSED = re.compile(r"^\[       OK \] ", re.MULTILINE)
 _FAILED = re.compile(r"^\[  FAILED  \] .*\(\d+ ms\)$", re.MULTILINE)
 _SKIPPED = re.compile(r"^\[  SKIPPED \] .*\(\d+ ms\)$", re.MULTILINE)
-# The summary of one process. A hazard that racecheck calls a warning counts as an error here.
+# Pattern of the sanitizer's summary for one process. A hazard that racecheck calls a warning counts as an error here.
 _SUMMARY = re.compile(r"^=+ (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.MULTILINE)
-# Errors in the log of a run that did not reach its summary; the end by a signal does not count.
+# Pattern of errors in the log of a run that did not reach its summary; the end by a signal does not count.
 _REPORTED = re.compile(
     r"^=+ (?:Invalid|Misaligned|Illegal|Out-of-range|Warp|(?:(?:Error|Warning): )?Race)", re.MULTILINE
 )
@@ -71,7 +72,7 @@ def excerpt(log: Path, most: int = 30) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Table lines with a heading; the long filters come last."""
+    """Lines of a table of the sanitizer's results, with a heading; the long filters come last."""
     shown = ("outcome", "tool", "binary", "ranks", "passed", "failed", "skipped", "errors", "seconds", "filter")
     cells = [list(shown), *([str(found[key]) for key in shown] for found in rows)]
     widths = [max(len(line[n]) for line in cells) for n in range(len(shown))]
