@@ -158,9 +158,8 @@ def check_vendor(path: Path, line: str) -> str | None:
 
 
 def sub_rooms(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """For each folder that contains both a file of src/ and a file that it includes: their sub-folders, or the folder
-    itself.
-    """
+    """For each folder that holds both an including and an included file of src/: the sub-folders in which they lie, or
+    the folder itself."""
     for folder in source.parents:
         if len(folder.parts) > 1 and folder.parts[0] == "src" and target.is_relative_to(folder):
             names = [str(folder / path.relative_to(folder).parts[0]) for path in (source, target)]
@@ -248,7 +247,7 @@ def check_python(root: Path) -> tuple[int, list[str]]:
     folders = (root / PACKAGE, root / BENCHMARKS)
     files = sorted(file.relative_to(root) for folder in folders for file in folder.rglob("*.py"))
     modules = {module_of(path): path for path in files}
-    graph: dict[str, dict[str, int]] = {}  # by importer and imported module, the line of the import
+    graph: dict[str, dict[str, int]] = {}  # the line of each import, by importing and imported module
     findings = []
     for module, path in modules.items():
         here = python_room(module)

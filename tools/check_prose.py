@@ -99,7 +99,7 @@ def word_count(text: str) -> int:
 
 
 def sentences(paragraph: list[Line]) -> Iterator[Sentence]:
-    """The sentences of consecutive lines."""
+    """The sentences in consecutive lines of a paragraph."""
     text, starts = "", []
     for number, line in paragraph:
         starts.append((len(text), number))
@@ -306,7 +306,7 @@ class Count:
 
 
 def glossary_faults(text: str) -> list[str]:
-    """Errors for too many home-made words, and for entries longer than a sentence."""
+    """Errors for a glossary with too many home-made words, or with entries longer than a sentence."""
     entries = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=\n\n|\n- |\n#|\Z)", text, re.MULTILINE | re.DOTALL)
     many = [f"{GLOSSARY}: {len(entries)} words, at most {MOST_TERMS}"] if len(entries) > MOST_TERMS else []
     long = [word for word, said in entries if len([*sentences([(1, said.replace("\n", " "))])]) != 1]

@@ -53,7 +53,7 @@ def least(n: int, nodes: int, described: machine_file.MachineFile, plan: dict[st
     field = kept(n) / nodes
     assert described.host.gb_per_s and described.links.network
     per_node = described.links.network.per_node_gb_per_s or described.links.network.gb_per_s
-    to_devices = described.host.gb_per_s * 1e9 * described.devices_per_node  # bytes per second of a node's host links, each way
+    to_devices = described.host.gb_per_s * 1e9 * described.devices_per_node  # bytes/s of a node's host links
     return {
         "host_s": STAGES * plan["batches"]["fields"] * field / to_devices,
         "network_s": STAGES * FIELDS_THAT_MOVE * field * (1 - 1 / nodes) / (per_node * 1e9),

@@ -101,7 +101,7 @@ def strings(text: str, first: int, later: int) -> list[str]:
     `later`."""
     found, rest, begin = [], text, first
     while rest:
-        room = WIDTH - begin - 3  # three columns hold the quotes and a comma
+        room = WIDTH - begin - 3  # three columns hold both quotes and a comma
         if len(quoted(rest)) <= room + 2:
             found.append(rest)
             break

@@ -10,7 +10,7 @@ import math
 import sys
 from pathlib import Path
 
-POINTS = 28  # number of points per ring
+POINTS = 28  # number of points per ring around the car's body
 EXPONENT = 4.0  # exponent of the superellipse: 2 gives an ellipse, larger values approach a rectangle
 
 # Rings around the car's body: x, half width, lower and upper end, in m.

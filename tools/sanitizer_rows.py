@@ -34,7 +34,7 @@ _REPORTED = re.compile(
 
 
 def row(line: str, devices: int) -> dict[str, Any]:
-    """The result row of one run."""
+    """The result row of one run under the sanitizer."""
     part, tool, binary, ranks, tests, limit, status, seconds, log = line.rstrip("\n").split("|")
     text = Path(log).read_text(encoding="utf-8", errors="replace")
     summaries = [int(a or b) for a, b in _SUMMARY.findall(text)]
@@ -65,7 +65,7 @@ def row(line: str, devices: int) -> dict[str, Any]:
 
 
 def excerpt(log: Path, most: int = 30) -> str:
-    """Errors and failed tests in a log, from the beginning; its end if there are none."""
+    """Errors and failed tests in the log of a run, from the beginning; its end if there are none."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     told = [line for line in lines if line.startswith("=====") or "FAILED" in line or "Failure" in line]
     return "\n".join(told[:most] if len(told) > 2 else lines[-most:])

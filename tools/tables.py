@@ -37,7 +37,7 @@ class TableError(Exception):
 
 
 class NothingMeasuredError(TableError):
-    """A table has no results, or no matching rows."""
+    """The results have no rows for a table."""
 
 
 def results(folder: Path) -> list[dict[str, Any]]:

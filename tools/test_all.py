@@ -55,7 +55,7 @@ PYTHON_ROOMS = {
 PYTHON_ROOMS["flow"] = tuple(
     sorted({path.parent.name for path in PYTHON_TESTS.glob("*/test_*.py")}.difference(*PYTHON_ROOMS.values()))
 )
-#: Waiting ranks of Open MPI yield their core even if there are enough cores.
+#: Environment of Open MPI with which waiting ranks yield their core, even if there are enough cores.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Number of shards of the tests on each number of ranks, in `make test-all`. Each shard takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 8}
@@ -72,7 +72,7 @@ CHAOTIC = (1, 2)
 
 @dataclass(frozen=True)
 class Part:
-    """Tests that run in one process, or under one launcher of ranks."""
+    """A part of the tests: those that run in one process, or under one launcher of ranks."""
 
     name: str
     command: tuple[str, ...]

@@ -37,7 +37,7 @@ class Bench {
   }
 
  private:
-  /// Returns the time, or throws if the timed runs failed.
+  /// Returns the measured time, or throws if one of the timed reductions failed.
   double checked(double time) const {
     reduce_.check();
     return time;

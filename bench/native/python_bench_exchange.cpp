@@ -56,7 +56,7 @@ class BenchExchange {
     }));
   }
 
-  /// Host time in microseconds until begin() returns.
+  /// Microseconds of host time until begin() returns.
   double begin_us(int repeats) {
     const auto finish = [&] {
       exchange_->end(streams_);
@@ -66,7 +66,7 @@ class BenchExchange {
         repeats, [&] { exchange_->begin(streams_); }, finish));
   }
 
-  /// Host time in microseconds of begin() and end(), as with concurrent computation.
+  /// Microseconds of host time in begin() and end(), as with concurrent computation.
   double begin_end_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->begin(streams_);
@@ -117,7 +117,7 @@ class BenchExchange {
     options.low = options.high = {radius, radius, radius};
     return options;
   }
-  /// Returns the time, or throws if the timed exchanges failed.
+  /// Returns the measured time, or throws if one of the timed exchanges failed.
   double checked(double time) {
     exchange_->check();
     return time;

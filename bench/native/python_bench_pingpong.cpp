@@ -105,7 +105,7 @@ class RoutePingPong {
     return comm_.max(seconds);
   }
 
-  /// Fills the first block with numbers and clears the second.
+  /// Fills the first block with numbers and clears the second, so that a message can be recognised.
   void fill_message() {
     std::vector<double> values(static_cast<std::size_t>(count_), -1.0);
     field_->write(grid_->block(1).box, values.data());

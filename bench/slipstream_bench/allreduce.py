@@ -59,7 +59,7 @@ def _measure(machine: Any, methods: list[str], quick: bool) -> list[dict[str, An
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Times by method and clock, then by number of values."""
+    """Measured times by method and clock, then by number of values."""
     columns: dict[str, dict[int, float]] = {}
     for row in rows:
         columns.setdefault(f"{row['method']}, {row['clock']}", {})[row["values"]] = row["time_us"]

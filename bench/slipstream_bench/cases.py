@@ -166,7 +166,7 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
         case = entry.load([*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"])
         run.run(case, Console(quiet=True))
         kept = run_record.read(case.folder) if module.rank() == 0 else None
-        # A run ended by a signal or a time limit has no comparison.
+        # A run that a signal or a time limit ended has no comparison with expected values.
         found = ""
         if kept and "expected" in kept.figures:
             found = json.dumps(kept.figures | {"predicted_s": predicted(kept.took, kept.predicted)})
@@ -325,7 +325,7 @@ def bench_cases(chosen: Sequence[Entry], changes: Sequence[str], console: Consol
         by_entry += [(entry, row) for row in made]
         tell_orders(by_entry)
         short += filter(None, [_shortfall(entry, made, problem)])
-        # Writes after each case, so that a later failure loses no results.
+        # Results are written after each case, so that a later failure loses none.
         written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
     console.print(prediction_table(by_entry))

@@ -248,7 +248,7 @@ def _discover(backend: str, devices: int) -> Any:
 
 
 class _Session:
-    """One run of the benchmark: options, machine and console."""
+    """One run of `slipstream bench exchange`: options, machine and console."""
 
     def __init__(self, choice: Choice, console: Console) -> None:
         self.choice, self.console = choice, console
@@ -364,7 +364,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     everything = rows
     for part in parts:
-        # Writes after each part, so that a later failure loses no results.
+        # Results are written after each part, so that a later failure loses none.
         measured = record.possible([*session.rows(part)], FIGURES, console)
         everything = keep(exchange_tables.findings(measured, keep(measured)))
     exchange_tables.show(console, described["name"], rows, everything)

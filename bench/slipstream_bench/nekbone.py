@@ -121,7 +121,7 @@ class Sums(NamedTuple):
     idle: float
     #: Time from the last element's work to the arrival of the last message.
     late: float
-    #: Time of the local sums, which the next kernel follows.
+    #: Time of the local sums, which delay the next kernel.
     local: float
 
 

@@ -294,7 +294,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rank_of = [device["rank"] for device in machine.devices()]
     budget = 0.002 if choice.quick else 0.008
     if module.size() > 1:
-        _memories(backend, choice.device_buffers)  # reports errors before any measurement
+        _memories(backend, choice.device_buffers)  # raises errors of the options before any measurement
     elif choice.device_buffers:
         raise CaseError(
             "bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2",

@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _time_step(arguments: argparse.Namespace, backend: str) -> float:
     elements = arguments.elements or ELEMENTS[backend]
-    # Scaled from the time step of the verification, which has 32 elements of order 7.
+    # The time step is scaled from that of the verification, which has 32 elements of order 7.
     return float(arguments.time_step) or 0.003 * (32 / elements) * (7 / arguments.order) ** 2
 
 

@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures plans on one rank, because the others are simulated; prints and writes."""
+    """Measures plans on one rank, because the other ranks are simulated; prints and writes."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
         raise CaseError(

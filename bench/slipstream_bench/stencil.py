@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _case(
     arguments: argparse.Namespace, backend: str, method: str, precision: str, cells: int, devices: int, together: int
 ) -> Any:
-    """A case of a periodic box with a cube of cells per device, arranged along z."""
+    """A case of a periodic box, with a cube of cells for each device; the cubes lie along z."""
     return parse(
         {
             "grid": {"cells": [cells, cells, cells * devices], "periodic": [True, True, True]},

@@ -12,7 +12,7 @@ from slipstream.machine import discovery
 
 from slipstream_bench import record
 
-#: Function that measures rows for a machine and its backend.
+#: Type of a function that measures rows for a machine and its backend.
 Rows = Callable[[Any, str], Iterable[record.Row]]
 #: Functions that format a row's value, by heading of the column.
 Columns = dict[str, Callable[[record.Row], str]]
@@ -59,5 +59,5 @@ def counts(machine: Any) -> str:
 
 
 def number(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """Makes a function that formats a result of a row; `-` if it is missing."""
+    """Makes a function that formats the number in one column of a row; `-` if the row lacks it."""
     return lambda row: "-" if row[key] is None else f"{factor * row[key]:{form}}"

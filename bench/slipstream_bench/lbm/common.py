@@ -48,7 +48,7 @@ class Chosen(Protocol):
 
 
 def add_options(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells a device") -> None:
-    """Adds the options of `Choice`."""
+    """Adds the command-line options that the class `Choice` holds."""
     options.precision(parser, "f64")
     options.cells(parser, what)
     options.devices(parser)

@@ -95,7 +95,7 @@ class Meter:
 
     def _one(self, ring: Any) -> Timing:
         module, lbm = core(), self.lbm
-        lbm.advance(1)  # a second checkpoint of the same step would be the same file
+        lbm.advance(1)  # changes the state: a checkpoint of the same step would be the same file
         module.barrier()
         began, first = time.perf_counter(), lbm.step
         ring.begin("{}")

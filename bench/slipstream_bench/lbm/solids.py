@@ -118,5 +118,5 @@ def check_ranks(benchmark: str) -> None:
 
 
 def number(value: float | None, form: str = ".4g") -> str:
-    """Text of a number in a table."""
+    """Text of a number in a printed table; None is "-"."""
     return "-" if value is None else format(value, form)

@@ -72,7 +72,7 @@ class Experiment:
     """An experiment of Risso's thesis, and how its results are shown."""
 
     name: str
-    title: str  #: title of the experiment's picture
+    title: str  #: title of the picture of the experiment
     place: str  #: heading of the column with the setup's place, in the table
     axis: str  #: label of the x axis of the picture
     percent_of: str

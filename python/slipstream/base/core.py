@@ -39,7 +39,8 @@ def before_mpi(act: Callable[[ModuleType], None]) -> None:
 
 @cache
 def core() -> ModuleType:
-    """`slipstream._core`; under a launcher the first call starts MPI, unless the host program did."""
+    """The compiled module `slipstream._core`. Under a launcher the first call starts MPI, unless the host program
+    did."""
     try:
         module = importlib.import_module("slipstream._core")
     except ModuleNotFoundError as error:
@@ -115,7 +116,7 @@ def launched_here() -> int:
 
 
 def place_here() -> int | None:
-    """This process's place among those of the launcher on this node; None where it does not say."""
+    """Number of this process among those that the launcher started on this node; None if the launcher does not say."""
     return _first_number(_PLACE_HERE)
 
 

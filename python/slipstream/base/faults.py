@@ -25,7 +25,7 @@ def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
     return f"did you mean '{near}'?" if near else ""
 
 
-#: Bounds of a value by the names that pydantic gives them.
+#: Signs of numerical bounds, by the names that pydantic gives them.
 _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 

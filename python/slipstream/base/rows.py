@@ -68,7 +68,7 @@ class Rows:
 
     @property
     def last(self) -> int:
-        """Step of the last row; -1: there is none."""
+        """Step of the table's last row; -1 if the table has no rows."""
         return self._last
 
     def add(self, *rows: Mapping[str, Any]) -> None:

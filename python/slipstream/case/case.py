@@ -34,7 +34,7 @@ from slipstream.machine.discovery import MachineTable
 CHECKPOINTS = "checkpoints"
 
 
-#: Keys of [output] that affect the findings of a run.
+#: Keys of [output] that affect the results by which a run is judged.
 _MEASURED = frozenset({"output.energy", "output.mean_from", "output.reference"})
 
 
@@ -251,19 +251,19 @@ class Case(Table):
             run={"check_every": self.check_every, "steps": self.last_step},
             output={"folder": str(self.folder)},
             machine={"backend": backend or self.machine.backend},
-            # The repeated measurement is cached by now, so a rerun must not measure again.
+            # The measurement of routes is cached by now, so a rerun of the resolved case must not measure again.
             exchange={"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},
         )
 
     def options(self) -> dict[str, object]:
-        """The options as the flat dictionary that the compiled solver reads."""
+        """All keys of the case as the flat dictionary that the compiled solver reads."""
         raise NotImplementedError
 
     def exchange_options(self, part: str, *parts: str) -> dict[str, object]:
         """The named parts of [exchange] (EXCHANGE_PARTS) as the flat dictionary that compiled solvers read."""
         keys = {key for name in (part, *parts) for key in EXCHANGE_PARTS[name]} - {
             "block"
-        }  # share_blocks has replaced this key by others
+        }  # share_blocks() has replaced the key `block`
         found = self.exchange.model_dump(include=keys, exclude_none=True)
         if found.get("rim") == "auto":
             del found["rim"]

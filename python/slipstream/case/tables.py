@@ -30,7 +30,7 @@ _ROUTE, _WORD = rf"^[+-]?({'|'.join(ROUTES)})$", r"^[A-Za-z0-9_-]+$"
 _NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
 RouteName = Annotated[str, Field(pattern=_ROUTE)]
-#: Lowest and highest expected value of a finding.
+#: Type of an expected range for a result of a run: its lowest and its highest value.
 Range = tuple[Finite, Finite]
 ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
 _BITS = r"(, rate [0-9.]+)?(, block [0-9]+)?(, max error [0-9.eE+-]+)?"

@@ -55,7 +55,7 @@ def _vorticity(plane: Any) -> Any:
 
 
 class DnsSolver(Solver[DnsCase]):
-    """Pseudo-spectral flows."""
+    """The solver of pseudo-spectral flows in a periodic box."""
 
     compiled = ("dns", "Dns")
     case_type = DnsCase
@@ -90,7 +90,8 @@ class DnsSolver(Solver[DnsCase]):
 
     def warnings(self, case: DnsCase) -> list[str]:
         cells = max(case.grid.cells)
-        # Resolution kmax eta = 1.5 with the dissipation that results from the forcing (Pope 2000, 9.1).
+        # A grid resolves the flow if kmax eta is 1.5 or more, with the dissipation that equals the forcing (Pope 2000,
+        # 9.1).
         power, viscosity = case.dns.forcing_power, case.dns.viscosity
         if not (power and viscosity):
             return []

@@ -133,7 +133,7 @@ class GatherScatter:
 
     @property
     def tuning(self) -> Tuning:
-        """The choice of routes and its source."""
+        """The choice of routes by the tuner and its source."""
         return Tuning.of(self._inner.tuning())
 
     def close(self) -> None:

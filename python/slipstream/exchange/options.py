@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from slipstream.base.errors import ErrorCode, OptionError
 from slipstream.base.faults import nearest_of
 
-#: Width of layers in cells, or one width for each axis, x first.
+#: Type of a width of layers: a number of cells, or one number for each axis, x first.
 Width = int | Sequence[int]
 
 
@@ -52,7 +52,7 @@ class GridOptions(TypedDict, total=False):
 
 
 class UnknownOption(OptionError):
-    """A keyword argument is unknown."""
+    """Error of a call with an unknown keyword argument."""
 
     code = ErrorCode.NOT_FOUND
 

@@ -27,7 +27,7 @@ class Block(Record):
 
 @dataclass(frozen=True)
 class LocalBlock(Block):
-    """A block of this rank."""
+    """A block of a grid whose device belongs to this rank."""
 
     device_index: int  #: the device's number in this process, as CuPy and others use it
 
@@ -84,7 +84,7 @@ class Tuning(Record):
 
     source: str  #: source of the tuner's choice: "rules", "measured" or "cache"
     file: str  #: file that holds the tuner's choice; empty: it was not cached
-    seconds: float  #: duration of the measurements in seconds
+    seconds: float  #: duration of the tuner's measurements in seconds
     notes: tuple[str, ...]
     knobs: Knobs
 

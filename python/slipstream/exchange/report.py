@@ -102,7 +102,7 @@ class Report:
         return json.dumps(content, indent=1) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Writes JSON or a picture, by the ending of the name. Not collective: call it on one rank."""
+        """Writes the report as JSON or as a picture, by the ending of the name. Not collective: call it on one rank."""
         path = Path(path)
         check_name(path)
         try:

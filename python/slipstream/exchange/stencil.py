@@ -15,7 +15,7 @@ from slipstream.exchange.halo import Exchange
 from slipstream.exchange.options import StencilOptions, UnknownOption, check
 from slipstream.exchange.records import Block, LocalBlock
 
-#: Range of a block's cells along x, y and z: the first cell, and one past the last.
+#: Type of a range of a block's cells along x, y and z: the first cell, and one past the last.
 Cells = list[tuple[int, int]]
 
 #: Largest number of axes along which a neighbour may differ, by the reach of the exchange.

@@ -42,14 +42,14 @@ class History:
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case, self._path = engine, case, path
-        self.rows: list[tuple[int, float, float]] = []  #: (step, energy, dissipation) in the units of the file
+        self.rows: list[tuple[int, float, float]] = []  #: rows (step, energy, dissipation) in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
             self.rows = [(int(r[0]), float(r[2]), float(r[3])) for r in rows.read(path)[1] if int(r[0]) <= engine.step]
         last = self.rows[-1][0] if self.rows else -1
         self._last_goes = rows.made_by_an_end(last, engine.step, case.check_every)
 
     def take(self) -> None:
-        """Adds a row for this step, if there is none. Collective."""
+        """Adds the row of energy.csv for this step, if there is none. Collective."""
         kinetic, dissipation = measure(self._engine, self._case)
         if core().rank() != 0 or (self.rows and self.rows[-1][0] >= self._engine.step):
             return

@@ -84,7 +84,7 @@ class History:
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case = engine, case
-        #: The latest loads by name, on every rank.
+        #: The latest forces and moments by name of the wall or the body, on every rank.
         self.last: dict[str, Load] = {}
         self._step = -1
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
@@ -93,7 +93,7 @@ class History:
             self._rows = Rows(path, engine.step if goes_on else -1, self._by_areas, case.loads_every)
 
     def take(self) -> None:
-        """Adds a row for this step, if there is none. Collective."""
+        """Adds the row of loads.csv for this step, if there is none. Collective."""
         if self._step == self._engine.step:
             return
         self._step = self._engine.step

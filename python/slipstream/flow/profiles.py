@@ -38,7 +38,7 @@ def lagrange_weights(nodes: Array, at: float) -> Array:
 
 
 def _window(nodes: Array, at: float) -> slice:
-    """Range of the four nodes nearest to a position, two on each side if possible."""
+    """Range of the four nodes nearest to a position, two on each side if possible; cubic interpolation uses them."""
     first = int(np.searchsorted(nodes, at)) - 2
     first = max(0, min(first, len(nodes) - 4))
     return slice(first, min(first + 4, len(nodes)))

@@ -10,9 +10,9 @@ from slipstream.lbm.own_table import LbmKeywords
 from slipstream.run.simulation import MachineOptions
 
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
-#: Three numbers, along x, y and z.
+#: Type of a vector: three numbers, along x, y and z.
 Vector = Sequence[float] | np.ndarray
-#: Three numbers, or three texts with expressions as in a case file.
+#: Type of a vector of numbers, or of texts with expressions as in a case file.
 Parts = Sequence[float | str] | np.ndarray
 
 

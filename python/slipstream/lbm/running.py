@@ -115,7 +115,7 @@ class LbmRun(PlainRun):
         return Fields(self.engine, self._case, path, goes_on)
 
     def bytes_of(self, frames: int) -> int:
-        # Counts velocity, density and pressure of each frame; flags are written once.
+        # The sum counts velocity, density and pressure of each frame, and flags once, because they are written once.
         number, parts = (8 if self._case.lbm.precision == "f64" else 4), (2 if self._case.lbm.lattice == "D2Q9" else 3)
         return self._case.cell_count * (number * (parts + 2) * frames + 1)
 

@@ -240,7 +240,7 @@ class MachineFile(Table):
 
 
 def _keys_at(path: toml_text.Path) -> list[str]:
-    """Keys that the table at `path` may have."""
+    """Names of the keys that the table at `path` of a machine file may have."""
     table: Any = MachineFile
     for part in path:
         if isinstance(part, int):

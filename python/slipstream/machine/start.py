@@ -140,7 +140,7 @@ def _with_its_parent() -> Callable[[], None]:
 
     def ask() -> None:
         if control:
-            control(1, signal.SIGTERM)  # 1 is PR_SET_PDEATHSIG
+            control(1, signal.SIGTERM)  # 1 is the option PR_SET_PDEATHSIG: a signal at the parent's death
 
     return ask
 

@@ -67,7 +67,7 @@ def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres:
     """Draws a message as an arrow, with its rate if the rate is known and the picture is not crowded."""
     start, end = centres[row.source], centres[row.target]
     colour = COLOURS.get(row.route, "black")
-    bend = 0.16  # an offset separates the arrows of both directions
+    bend = 0.16  # bend of the arrows, which separates both directions
     axes.add_patch(
         FancyArrowPatch(
             start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=10, color=colour,

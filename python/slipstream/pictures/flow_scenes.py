@@ -150,7 +150,7 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
         terminal_speed=1e-4 * flow.top,
         max_steps=4000,
     )
-    # A fluid at rest, as at the start of a run, has points but no lines.
+    # A flow at rest, as at the start of a run, has points but no streamlines.
     tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10) if lines.n_points else lines
     if "speed" in tubes.point_data:
         stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)

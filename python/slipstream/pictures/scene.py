@@ -118,7 +118,7 @@ class Artist(Protocol):
         ...
 
     def film(self, scene_name: str) -> Iterator[Array]:
-        """The pixels of all frames, in the same colours."""
+        """The pixels of all frames of one scene, in the same colours, for a film."""
         ...
 
 

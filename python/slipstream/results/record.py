@@ -22,7 +22,7 @@ def now() -> str:
 class Record:
     """Record of one run as its JSON file holds it; after a restart it includes the log of the run before."""
 
-    facts: list[tuple[str, str]] = field(default_factory=list)  #: rows of the banner: names and texts
+    facts: list[tuple[str, str]] = field(default_factory=list)  #: rows of the run's banner, each a name and a text
     began: str = field(default_factory=now)
     ended: str = ""
     verdict: str = ""
@@ -33,7 +33,7 @@ class Record:
     #: Costs as in `took`, predicted from the first steps; empty if the run had too few steps.
     predicted: dict[str, Any] = field(default_factory=dict)
     phases: list[Phase] = field(default_factory=list)
-    log: list[dict[str, Any]] = field(default_factory=list)  #: events of the run's log: time, step, text
+    log: list[dict[str, Any]] = field(default_factory=list)  #: events of the run's log, each with time, step and text
 
     def note(self, step: int, what: str) -> None:
         self.log.append({"when": now(), "step": step, "what": what})

@@ -23,7 +23,7 @@ from slipstream.run.locks import Locks
 class Flow:
     """Identity of a flow, by which a restart recognises its checkpoints."""
 
-    text: str  #: text of the resolved case
+    text: str  #: text of the case with all defaults filled in
     meshes: dict[str, str]  #: SHA-256 of the mesh file of each body that has one
 
     @classmethod
@@ -131,7 +131,7 @@ def _chosen(case: Case, wanted: str) -> str:
         return wanted
     there = files_in(case.checkpoint_folder)
     if not there and case.checkpoint.folder:
-        there = files_in(Path(case.checkpoint.folder))  # earlier versions put checkpoints into the folder itself
+        there = files_in(Path(case.checkpoint.folder))  # earlier versions put checkpoints there, without a subfolder
     if not there:
         raise CaseError(
             f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file",
@@ -380,7 +380,7 @@ class Keeper:
             self._begin(step)
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
-        except (RuntimeError, CaseError) as error:  # all ranks get the same error
+        except (RuntimeError, CaseError) as error:  # all ranks get the same error, so that none is left waiting
             failed = [str(error)]
         if failed:
             return f"its checkpoint was not written: {failed[0]}; {self._newest()}"

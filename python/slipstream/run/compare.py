@@ -39,7 +39,7 @@ class Vortex(Protocol):
     precisions: Sequence[str]  #: values of the solver's key `precision`; empty: the solver has no such key and uses f64
 
     def points(self, case: Case) -> int:
-        """Number of distinct points along each axis."""
+        """Number of distinct points along each axis, for a case of this solver."""
         ...
 
     def tables(self, cells: int, time: float) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Entry:
     """Result of one solver in the comparison of solvers."""
 
     title: str
-    points: int  #: number of points along each axis
+    points: int  #: number of points along each axis of the box
     case: Case
     decay: energy.Decay
     seconds: float  #: wall-clock time of the steps in seconds

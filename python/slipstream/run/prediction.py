@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Largest share of a device's memory that a trial, a few steps before a run, may use.
 MOST_MEMORY = 0.5
-#: Largest frame in bytes that a trial writes.
+#: Size in bytes of the largest frame of fields that a trial, a few steps before a run, may write.
 MOST_FRAME_BYTES = 1 << 30
 #: Largest number of cells for trials of steady problems, because their only step is the whole solution.
 MOST_CELLS_SOLVED = 1_000_000

@@ -8,7 +8,7 @@ from slipstream.base.core import core, part
 from slipstream.base.files import write_text
 from slipstream.case.solver import Fields
 
-#: Bytes of a number in files of Nek5000.
+#: Bytes of a number in files of Nek5000, by number format.
 WORDS = {"f32": 4, "f64": 8}
 NAME = "fields0.f"
 #: Number of rows in a chunk of a dataset on elements (src/io/vtkhdf/vtkhdf_hexahedra.cpp).
