@@ -22,8 +22,8 @@ STAGES, FIELDS_THAT_MOVE = 2, 8
 COMPLEX = 8
 #: Memory of a 16 GB device that remains beside CUDA contexts and kernels.
 BUDGET = "14 GiB"
-#: Rows of the talk: nodes, cells along each axis, seconds per step with zero-copy and with pitched copies. The largest
-#: problem was a target.
+#: Rows of the talk of Ravikumar, Appelhans & Yeung 2018: nodes, cells along each axis, seconds per step with zero-copy
+#: and with pitched copies. The largest problem was a target.
 TALK: tuple[tuple[int, int, float | None, float | None], ...] = (
     (2, 1536, 8.67, 5.07),
     (16, 3072, 12.32, 7.63),

@@ -123,9 +123,8 @@ def cube_of(side: int, devices: int) -> Triple:
 
 
 def label(nodes: int, ranks: int, devices: int, edge: int, gpu_mpi: bool) -> str:
-    """Names a configuration as the paper does: nodes, ranks and GPUs per node, side of the domain, `ca` for GPU-aware
-    MPI.
-    """
+    """Names a configuration as Pearson et al. 2020 do: nodes, ranks and GPUs per node, side of the domain, `ca` for
+    GPU-aware MPI."""
     return f"{nodes}n/{ranks // nodes}r/{devices // nodes}g/{edge}" + ("/ca" if gpu_mpi else "")
 
 

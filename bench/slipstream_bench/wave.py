@@ -67,7 +67,7 @@ PACKED = (32, 64, 128)
 CODINGS = {"float": "cast", "double": "raw", "zfp": "zfp, rate 32"}
 #: Largest allowed error of the final wave by number format in messages; the wave has height 1.
 ALLOWED = {"float": 1e-5, "double": 1e-9, "zfp": 1e-5}
-#: Upper limit of measured steps; times are scaled to as many steps as cells, as in the publication.
+#: Upper limit of measured steps; times are scaled to as many steps as cells, as in Zheng 2023.
 MOST_STEPS = 1000
 TIME_STEP = 0.5
 FIGURES = frozenset({"step_us", "time_s", "wait_us", "wire_bytes", "pack_us"})

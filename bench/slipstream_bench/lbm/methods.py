@@ -91,7 +91,7 @@ def methods() -> Iterator[Method]:
 
 
 def grid(method: Method, side: int) -> list[int]:
-    """Extents of a cube, or of a square with nearly as many cells in rows of whole groups."""
+    """Extents of a cube of cells. For D2Q9 it is a square with nearly as many cells, whose edge is a multiple of 32."""
     if method.lattice != "D2Q9":
         return [side] * 3
     return [32 * max(1, round(side**1.5 / 32))] * 2 + [1]

@@ -241,7 +241,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
         several = setup.name != ONE
-        # 64 blocks in 7 pieces each are many launches for one device; other setups measure every width.
+        # On one device of several only two widths are measured, because its 64 blocks in 7 pieces each are many
+        # launches.
         for variant in variants(cells, several, several or per_rank * module.size() == 1):
             if setup.comm is None or module.rank() == 0:
                 try:

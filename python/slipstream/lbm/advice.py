@@ -16,8 +16,9 @@ from slipstream.lbm.tables import BY_MAGIC
 #: second value.
 _INLET_REYNOLDS_HELD = 20.0
 _EDDIES = 0.1
-#: Threshold of the zigzag over the mean speed. Without stripes, taylor_green had 2.1 %, because it hardly resolves
-#: the turbulence. Other flows of cases/ had at most 0.13 %. Flows with stripes had 4 to 24 %.
+#: Amplitude of a checkerboard oscillation over the mean speed, above which a flow counts as striped. Without stripes,
+#: taylor_green had 2.1 %, because it hardly resolves the turbulence. Other flows of cases/ had at most 0.13 %. Flows
+#: with stripes had 4 to 24 %.
 STRIPES_HIGH = 0.03
 
 
