@@ -53,7 +53,7 @@ class Engine(Protocol):
 
     @property
     def step(self) -> int:
-        """Number of steps done."""
+        """Number of time steps that the solver has made."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Engine(Protocol):
         ...
 
     def advance(self, steps: int) -> None:
-        """Makes `steps` steps."""
+        """Advances the solution by `steps` time steps."""
         ...
 
     def inspect(self) -> None:

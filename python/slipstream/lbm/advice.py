@@ -56,8 +56,8 @@ def against_stripes(case: LbmCase) -> list[dict[str, Any]]:
 
 
 def _smoothing(case: LbmCase) -> Iterator[dict[str, Any]]:
-    """Changes of keys that damp stripes. Stripes are odd moments with a long relaxation time, magic / (3 viscosity) +
-    1/2. With magic = viscosity it is below 1."""
+    """Changes of keys that damp checkerboard oscillations. These are odd moments with a long relaxation time, magic /
+    (3 viscosity) + 1/2. With magic = viscosity it is below 1."""
     lbm, short = case.lbm, float(f"{case.scales.viscosity:.2g}")
     if lbm.collision in BY_MAGIC and lbm.magic > short:
         yield {"magic": short} if lbm.collision == "MRT" else {"collision": "MRT", "magic": short}

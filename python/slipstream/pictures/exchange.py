@@ -87,7 +87,7 @@ def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres:
 
 
 def draw(report: Report, path: Path) -> None:
-    """Draws a report and writes the picture."""
+    """Draws the report of an exchange, and writes the picture."""
     centres, frames = places(report.devices)
     right = max(x + w for x, _, w, _ in frames.values())
     bottom = min(y for _, y, _, _ in frames.values())

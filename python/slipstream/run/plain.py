@@ -63,7 +63,8 @@ class History:
     def __init__(
         self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str], every: int | None = None
     ) -> None:
-        """`every`: number of steps between rows; None: a row whenever the run computes its residual."""
+        """Opens the CSV file. `every`: number of steps between its rows; None: a row whenever the run computes its
+        residual."""
         self._engine, self._case, self._columns = engine, case, columns
         self._written = engine.step if goes_on else -1
         self._rows: Rows | None = None
