@@ -68,7 +68,7 @@ class RadixLines final : public Lines {
       : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    launch_lines(stream, length(), false, job(from, to, is_narrow(length())));
+    launch_lines(stream, length(), false, job(from, to, in_narrow_tiles(length()) && batch_.read < 0));
   }
   void run_with(Stream& stream, const void* from, void* to, const Operation& operation) override {
     operation->ride(stream, length(), job(from, to, false), {1, static_cast<std::int32_t>(batch_.rows)});
@@ -140,7 +140,7 @@ class RadixStoredLines final : public StoredLines {
     if (!lines || list.empty() || counters_.bytes() || real_ || lines->length() != length_[0] ||
         lines->forward() != forward_)
       return StoredLines::run_concurrently(stream, from, work, exchange, others, others_from, others_to);
-    LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, is_narrow(length_[0]))},
+    LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, in_narrow_tiles(length_[0]))},
                    {},
                    forward_,
                    roots_[0].data()};
@@ -270,6 +270,8 @@ class RadixStoredLines final : public StoredLines {
 };
 
 }  // namespace
+
+bool in_narrow_tiles(std::int64_t length) { return is_narrow(static_cast<int>(length)); }
 
 bool radix_holds(Backend backend, const LineBatch& batch) {
   if (batch.kind == Kind::complex_to_real || batch.sizes.size() > 2) return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fft/impl.hpp"
+#include "fft/radix_stores.hpp"
 
 namespace slipstream {
 
@@ -27,6 +28,10 @@ constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, 
 // whole tiles.
 int Fft::Impl::parts_along_x(Stage from, Stage to) const {
   if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
+  // The lines behind a part are transformed in narrow tiles, which lose more than the overlap gains if modes are
+  // missing.
+  const bool slower = !cut.kept(Stage::middle)[1].empty() && fft::in_narrow_tiles(cut.cells[1]);
+  if (slower && options.parts == 0) return 1;
   const auto [first, behind] = modes_of_part(0, 1);
   std::int64_t parts = options.parts;
   if (parts == 0) {
