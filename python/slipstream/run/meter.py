@@ -10,7 +10,7 @@ SECONDS, STEPS = 1.0, 20
 SLOW_SECONDS, SLOW_STEPS = 10.0, 3
 #: Fraction of the measured time that the mean excludes, because caches and initial guesses are empty at first.
 WARM_UP = 1 / 3
-#: Steps have settled if the fastest of them takes at least this share of the median; while graphs are made, it does not.
+#: Steps have settled if the fastest takes at least this share of the median. It takes less while graphs are made.
 SETTLED = 0.8
 #: Names of the parts of a run that are timed between its steps: checks of the residual, and writing of fields.
 LOOKS, FRAMES = "looks", "frames"
