@@ -9,7 +9,7 @@
 #include <slipstream/stream.hpp>
 
 #include "device/sort/sort.hpp"
-#include "gather_scatter/device_rows.hpp"
+#include "gather_scatter/lists.hpp"
 #include "gather_scatter/holders.hpp"
 
 namespace slipstream {
