@@ -487,12 +487,11 @@ std::vector<MeasuredCoding> Launches::measured_codings() const {
 }
 
 std::int64_t Launches::bytes() const {
-  auto bytes = static_cast<std::int64_t>(stamps_.bytes() + on_.table.device.bytes());
-  for (const Span<Signal>& counters : counters_) bytes += static_cast<std::int64_t>(counters.bytes());
+  std::int64_t bytes = bytes_of(stamps_, on_.table.device);
+  for (const Span<Signal>& counters : counters_) bytes += bytes_of(counters);
   for (const Outgoing& out : outgoing_) bytes += out.end->bytes() + (out.probe ? out.probe->bytes() : 0);
   for (const Incoming& in : incoming_) bytes += in.end->bytes();
-  for (const auto& [item, windows] : windows_)
-    bytes += static_cast<std::int64_t>(windows.table.bytes() + windows.first.bytes());
+  for (const auto& [item, windows] : windows_) bytes += bytes_of(windows.table, windows.first);
   for (const Program* program : {&first_, &last_, &whole_, &opening_}) bytes += program->bytes();
   return bytes + (poison_ ? poison_->bytes() : 0);
 }

@@ -9,7 +9,6 @@
 
 #include "exchange/arrays.hpp"
 #include "exchange/coding_errors_kernels.hpp"
-#include "exchange/coding_times.hpp"
 #include "exchange/combine.hpp"
 #include "exchange/memory.hpp"
 #include "exchange/plan.hpp"
@@ -24,6 +23,14 @@ struct ProducedWindows {
   Buffer<Window> table;        ///< copy of `list`
   Buffer<std::int32_t> first;  ///< index of the first window per [block][component]
 };
+
+/// Times of the encoding and decoding of a message, apart from its transfer.
+struct CodingTimes {
+  double encode_us = -1, decode_us = -1;
+};
+/// `encoding`: the message's copies that encode. They read the exchange's arrays in place; codes and decoded values go
+/// to temporary memory. Blocks until the device is done.
+CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays& arrays);
 
 /// Coding errors and times of a message, measured by its sender.
 struct MeasuredCoding {
