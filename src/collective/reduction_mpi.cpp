@@ -59,7 +59,7 @@ class MpiReduction final : public Reduction {
   }
 
   void check() const override {
-    if (late_) throw Timeout(broken_->what(), broken_->facts());
+    if (broken_ && broken_->code() == ErrorCode::timeout) throw Timeout(broken_->what(), broken_->facts());
     throw_if(broken_);
   }
 
@@ -109,7 +109,6 @@ class MpiReduction final : public Reduction {
     const Timeout timeout =
         team_.missed(number_, "rank " + std::to_string(team_.rank), team_.name(first), team_.wait_limit);
     broken_ = timeout;
-    late_ = true;
     throw timeout;
   }
 
@@ -124,7 +123,6 @@ class MpiReduction final : public Reduction {
   Requests requests_;
   std::uint64_t number_ = 0;
   Problem broken_;
-  bool late_ = false;
 };
 
 }  // namespace

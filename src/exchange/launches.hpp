@@ -133,9 +133,9 @@ class Launches {
   std::vector<Outgoing> outgoing_;     // farthest first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
-  std::vector<Span<Signal>> counters_;  // for waits between batches of one launch
-  Span<std::byte> decodings_;           // decoded values that are combined
-  std::deque<Leg> decoded_legs_;        // legs of these values
+  std::vector<Span<Signal>> counters_;      // for waits between batches of one launch
+  std::vector<Span<std::byte>> decodings_;  // decoded values that are combined
+  std::deque<Leg> decoded_legs_;            // legs of these values
   /// Batches that combine, with the message that a batch reads if it is only one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, gates_, opening_;

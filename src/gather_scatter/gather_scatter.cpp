@@ -112,14 +112,8 @@ struct GatherScatter::Impl {
     for (Way* each : {&both, &gather, &scatter}) {
       if (!each->mail) continue;
       each->mail->connect(comm, options.exchange, how, [&](Exchange& exchange, std::vector<Stream>& streams) {
-        way = each;
-        current = points;
-        uniques = unique;
-        operation = is_complex(options.type) ? Op::add : Op::min;
-        if (!options.tune->work && each->small) {
-          run_with(exchange, streams);
-          return;
-        }
+        now = {each, is_complex(options.type) ? Op::add : Op::min, points, unique};
+        if (!options.tune->work && each->small) return run_with(exchange, streams);
         for (std::size_t d = 0; d < devices.size(); ++d) pack(d, streams[d]);
         run_overlapped(exchange, streams, [&](std::vector<Stream>& own) {
           for (std::size_t d = 0; d < devices.size(); ++d) do_own(d, own[d]);
@@ -309,7 +303,6 @@ struct GatherScatter::Impl {
           "a gather-scatter was asked for unique values that was made without them: set GatherScatterOptions::unique",
           {{"option", "unique"}});
     if (&chosen != &scatter) check_op(op);
-    way = &chosen;
     std::vector<Values> points, values;
     const Problem problem = failure_of([&] {
       points = taken(streams, arrays, "", &OnDevice::points);
@@ -317,44 +310,42 @@ struct GatherScatter::Impl {
       if (unique) values = taken(streams, *unique, " of unique values", &OnDevice::unique_ids);
       require_apart(chosen, points, values);
     });
-    if (same_calls && current_exchange()) {
+    if (same_calls && !host && chosen.mail->exchange()) {
       same_calls->count();
       if (!captured(streams)) same_calls->compare(chosen.kind, op, problem);
     }
     throw_if(problem);
-    current = std::move(points);
-    uniques = std::move(values);
-    operation = op;
+    now = {&chosen, op, std::move(points), std::move(values)};
     return *this;
   }
 
   /// Exchange of the current operation. Null if no devices share an id, or if the host does the exchange.
-  Exchange* current_exchange() const { return host ? nullptr : way->mail->exchange(); }
+  Exchange* current_exchange() const { return host ? nullptr : now.way->mail->exchange(); }
 
   // The steps of the current operation on one device.
 
   Operands operands(std::size_t d) const {
-    Operands with{current[d], {}, {}, options.type, options.components, operation, wire};
-    if (way != &both) with.unique = uniques[d];
+    Operands with{now.points[d], {}, {}, options.type, options.components, now.op, wire};
+    if (now.way != &both) with.unique = now.uniques[d];
     if (host) return with;
-    with.mailbox = way->mail->values(d);
-    if (const Exchange* exchange = way->mail->exchange()) with.broken = exchange->broken_on(devices[d].device);
+    with.mailbox = now.way->mail->values(d);
+    if (const Exchange* exchange = now.way->mail->exchange()) with.broken = exchange->broken_on(devices[d].device);
     return with;
   }
 
   void pack(std::size_t d, Stream& stream) const {
-    if (host) return host->pack(d, stream, current[d], operation);
+    if (host) return host->pack(d, stream, now.points[d], now.op);
     const Operands with = operands(d);
-    if (way == &scatter) return pack_places(stream, devices[d].sent, with);
-    combine_to(stream, way == &both ? devices[d].outgoing : devices[d].gathered, with, with.mailbox);
+    if (now.way == &scatter) return pack_places(stream, devices[d].sent, with);
+    combine_to(stream, now.way == &both ? devices[d].outgoing : devices[d].gathered, with, with.mailbox);
   }
 
   /// Work that needs no message.
   void do_own(std::size_t d, Stream& stream) const {
     const OnDevice& on = devices[d];
     const Operands with = operands(d);
-    if (way == &both) return combine_groups(stream, on.local, on.shared.block, with);
-    if (way == &gather) return combine_to(stream, on.own, with, with.unique);
+    if (now.way == &both) return combine_groups(stream, on.local, on.shared.block, with);
+    if (now.way == &gather) return combine_to(stream, on.own, with, with.unique);
     spread(stream, on.own, with, with.unique);
     spread(stream, on.met_copies, with, with.unique);
   }
@@ -363,8 +354,8 @@ struct GatherScatter::Impl {
   void do_shared(std::size_t d, Stream& stream) const {
     const OnDevice& on = devices[d];
     const Operands with = operands(d);
-    if (way == &both) return combine_in_place(stream, on.shared, with);
-    if (way == &gather) return combine_to(stream, on.met, with, with.unique);
+    if (now.way == &both) return combine_in_place(stream, on.shared, with);
+    if (now.way == &gather) return combine_to(stream, on.met, with, with.unique);
     spread(stream, on.theirs, with, with.mailbox, true);
   }
 
@@ -372,10 +363,9 @@ struct GatherScatter::Impl {
   /// would then take longer than the kernels, so a repeated call is replayed as one graph.
   void run(std::vector<Stream>& streams) {
     Exchange* const exchange = current_exchange();
-    if (!exchange || !way->small) {
+    if (!exchange || !now.way->small) {
       start(streams);
-      finish(streams);
-      return;
+      return finish(streams);
     }
     in_order.begin(streams);
     if (!replayed(*exchange, streams)) run_small(*exchange, streams);
@@ -395,7 +385,7 @@ struct GatherScatter::Impl {
     const auto forget = [&] {
       for (const OnDevice& on : devices) synchronize(on.device);
     };
-    const auto* graphs = calls.find({way, operation, current, uniques}, record, forget);
+    const auto* graphs = calls.find(now, record, forget);
     if (!graphs) return false;
     for (std::size_t d = 0; d < devices.size(); ++d) (*graphs)[d].launch(streams[d]);
     return true;
@@ -444,7 +434,7 @@ struct GatherScatter::Impl {
                   {{"problem", "not_started"}});
     open = false;
     for (std::size_t d = 0; d < devices.size(); ++d) do_own(d, streams[d]);
-    if (host) host->finish(streams, current, operation);
+    if (host) host->finish(streams, now.points, now.op);
     if (Exchange* const exchange = current_exchange()) {
       exchange->end(streams);
       for (std::size_t d = 0; d < devices.size(); ++d) do_shared(d, streams[d]);
@@ -456,20 +446,16 @@ struct GatherScatter::Impl {
   GatherScatterOptions options;
   Wire wire = Wire::same;
   std::vector<OnDevice> devices;
-  // State of the last call:
-  const Way* way = nullptr;
-  std::vector<Values> current, uniques;
-  Op operation = Op::add;
+  struct Call {
+    const Way* way = nullptr;
+    Op op = Op::add;
+    std::vector<Values> points = {}, uniques = {};
+    bool operator==(const Call&) const = default;
+  };
+  Call now;  // the last one
   bool open = false;
   std::optional<SameCalls> same_calls;        // null on a single rank
   CallsInOrder in_order{"a gather-scatter"};  // all calls use the same mailboxes
-  /// Key of a recorded call.
-  struct Call {
-    const Way* way;
-    Op op;
-    std::vector<Values> values, uniques;
-    bool operator==(const Call&) const = default;
-  };
   RecordedCalls<Call> calls;
   std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays that were checked, with their sizes
   std::unique_ptr<HostPacked> host;
