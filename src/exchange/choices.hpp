@@ -39,7 +39,10 @@ Trials measure(const Communicator& comm, const TuneOptions& how, const Trial& tr
 double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run,
                       std::int64_t multiple = 1);
 
-/// Alternatives of which the fastest is chosen.
+/// A time in words: "12.3 us".
+std::string microseconds(double time);
+
+/// Alternatives to choose from.
 struct Choices {
   ResultCache::Kind kind;
   std::string key;                 ///< everything on which the result depends, see `ResultCache`
