@@ -18,7 +18,6 @@ class Library {
  public:
   /// Tries the files in order. If none can be loaded, `missing()` tells which files were tried.
   explicit Library(const std::vector<std::string>& files);
-  bool loaded() const { return handle_ != nullptr; }
   const std::string& missing() const { return missing_; }
 
   LibrarySymbol find(const char* name) const;

@@ -57,6 +57,16 @@ class DeviceScope {
   bool pushed_ = false;
 };
 
+/// Runs `work` with the device current. Does nothing if the driver is gone, because the process is ending.
+template <class Work>
+void unless_ended(Device device, const Work& work) noexcept {
+  try {
+    const DeviceScope scope(device);
+    work();
+  } catch (const Error&) {
+  }
+}
+
 /// The UUID in NVML's format.
 inline std::string uuid_string(const cudaUUID_t& uuid) {
   std::string text = "GPU-";

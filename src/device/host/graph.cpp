@@ -117,7 +117,7 @@ void Capture::add_used(const std::shared_ptr<const detail::Used>& used) {
   if (std::find(used_.begin(), used_.end(), used) == used_.end()) used_.push_back(used);
 }
 
-std::vector<Capture::Op> Capture::finish(HostStream& origin) {
+std::shared_ptr<Graph::Impl> Capture::finish(HostStream& origin) {
   for (HostStream* stream : streams_) stream->capture_.reset();
   require(streams_.front() == &origin, ErrorCode::wrong_state,
           "a capture was ended on another stream than it was begun on");
@@ -132,12 +132,14 @@ std::vector<Capture::Op> Capture::finish(HostStream& origin) {
   }
   require(!loose, ErrorCode::wrong_state,
           "a capture ended while work of another stream was not joined to it by an event");
-  return std::move(ops_);
+  auto graph = std::make_shared<HostGraph>(std::move(ops_), lanes_, recordings_);
+  graph->used = used_;
+  return graph;
 }
 
 void HostStream::begin_capture() {
   require(!capture_, ErrorCode::wrong_state, "a stream's capture was begun twice");
-  std::make_shared<Capture>()->begin(*this);
+  std::make_shared<Capture>()->join(*this);
 }
 
 void HostStream::uses(const std::shared_ptr<const detail::Used>& used) {
@@ -146,11 +148,8 @@ void HostStream::uses(const std::shared_ptr<const detail::Used>& used) {
 
 std::shared_ptr<Graph::Impl> HostStream::end_capture() {
   require(capture_ != nullptr, ErrorCode::wrong_state, "a capture was ended that was not begun");
-  const auto capture = capture_;
-  auto ops = capture->finish(*this);
-  auto graph = std::make_shared<HostGraph>(std::move(ops), capture->lanes(), capture->recordings());
-  graph->used = capture->used();
-  return graph;
+  const auto capture = capture_;  // alive until finish() returns
+  return capture->finish(*this);
 }
 
 }  // namespace slipstream::host

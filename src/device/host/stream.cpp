@@ -11,30 +11,6 @@
 
 namespace slipstream::host {
 
-void Point::reach() {
-  {
-    std::lock_guard lock(mutex_);
-    reached_ = true;
-    when_ = std::chrono::steady_clock::now();
-  }
-  changed_.notify_all();
-}
-
-void Point::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return reached_; });
-}
-
-bool Point::reached() {
-  std::lock_guard lock(mutex_);
-  return reached_;
-}
-
-std::chrono::steady_clock::time_point Point::when() {
-  std::lock_guard lock(mutex_);
-  return when_;
-}
-
 std::shared_ptr<Point> HostEvent::point() const {
   std::lock_guard lock(mutex_);
   return point_;

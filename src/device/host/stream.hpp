@@ -6,7 +6,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -19,16 +18,17 @@ using Task = std::function<void()>;
 /// One time at which an event was recorded.
 class Point {
  public:
-  void reach();
-  void wait();
-  bool reached();
-  std::chrono::steady_clock::time_point when();
+  void reach() {
+    when_ = std::chrono::steady_clock::now().time_since_epoch();
+    when_.notify_all();
+  }
+  void wait() const { when_.wait(not_yet); }
+  bool reached() const { return when() != not_yet; }
+  std::chrono::nanoseconds when() const { return when_; }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool reached_ = false;
-  std::chrono::steady_clock::time_point when_;
+  static constexpr std::chrono::nanoseconds not_yet{0};
+  std::atomic<std::chrono::nanoseconds> when_ = not_yet;
 };
 
 class Capture;
@@ -108,19 +108,15 @@ class Capture : public std::enable_shared_from_this<Capture> {
     int recording;  // index of the recording that is made or waited for
     Task task;
   };
-  void begin(HostStream& origin) { join(origin); }
+  void join(HostStream& stream);
   void add_task(HostStream& stream, Task task);
   void add_record(HostStream& stream, HostEvent& event);
   void add_wait(HostStream& stream, const HostEvent& event);
   void add_used(const std::shared_ptr<const detail::Used>& used);
   /// Ends the capture for all its streams. Throws if a stream was not joined to the origin.
-  std::vector<Op> finish(HostStream& origin);
-  std::vector<Device> lanes() const { return lanes_; }
-  int recordings() const { return recordings_; }
-  const std::vector<std::shared_ptr<const detail::Used>>& used() const { return used_; }
+  std::shared_ptr<Graph::Impl> finish(HostStream& origin);
 
  private:
-  void join(HostStream& stream);
   std::vector<Op> ops_;
   std::vector<HostStream*> streams_;
   std::vector<Device> lanes_;
