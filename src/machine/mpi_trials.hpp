@@ -1,6 +1,5 @@
 #pragma once
 // Common parts of trials of MPI with device memory: a guard against crashes, and a cache of the answers.
-#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -9,12 +8,11 @@
 
 namespace slipstream {
 
-/// Capability tests of MPI with device memory. Each runs once per communicator, which caches the answer.
-enum class MpiQuestion : std::uint8_t { messages, alltoallv, ialltoallv, put_fence, put_lock };
-std::string answer_of(const Communicator& comm, MpiQuestion question, Backend backend,
+/// The answer to a question about MPI with device memory. `ask` runs once per communicator, which caches the answer.
+std::string answer_of(const Communicator& comm, const std::string& question, Backend backend,
                       const std::function<std::string()>& ask);
 /// Result of a trial; a message if MPI crashed in it on an invalid address. After a crash no destructors of the trial
 /// run.
-std::string without_crash(const std::function<std::string()>& trial);
+std::string without_crash(const std::function<std::string()>& trial, const std::string& when = "on device memory");
 
 }  // namespace slipstream

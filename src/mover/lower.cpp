@@ -162,12 +162,6 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
   return result;
 }
 
-Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places) {
-  Lowering::Places result;
-  for (const std::size_t parent : chunk.parent) result.push_back(places.at(parent));
-  return result;
-}
-
 /// One end of a leg: a sequence of pieces (components) of equal size. Each piece is a strided box, a contiguous run or
 /// a list of elements.
 struct Lowering::End {
@@ -197,22 +191,22 @@ int values_of(const Mover& mover) {
 
 int target_word(const Mover& mover) { return mover.target_word() * values_of(mover); }
 
-Mover by_values(Mover mover) {
-  const int together = values_of(mover);
-  mover.extent[0] *= together;
+namespace {
+
+/// Splits each word of a mover into `parts`.
+Mover split(Mover mover, int parts) {
+  mover.extent[0] *= parts;
   for (int a = 1; a < 3; ++a) {
-    mover.source_stride[a] *= together;
-    mover.target_stride[a] *= together;
+    mover.source_stride[a] *= parts;
+    mover.target_stride[a] *= parts;
   }
-  mover.word /= together;
+  mover.word /= parts;
   return mover;
 }
 
-std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values) {
-  std::vector<Arrived> arrived;
-  for (const Leg& leg : legs) arrived.push_back({&leg, values + leg.offset});
-  return arrived;
-}
+}  // namespace
+
+Mover by_values(Mover mover) { return split(mover, values_of(mover)); }
 
 std::int64_t Lowering::bytes() const {
   std::int64_t bytes = 0;
@@ -220,8 +214,9 @@ std::int64_t Lowering::bytes() const {
   return bytes;
 }
 
-template <class InOrder>
-Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order) {
+Lowering::End Lowering::field_end(const Leg& leg, IndexSet Transfer::*end_of, const Place& place) {
+  const IndexSet& set = leg.transfer->*end_of;
+  const auto in_packing_order = end_of == &Transfer::source ? in_order : target_in_order;
   End end;
   end.base = place.origin;
   end.array = place.array;
@@ -235,12 +230,11 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
     end.ids = keep(*set.ids);
     return end;
   }
-  end.extent = in_order(leg, set.box.extents());
+  end.extent = in_packing_order(leg, set.box.extents());
   const std::int64_t* const own = place.shape.stride;
-  const Extent stride = in_order(leg, Extent{own[0], own[1], own[2]});
+  const Extent stride = in_packing_order(leg, {own[0], own[1], own[2]});
   std::copy(stride.begin(), stride.end(), end.stride);
-  std::int64_t corner = 0;
-  for (int a = 0; a < 3; ++a) corner += set.box.lo[a] * own[a];
+  const std::int64_t corner = std::inner_product(set.box.lo.begin(), set.box.lo.end(), own, std::int64_t{0});
   if (rows_hold_components(leg)) {
     end.extent[0] *= leg.components;
     end.stride[0] = 1;
@@ -251,18 +245,10 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   return end;
 }
 
-Lowering::End Lowering::source_end(const Leg& leg, const Place& place) {
-  return field_end(leg, leg.transfer->source, place, in_order);
-}
-
-Lowering::End Lowering::target_end(const Leg& leg, const Place& place) {
-  return field_end(leg, leg.transfer->target, place, target_in_order);
-}
-
-Lowering::End Lowering::slot_end(const Leg& leg, const IndexSet& set, const Slot& slot) {
+Lowering::End Lowering::slot_end(const Leg& leg, const Slot& slot) {
   End end;
   end.base = slot.base + leg.offset;
-  end.count = set.size();
+  end.count = leg.transfer->source.size();
   end.ring = slot.ring;
   end.dense = true;
   return end;
@@ -451,32 +437,36 @@ std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Plac
     if (legs[i].produced) {
       add_windows(legs[i], targets[i], windows_);
     } else {
-      join(source_end(legs[i], sources[i]), target_end(legs[i], targets[i]), legs[i], true, movers);
+      join(field_end(legs[i], &Transfer::source, sources[i]), field_end(legs[i], &Transfer::target, targets[i]),
+           legs[i], true, movers);
     }
   return movers;
 }
 
 std::vector<Mover> Lowering::to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide) {
   std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs.size(); ++i) {
-    const IndexSet& set = legs[i].transfer->source;
+  for (std::size_t i = 0; i < legs.size(); ++i)
     if (legs[i].produced) {
       add_windows(legs[i], slot, windows_);
-      continue;
+    } else {
+      join(field_end(legs[i], &Transfer::source, sources[i]), slot_end(legs[i], slot), legs[i], wide, movers);
     }
-    join(source_end(legs[i], sources[i]), slot_end(legs[i], set, slot), legs[i], wide, movers);
-  }
   return movers;
 }
 
 std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot,
                                        bool wide) {
   std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs.size(); ++i) {
-    const IndexSet& set = legs[i].transfer->target;
-    join(slot_end(legs[i], set, slot), target_end(legs[i], targets[i]), legs[i], wide, movers);
-  }
+  for (std::size_t i = 0; i < legs.size(); ++i)
+    join(slot_end(legs[i], slot), field_end(legs[i], &Transfer::target, targets[i]), legs[i], wide, movers);
   return movers;
+}
+
+std::vector<Mover> Lowering::unpack(const Message& message, const std::vector<Leg>& legs, const Places& targets,
+                                    const Slot& slot, std::vector<Arrived>& arrived) {
+  if (!message.combines) return from_slot(legs, targets, slot);
+  for (const Leg& leg : legs) arrived.push_back({&leg, slot.base + leg.offset});
+  return {};
 }
 
 bool fits_packets(const Leg& leg) {
@@ -499,22 +489,11 @@ std::size_t packet_bytes(const Leg& leg) {
 
 namespace {
 
-/// Splits words into words of 4 bytes. Values of more than 4 bytes are contiguous within rows.
-void narrow(Mover& mover) {
-  const std::int64_t factor = mover.word / 4;
-  mover.word = 4;
-  mover.extent[0] *= factor;
-  for (int a = 1; a < 3; ++a) {
-    mover.source_stride[a] *= factor;
-    mover.target_stride[a] *= factor;
-  }
-}
-
-/// Assigns consecutive packets to each mover.
+/// Assigns consecutive packets, which hold words of 4 bytes, to each mover. Wider values are contiguous within rows.
 std::vector<Mover> through_packets(std::vector<Mover> movers, Mover::Packets end, const Slot& slot) {
   std::byte* line = slot.base;
   for (Mover& mover : movers) {
-    narrow(mover);
+    mover = split(mover, mover.word / 4);
     mover.packets = end;
     if (end == Mover::Packets::target) mover.target = line;
     if (end == Mover::Packets::source) mover.source = line;

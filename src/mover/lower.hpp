@@ -65,6 +65,9 @@ class Lowering {
   /// Movers to or from packed values. `wide`: use the widest words that serve both ends.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide = true);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide = true);
+  /// Movers from packed values. If the message is combined, there are none, and the legs are appended to `arrived`.
+  std::vector<Mover> unpack(const Message& message, const std::vector<Leg>& legs, const Places& targets,
+                            const Slot& slot, std::vector<Arrived>& arrived);
   /// Movers that decode a leg's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
   /// Movers to or from latency-optimised packets (Packet), one box after the other. Legs must be fits_packets.
@@ -80,12 +83,8 @@ class Lowering {
 
  private:
   struct End;
-  End source_end(const Leg& leg, const Place& place);
-  End target_end(const Leg& leg, const Place& place);
-  /// `in_order` permutes values given for the axes of this end into the mover's order.
-  template <class InOrder>
-  End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
-  static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
+  End field_end(const Leg& leg, IndexSet Transfer::*end_of, const Place& place);
+  static End slot_end(const Leg& leg, const Slot& slot);
   static Mover between(const End& source, const End& target, const Leg& leg, const Extent& extent);
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
   /// Makes movers for values that are coded in blocks.
@@ -106,10 +105,12 @@ bool fits_packets(const Leg& leg);
 /// Bytes of a leg in latency-optimised packets.
 std::size_t packet_bytes(const Leg& leg);
 
-/// Where the packed values of each leg lie, for a message that is combined.
-std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);
-
-/// Places of a chunk's legs, taken from those of the message's legs.
-Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places);
+/// The elements of `values` with these indices.
+template <class T>
+std::vector<T> chosen(const std::vector<std::size_t>& indices, const std::vector<T>& values) {
+  std::vector<T> result;
+  for (const std::size_t index : indices) result.push_back(values.at(index));
+  return result;
+}
 
 }  // namespace slipstream

@@ -9,7 +9,6 @@
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
-#include "node/node_boxes.hpp"
 #include "node/node_drivers.hpp"
 
 namespace slipstream {
@@ -77,10 +76,6 @@ class NodeInlet final : public Inlet {
   bool verified_ = false;
 };
 
-}  // namespace
-
-namespace {
-
 /// Lists messages that leave or reach the node of this rank, by source, then target. Collective.
 std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int rank) {
   std::map<int, std::string> told;
@@ -95,9 +90,7 @@ std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int ran
   }
   std::vector<RouteSetup::Letter> letters;
   for (const auto& [from, text] : rendezvous(*setup.own, std::move(told), setup.timeout)) read_records(text, letters);
-  std::sort(letters.begin(), letters.end(), [](const RouteSetup::Letter& a, const RouteSetup::Letter& b) {
-    return std::pair(a.source, a.target) < std::pair(b.source, b.target);
-  });
+  std::sort(letters.begin(), letters.end());
   return letters;
 }
 
@@ -109,11 +102,9 @@ NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
   const std::size_t bytes = place_boxes();
   keep_own();
   meet_drivers(setup);
-  for (std::size_t m = 0; m < messages_.size(); ++m) {
-    const auto& parts = messages_[m].message.parts;
-    for (std::size_t p = 0; p < parts.size(); ++p)
-      part_of_[{parts[p].source, parts[p].target}] = {m, static_cast<int>(p)};
-  }
+  for (const Carried& c : messages_)
+    for (const NodeMessage::Part& part : c.message.parts)
+      parts_of_[{part.source, part.target}] = {&c, static_cast<int>(&part - c.message.parts.data())};
   share(setup, bytes);
   if (refusal_.empty()) make_drivers(setup);
 }
@@ -220,35 +211,30 @@ std::byte* NodeMail::memory_of(int rank) const {
 }
 
 bool NodeMail::carries(const Message& message) const {
-  return refusal_.empty() && part_of_.contains({message.source, message.target});
-}
-
-NodeMail::Found NodeMail::find(const Message& message) const {
-  const auto& [number, part] = part_of_.at({message.source, message.target});
-  return {&messages_[number], part};
+  return refusal_.empty() && parts_of_.contains({message.source, message.target});
 }
 
 PlaceRing NodeMail::outgoing_place(const Message& message) const {
-  const auto [c, part] = find(message);
+  const auto [c, part] = parts_of_.at({message.source, message.target});
   const NodeOutbox box(c->message, memory_of(c->message.sender) + c->outbox);
   return {box.place() + c->message.parts[static_cast<std::size_t>(part)].offset};
 }
 
 PlaceRing NodeMail::incoming_places(const Message& message) const {
-  const auto [c, part] = find(message);
+  const auto [c, part] = parts_of_.at({message.source, message.target});
   PlaceRing places = NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox).places();
   places.base += c->message.parts[static_cast<std::size_t>(part)].offset;
   return places;
 }
 
 std::unique_ptr<Outlet> NodeMail::outlet(const Message& message) {
-  const auto [c, part] = find(message);
+  const auto [c, part] = parts_of_.at({message.source, message.target});
   return std::make_unique<NodeOutlet>(c->message, NodeOutbox(c->message, memory_of(c->message.sender) + c->outbox),
                                       part);
 }
 
 std::unique_ptr<Inlet> NodeMail::inlet(const Message& message) {
-  const auto [c, part] = find(message);
+  const auto [c, part] = parts_of_.at({message.source, message.target});
   return std::make_unique<NodeInlet>(c->message, NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox), part,
                                      message);
 }
@@ -269,10 +255,10 @@ std::string NodeMail::waiting_for() const {
 }
 
 std::string NodeMail::remark(int source, int target) const {
-  const auto found = part_of_.find({source, target});
-  if (found == part_of_.end()) return {};
+  const auto found = parts_of_.find({source, target});
+  if (found == parts_of_.end()) return {};
   if (!refusal_.empty()) return "not in one message per pair of nodes, whose ranks must share host memory: " + refusal_;
-  return "travels in " + messages_[found->second.first].message.described();
+  return "travels in " + found->second.carried->message.described();
 }
 
 void NodeMail::leave() {

@@ -10,9 +10,8 @@
 
 #include <slipstream/arena.hpp>
 
-#include "mover/route_state.hpp"
-#include "node/mail.hpp"
 #include "node/node_message.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 
@@ -53,11 +52,10 @@ class NodeMail final : public Mail {
   void meet_drivers(const RouteSetup& setup);
   void share(const RouteSetup& setup, std::size_t bytes);
   void make_drivers(const RouteSetup& setup);
-  Found find(const Message& message) const;
   std::byte* memory_of(int rank) const;
 
-  std::vector<Carried> messages_;                                       // messages in which this rank has a part
-  std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // message and part, by source and target device
+  std::vector<Carried> messages_;                  // messages in which this rank has a part
+  std::map<std::pair<int, int>, Found> parts_of_;  // by source and target device
   std::string refusal_;
   int rank_ = 0;
   Span<std::byte> memory_;

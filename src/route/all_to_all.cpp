@@ -6,10 +6,10 @@
 #include <slipstream/error.hpp>
 
 #include "device/kept_memory.hpp"
+#include "device/names.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
-#include "machine/timeout.hpp"
 #include "mover/lower.hpp"
 
 namespace slipstream {
@@ -58,18 +58,10 @@ int as_int(std::int64_t units) {
   return static_cast<int>(units);
 }
 
-const char* name_of_call(MpiCalls calls) {
-  switch (calls) {
-    case MpiCalls::alltoallv:
-      return "MPI_Alltoallv";
-    case MpiCalls::ialltoallv:
-      return "MPI_Ialltoallv";
-    case MpiCalls::put_fence:
-      return "MPI_Put between fences";
-    default:
-      return "MPI_Put under locks";
-  }
-}
+constexpr std::pair<const char*, MpiCalls> call_names[] = {{"MPI_Alltoallv", MpiCalls::alltoallv},
+                                                           {"MPI_Ialltoallv", MpiCalls::ialltoallv},
+                                                           {"MPI_Put between fences", MpiCalls::put_fence},
+                                                           {"MPI_Put under locks", MpiCalls::put_lock}};
 
 bool leaves_rank(const Machine& machine, const RouteSetup::Letter& letter) {
   return machine.device(letter.source).rank != machine.device(letter.target).rank;
@@ -107,7 +99,7 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
     lay_out(setup, staged);
     allocate(setup, staged);
   });
-  const bool member = std::find(members_.begin(), members_.end(), rank_) != members_.end();
+  const bool member = place_of(rank_) < members_.size();
   // Each step is collective. If one fails on some rank, all ranks stop before the next one.
   on_all_ranks(setup.comm, [&] {
     check_mpi(MPI_Comm_split(setup.own->mpi(), member ? 0 : MPI_UNDEFINED, rank_, &comm_),
@@ -160,48 +152,33 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
     return found == bytes.end() ? std::int64_t{0} : found->second;
   };
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    const int other = members_[m];
-    Block b;
-    b.rank = static_cast<int>(m);
-    b.units = block(rank_, other) / unit;
-    b.outgoing = bytes_out_;
-    b.incoming = bytes_in_;
-    bytes_out_ += block(rank_, other);
-    bytes_in_ += block(other, rank_);
-    counts_out_.push_back(as_int(block(rank_, other) / unit));
-    counts_in_.push_back(as_int(block(other, rank_) / unit));
-    at_out_.push_back(as_int(b.outgoing / unit));
-    at_in_.push_back(as_int(b.incoming / unit));
-    blocks_.push_back(b);
+    counts_out_.push_back(as_int(block(rank_, members_[m]) / unit));
+    counts_in_.push_back(as_int(block(members_[m], rank_) / unit));
+    at_out_.push_back(as_int(bytes_out_ / unit));
+    at_in_.push_back(as_int(bytes_in_ / unit));
+    bytes_out_ += block(rank_, members_[m]);
+    bytes_in_ += block(members_[m], rank_);
   }
   for (const auto& [devices, at] : within) {
     const int from = rank_of(devices.first), to = rank_of(devices.second);
-    if (from != rank_ && to != rank_) continue;
-    auto& [sent, received] = offsets_[devices];
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      if (members_[m] == to) sent = blocks_[m].outgoing + at;
-      if (members_[m] == from) received = blocks_[m].incoming + at;
-    }
+    if (from == rank_ || to == rank_)
+      offsets_[devices] = {unit * at_out_[place_of(to)] + at, unit * at_in_[place_of(from)] + at};
   }
+}
+
+std::size_t AllToAll::place_of(int rank) const {
+  return static_cast<std::size_t>(std::find(members_.begin(), members_.end(), rank) - members_.begin());
 }
 
 /// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. Each rank sends the offsets in its own
 /// window. A window holds its places one after another. Collective.
 void AllToAll::tell_offsets(const RouteSetup& setup) {
-  struct Told {
-    std::int64_t there, whole;
-  };
   std::map<int, std::string> told;
   for (std::size_t m = 0; m < members_.size(); ++m)
-    if (counts_in_[m]) append_record(told[members_[m]], Told{blocks_[m].incoming, bytes_in_});
-  const std::map<int, std::string> received = rendezvous(*setup.own, std::move(told), setup.timeout);
-  for (std::size_t m = 0; m < members_.size(); ++m) {
-    const auto found = received.find(members_[m]);
-    if (found == received.end()) continue;
-    const Told there = records_of<Told>({found->second}).at(0);
-    blocks_[m].there = there.there;
-    blocks_[m].whole = there.whole;
-  }
+    if (counts_in_[m]) append_record(told[members_[m]], PeerBuffer{unit * at_in_[m], bytes_in_});
+  peers_.resize(members_.size());
+  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.timeout))
+    peers_[place_of(rank)] = records_of<PeerBuffer>({text}).at(0);
 }
 
 void AllToAll::allocate(const RouteSetup& setup, bool staged) {
@@ -239,14 +216,12 @@ bool AllToAll::all_are_clean() {
 }
 
 PlaceRing AllToAll::outgoing_place(const Message& message) const {
-  // The cast is safe: an outgoing place is only read.
-  std::byte* const base = const_cast<std::byte*>(out_.data());
-  return {base + offsets_.at({message.source, message.target}).first};
+  return {out_.data() + offsets_.at({message.source, message.target}).first};
 }
 
 PlaceRing AllToAll::incoming_places(const Message& message) const {
-  std::byte* const base = const_cast<std::byte*>(in_.data());
-  return {base + offsets_.at({message.source, message.target}).second, static_cast<std::size_t>(bytes_in_), depth_};
+  return {in_.data() + offsets_.at({message.source, message.target}).second, static_cast<std::size_t>(bytes_in_),
+          depth_};
 }
 
 std::unique_ptr<Outlet> AllToAll::outlet(const Message& message) {
@@ -294,9 +269,9 @@ bool AllToAll::progress(std::uint64_t sequence) {
   if (!answered()) return false;
   if (phase_ == Phase::leaving) {
     // Makes the values that other ranks have put visible to this rank.
-    check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, blocks_[0].rank, 0, window_), "lock a window");
+    check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window_), "lock a window");
     check_mpi(MPI_Win_sync(window_), "see what other ranks put");
-    check_mpi(MPI_Win_unlock(blocks_[0].rank, window_), "unlock a window");
+    check_mpi(MPI_Win_unlock(0, window_), "unlock a window");
   }
   done_ = sequence;
   return true;
@@ -320,30 +295,29 @@ void AllToAll::call() {
 
 /// Starts with the own rank and goes round, so that ranks do not all put to the same rank at once.
 void AllToAll::put() {
-  const std::size_t count = blocks_.size();
-  const auto me = static_cast<std::size_t>(std::find(members_.begin(), members_.end(), rank_) - members_.begin());
-  for (std::size_t n = 0; n < count; ++n) {
-    const Block& b = blocks_[(me + n) % count];
-    if (b.units == 0) continue;
-    const bool locks = calls_ == MpiCalls::put_lock;
-    if (locks) check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, b.rank, 0, window_), "lock a window");
-    const MPI_Aint place = static_cast<MPI_Aint>((sequence_ - 1) % static_cast<unsigned>(depth_)) * b.whole + b.there;
-    check_mpi(MPI_Put(out_.data() + b.outgoing, as_int(b.units), unit_type(), b.rank, place, as_int(b.units),
+  const bool locks = calls_ == MpiCalls::put_lock;
+  for (std::size_t n = 0; n < members_.size(); ++n) {
+    const std::size_t m = (place_of(rank_) + n) % members_.size();
+    if (counts_out_[m] == 0) continue;
+    const int rank = static_cast<int>(m);
+    if (locks) check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, window_), "lock a window");
+    const MPI_Aint place =
+        static_cast<MPI_Aint>((sequence_ - 1) % static_cast<unsigned>(depth_)) * peers_[m].bytes + peers_[m].at;
+    check_mpi(MPI_Put(out_.data() + unit * at_out_[m], counts_out_[m], unit_type(), rank, place, counts_out_[m],
                       unit_type(), window_),
               "put a message into another rank's window");
-    if (locks) check_mpi(MPI_Win_unlock(b.rank, window_), "unlock a window");
+    if (locks) check_mpi(MPI_Win_unlock(rank, window_), "unlock a window");
   }
   if (calls_ == MpiCalls::put_fence) check_mpi(MPI_Win_fence(0, window_), "end an epoch of a window");
 }
 
 std::string AllToAll::waiting_for() const {
   if (phase_ == Phase::gathering || done_ >= sequence_) return {};
-  return "the " + std::to_string(members_.size()) + " ranks that meet in " + name_of_call(calls_);
+  return "the " + std::to_string(members_.size()) + " ranks that meet in " + name_in(call_names, calls_);
 }
 
 std::string AllToAll::remark(int source, int target) const {
-  return offsets_.contains({source, target}) ? std::string("travels in one call for all ranks, ") + name_of_call(calls_)
-                                             : "";
+  return offsets_.contains({source, target}) ? "travels in one call for all ranks, " + name_in(call_names, calls_) : "";
 }
 
 /// A call that some ranks never enter cannot be cancelled, so its buffers are kept.

@@ -21,7 +21,7 @@
 
 #include "machine/gpu_mpi.hpp"
 #include "machine/private_communicator.hpp"
-#include "node/mail.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 
@@ -53,17 +53,16 @@ class AllToAll final : public Mail {
 
  private:
   enum class Phase : std::uint8_t { gathering, meeting, agreeing, calling, leaving };
-  /// Messages between this rank and another one. `units`: size of the messages that this rank sends. `outgoing`,
-  /// `incoming`: offsets in bytes.
-  struct Block {
-    int rank = 0;  ///< number of the other rank in comm_
-    std::int64_t units = 0, outgoing = 0, incoming = 0;
-    std::int64_t there = 0, whole = 0;  ///< offset in the other rank's receive buffer, and size of one of its places
+  /// Place of this rank's messages in another rank's window, in bytes, and the size of one of the window's buffers.
+  struct PeerBuffer {
+    std::int64_t at = 0, bytes = 0;
   };
   void find_members(const RouteSetup& setup, bool staged);
   void lay_out(const RouteSetup& setup, bool staged);
   void tell_offsets(const RouteSetup& setup);
   void allocate(const RouteSetup& setup, bool staged);
+  /// Number of a rank in comm_; that of members_ if it is none of them.
+  std::size_t place_of(int rank) const;
   bool blocks() const { return calls_ != MpiCalls::ialltoallv; }
   void meet();
   bool answered();
@@ -77,8 +76,9 @@ class AllToAll final : public Mail {
   std::vector<int> members_;
   // offsets of a message in the send and the receive buffer in bytes, by source and target device
   std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> offsets_;
-  std::vector<Block> blocks_;  // blocks by rank
+  // blocks of messages by rank: their sizes, and offsets in the two buffers, in units
   std::vector<int> counts_out_, counts_in_, at_out_, at_in_;
+  std::vector<PeerBuffer> peers_;
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
   int sends_ = 0, receives_ = 0;  // number of messages that this rank sends and receives
   Span<std::byte> out_, in_;

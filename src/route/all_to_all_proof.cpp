@@ -86,19 +86,6 @@ class Trial {
   std::unique_ptr<AllToAll> mail_;
 };
 
-MpiQuestion question_of(MpiCalls calls) {
-  switch (calls) {
-    case MpiCalls::ialltoallv:
-      return MpiQuestion::ialltoallv;
-    case MpiCalls::put_fence:
-      return MpiQuestion::put_fence;
-    case MpiCalls::put_lock:
-      return MpiQuestion::put_lock;
-    default:
-      return MpiQuestion::alltoallv;
-  }
-}
-
 /// Runs a trial and returns its result, or the text of the exception that it throws.
 std::string words_of(const std::function<std::string()>& trial) {
   std::string words;
@@ -130,7 +117,7 @@ std::string try_calls(const RouteSetup& setup, Liar liar) {
 
 std::string proof_of_calls(const RouteSetup& setup) {
   const Backend backend = setup.machine.device(0).local.backend;
-  return answer_of(setup.comm, question_of(setup.knobs.mpi), backend, [&] { return try_calls(setup); });
+  return answer_of(setup.comm, to_string(setup.knobs.mpi), backend, [&] { return try_calls(setup); });
 }
 
 }  // namespace slipstream

@@ -7,7 +7,6 @@
 
 #include "device/faults.hpp"
 #include "device/kept_memory.hpp"
-#include "node/mail.hpp"
 
 namespace slipstream {
 namespace {
@@ -21,27 +20,49 @@ bool goes_straight(const Message& m, bool staged) {
   return staged && (m.knobs.pack == Pack::zero_copy || m.knobs.pack == Pack::memcpy3d);
 }
 
-std::unique_ptr<Stream> lane_of(const Message& m, Device device) {
-  if (m.knobs.streams == Lanes::one) return nullptr;
-  return std::make_unique<Stream>(device, Priority::high);
-}
-
 std::string within(const std::string& escort) { return escort.empty() ? "" : ", in " + escort; }
 
 }  // namespace
 
-HostSender::HostSender(const Message& message, const EndSite& site, bool staged)
+HostEnd::HostEnd(const Message& message, const EndSite& site, bool staged, bool straight, std::string row)
     : message_(message),
       staged_(staged),
-      // The caller's kernels store all values at once, into memory of their device.
-      straight_((goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message))),
+      straight_(straight),
       lowering_(site.device),
       pieces_(pieces_of(message, staged)),
-      failure_(site.pulse.failure),
-      ready_(site.device),
-      lane_(lane_of(message, site.device)),
       trace_(site.trace),
-      row_("to device " + std::to_string(message.target)) {
+      row_(std::move(row)) {
+  if (message.knobs.streams != Lanes::one) lane_ = std::make_unique<Stream>(site.device, Priority::high);
+}
+
+std::unique_ptr<Moves> HostEnd::moves_of(std::vector<Mover> movers, const EndSite& site) const {
+  return std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse);
+}
+
+void HostEnd::move(Stream& lane, const char* what, std::uint64_t sequence) const {
+  if (!moves_) return;
+  const DeviceSpan span(trace_, lane, row_, what, "kernel");
+  moves_->run(lane, sequence);
+  if (message_.knobs.sync) lane.synchronize();
+}
+
+std::int64_t HostEnd::bytes_held() const {
+  std::int64_t bytes = bytes_of(lowering_, packed_) + (moves_ ? moves_->bytes() : 0);
+  for (const PartMoves& part : parts_) bytes += part.moves->bytes();
+  return bytes;
+}
+
+void HostEnd::poison_packed(Stream& stream) {
+  if (packed_.data()) fill(stream, packed_.data(), poison_byte, packed_.bytes());
+}
+
+HostSender::HostSender(const Message& message, const EndSite& site, bool staged)
+    // The caller's kernels store all values at once, into memory of their device.
+    : HostEnd(message, site, staged,
+              (goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message)),
+              "to device " + std::to_string(message.target)),
+      failure_(site.pulse.failure),
+      ready_(site.device) {
   // MPI sends from this buffer unless values go through the host.
   const Memory memory = staged ? Memory::device : Memory::message;
   if (!straight_) packed_ = site.arena.take<std::byte>(message.bytes, memory);
@@ -52,8 +73,8 @@ HostSender::HostSender(const Message& message, const EndSite& site, bool staged)
     places_ = host_places(message, site.receive_buffer.host);
     outlet_ = mapped_outlet(message, pieces_, site.receive_buffer.host);
   } else {
-    if (staged) host_ = site.arena.take<std::byte>(message.bytes, Memory::pinned);
-    places_.base = staged ? host_.data() : packed_.data();
+    if (staged) own_place_ = site.arena.take<std::byte>(message.bytes, Memory::pinned);
+    places_.base = staged ? own_place_.data() : packed_.data();
     outlet_ = mpi_outlet(message, pieces_, places_.base);
   }
   outlet_ = throttled(std::move(outlet_), pieces_, message.throttle);
@@ -64,7 +85,7 @@ HostSender::HostSender(const Message& message, const EndSite& site, bool staged)
 HostSender::~HostSender() {
   if (outlet_->settle()) return;
   keep_for_ever(std::move(packed_));
-  keep_for_ever(std::move(host_));
+  keep_for_ever(std::move(own_place_));
 }
 
 void HostSender::make_movers(const EndSite& site) {
@@ -73,10 +94,9 @@ void HostSender::make_movers(const EndSite& site) {
   auto movers = lowering_.to_slot(site.legs, site.sources, slot);
   windows = lowering_.windows();
   if (message_.knobs.pack == Pack::fused || message_.produced) {
-    batches.emplace_back();
-    batches.back().movers = std::move(movers);
+    batches.push_back({.movers = std::move(movers)});
   } else {
-    moves_ = std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse);
+    moves_ = moves_of(std::move(movers), site);
   }
 }
 
@@ -86,29 +106,17 @@ void HostSender::make_parts(const EndSite& site) {
   // values.
   if (message_.produced) batches.emplace_back();
   for (const Chunk& chunk : message_.parts->chunks) {
-    auto movers = lowering_.to_slot(chunk.legs, places_of(chunk, site.sources), {packed_.data() + at, {}});
+    auto movers = lowering_.to_slot(chunk.legs, chosen(chunk.parent, site.sources), {packed_.data() + at, {}});
     const std::size_t end = at + round_up(chunk.bytes, slot_alignment);
     if (message_.produced) {
       batches.back().movers.insert(batches.back().movers.end(), movers.begin(), movers.end());
     } else {
       apart.insert(apart.end(), movers.begin(), movers.end());
-      parts_.push_back(
-          {at, end, std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse),
-           Event(site.device)});
+      parts_.push_back({at, end, moves_of(std::move(movers), site), Event(site.device)});
     }
     at = end;
   }
   windows = lowering_.windows();
-}
-
-std::int64_t HostSender::bytes() const {
-  std::int64_t bytes = bytes_of(lowering_, packed_) + (moves_ ? moves_->bytes() : 0);
-  for (const PartMoves& part : parts_) bytes += part.moves->bytes();
-  return bytes;
-}
-
-void HostSender::poison(Stream& stream) {
-  if (packed_.data()) fill(stream, packed_.data(), poison_byte, packed_.bytes());
 }
 
 void HostSender::transfer(Stream& stream, std::uint64_t sequence) {
@@ -131,11 +139,7 @@ void HostSender::pack_next(std::uint64_t sequence) {
 void HostSender::start(std::uint64_t sequence) {
   Stream& lane = lane_ ? *lane_ : *stream_;
   if (lane_) lane.wait(ready_);
-  if (moves_) {
-    const DeviceSpan span(trace_, lane, row_, "pack", "kernel");
-    moves_->run(lane, sequence);
-    if (message_.knobs.sync) lane.synchronize();
-  }
+  move(lane, "pack", sequence);
   const DeviceSpan span(staged_ ? trace_ : nullptr, lane, row_, "download", "copy");
   faults::reach(faults::Lane::departure, lane);
   if (staged_ && !straight_) {
@@ -176,24 +180,18 @@ std::string HostSender::waiting_for() const {
 }
 
 HostReceiver::HostReceiver(const Message& message, const EndSite& site, bool staged)
-    : message_(message),
-      staged_(staged),
-      straight_(goes_straight(message, staged) && !message.combines),
+    : HostEnd(message, site, staged, goes_straight(message, staged) && !message.combines,
+              "from device " + std::to_string(message.source)),
       uploads_(staged && !straight_),
       device_(site.device),
-      lowering_(site.device),
-      pieces_(pieces_of(message, staged)),
       turn_{Event(site.device), Event(site.device)},
-      received_(site.device),
-      lane_(lane_of(message, site.device)),
-      trace_(site.trace),
-      row_("from device " + std::to_string(message.source)) {
+      received_(site.device) {
   make_places(site);
   make_movers(site);
 }
 
 HostReceiver::~HostReceiver() {
-  if (!inlet_->settle()) keep_for_ever(std::move(receive_buffer_));
+  if (!inlet_->settle()) keep_for_ever(std::move(own_place_));
 }
 
 void HostReceiver::make_places(const EndSite& site) {
@@ -214,36 +212,29 @@ void HostReceiver::make_places(const EndSite& site) {
   // The combining kernel reads from fixed addresses, so there is a single receive buffer.
   places_.depth = message_.combines && !staged_ ? 1 : 2;
   places_.stride = round_up(message_.bytes, slot_alignment);
-  receive_buffer_ =
-      site.arena.take<std::byte>(places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
-  places_.base = receive_buffer_.data();
+  own_place_ = site.arena.take<std::byte>(places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
+  places_.base = own_place_.data();
   inlet_ = mpi_inlet(message_, pieces_, places_);
 }
 
 void HostReceiver::make_movers(const EndSite& site) {
   const Slot slot = packed_.data() ? Slot{packed_.data(), {}} : Slot{places_.base, places_.ring()};
   batches.emplace_back();
-  if (message_.combines) {
-    arrived = arrived_at(site.legs, slot.base);
-    return;
-  }
-  if (message_.parts) return make_parts(site);
-  auto movers = lowering_.from_slot(site.legs, site.targets, slot);
-  if (message_.knobs.pack == Pack::fused) {
+  if (message_.parts && !message_.combines) return make_parts(site);
+  auto movers = lowering_.unpack(message_, site.legs, site.targets, slot, arrived);
+  if (message_.combines || message_.knobs.pack == Pack::fused) {
     batches.back().movers = std::move(movers);
   } else {
-    moves_ = std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse);
+    moves_ = moves_of(std::move(movers), site);
   }
 }
 
 void HostReceiver::make_parts(const EndSite& site) {
   std::size_t at = 0;
   for (const Chunk& chunk : message_.parts->chunks) {
-    auto movers = lowering_.from_slot(chunk.legs, places_of(chunk, site.targets), {packed_.data() + at, {}});
+    auto movers = lowering_.from_slot(chunk.legs, chosen(chunk.parent, site.targets), {packed_.data() + at, {}});
     const std::size_t end = at + round_up(chunk.bytes, slot_alignment);
-    parts_.push_back({at, end,
-                      std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse),
-                      Event(site.device)});
+    parts_.push_back({at, end, moves_of(std::move(movers), site), Event(site.device)});
     at = end;
   }
   unpacking_ = std::make_unique<Stream>(site.device, Priority::high);
@@ -277,10 +268,6 @@ void HostReceiver::poison_place(std::uint64_t sequence) {
     fill(stream, place, poison_byte, message_.bytes);
     stream.synchronize();
   }
-}
-
-void HostReceiver::poison(Stream& stream) {
-  if (packed_.data()) fill(stream, packed_.data(), poison_byte, packed_.bytes());
 }
 
 void HostReceiver::post(Stream&, std::uint64_t sequence) {
@@ -339,10 +326,7 @@ void HostReceiver::unpack_parts(Stream& lane, std::uint64_t sequence) {
 
 void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
   faults::reach(faults::Lane::arrival, lane);
-  if (!moves_) return;
-  const DeviceSpan span(trace_, lane, row_, "unpack", "kernel");
-  moves_->run(lane, sequence);
-  if (message_.knobs.sync) lane.synchronize();
+  move(lane, "unpack", sequence);
 }
 
 void HostReceiver::deliver(Stream& stream, std::uint64_t sequence) {
@@ -357,13 +341,6 @@ void HostReceiver::deliver(Stream& stream, std::uint64_t sequence) {
 std::string HostReceiver::waiting_for() const {
   if (!waiting_) return {};
   return "the message of " + end_of(message_.source, message_.source_rank) + within(inlet_->escort());
-}
-
-std::int64_t HostReceiver::bytes() const {
-  std::int64_t bytes =
-      bytes_of(lowering_, packed_) + (staged_ ? 0 : bytes_of(receive_buffer_)) + (moves_ ? moves_->bytes() : 0);
-  for (const PartMoves& part : parts_) bytes += part.moves->bytes();
-  return bytes;
 }
 
 }  // namespace slipstream

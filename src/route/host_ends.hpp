@@ -12,7 +12,30 @@
 
 namespace slipstream {
 
-class HostSender final : public Sender {
+/// Members of both ends. MPI sends from, or receives into, `places_`.
+class HostEnd {
+ protected:
+  HostEnd(const Message& message, const EndSite& site, bool staged, bool straight, std::string row);
+  std::unique_ptr<Moves> moves_of(std::vector<Mover> movers, const EndSite& site) const;
+  /// Runs the movers of the whole message, if they have a launch of their own.
+  void move(Stream& lane, const char* what, std::uint64_t sequence) const;
+  std::int64_t bytes_held() const;
+  void poison_packed(Stream& stream);
+
+  Message message_;
+  bool staged_, straight_;  // straight: movers access the place in host memory directly
+  Lowering lowering_;
+  Pieces pieces_;
+  Span<std::byte> packed_, own_place_;
+  PlaceRing places_;
+  std::unique_ptr<Moves> moves_;  // movers of the whole message; null if the device's one launch runs them
+  std::vector<PartMoves> parts_;  // movers by part, which replace moves_
+  std::unique_ptr<Stream> lane_;
+  Trace* trace_;
+  std::string row_;  // name of the end's row in the trace
+};
+
+class HostSender final : public Sender, private HostEnd {
  public:
   HostSender(const Message& message, const EndSite& site, bool staged);
   ~HostSender() override;
@@ -20,8 +43,8 @@ class HostSender final : public Sender {
   void transfer(Stream& stream, std::uint64_t sequence) override;
   bool progress(std::uint64_t sequence) override;
   std::string waiting_for() const override;
-  std::int64_t bytes() const override;
-  void poison(Stream& stream) override;
+  std::int64_t bytes() const override { return bytes_held(); }
+  void poison(Stream& stream) override { poison_packed(stream); }
 
  private:
   enum class State { idle, waiting, copying };
@@ -31,28 +54,17 @@ class HostSender final : public Sender {
   void pack_next(std::uint64_t sequence);
   const Event& copied(int piece) const { return copied_[copied_.size() == 1 ? 0 : static_cast<std::size_t>(piece)]; }
 
-  Message message_;
-  bool staged_, straight_;
-  Lowering lowering_;
-  Pieces pieces_;
   const Failure* failure_;
-  Span<std::byte> packed_, host_;
-  PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
-  std::unique_ptr<Moves> moves_;  // movers of the whole message; null if the device's one launch packs
-  std::vector<PartMoves> parts_;  // movers by part, which replace moves_ and run on the exchange's stream
   std::size_t packed_parts_ = 0;
   Event ready_;  // recorded after the work that computes the caller's values
   std::vector<Event> copied_;
-  std::unique_ptr<Stream> lane_;
   Stream* stream_ = nullptr;
   State state_ = State::idle;
   int sent_ = 0;
-  Trace* trace_;
-  std::string row_;  // name of the sender's row in the trace
 };
 
-class HostReceiver final : public Receiver {
+class HostReceiver final : public Receiver, private HostEnd {
  public:
   HostReceiver(const Message& message, const EndSite& site, bool staged);
   ~HostReceiver() override;
@@ -63,8 +75,8 @@ class HostReceiver final : public Receiver {
   bool delivers() const override { return uploads_ || moves_; }
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::string waiting_for() const override;
-  std::int64_t bytes() const override;
-  void poison(Stream& stream) override;
+  std::int64_t bytes() const override { return bytes_held() + (staged_ ? 0 : bytes_of(own_place_)); }
+  void poison(Stream& stream) override { poison_packed(stream); }
 
  private:
   void make_places(const EndSite& site);
@@ -77,26 +89,17 @@ class HostReceiver final : public Receiver {
   void unpack(Stream& lane, std::uint64_t sequence);
   void unpack_parts(Stream& lane, std::uint64_t sequence);
 
-  Message message_;
-  bool staged_, straight_, uploads_;
+  bool uploads_;
   Device device_;
-  Lowering lowering_;
-  Pieces pieces_;
-  Span<std::byte> packed_, receive_buffer_;
-  PlaceRing places_;
   std::unique_ptr<Inlet> inlet_;
-  std::unique_ptr<Moves> moves_;
-  std::vector<PartMoves> parts_;
   std::size_t unpacked_parts_ = 0;
   Event turn_[2];  // events of alternate exchanges: all readers of the previous exchange are done
   Event received_;
-  std::unique_ptr<Stream> lane_, unpacking_;
+  std::unique_ptr<Stream> unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
   std::uint64_t poisoned_ = 0;  // number of leading exchanges whose receive buffers were poisoned at set-up
   int uploaded_ = 0;
   bool waiting_ = false;
-  Trace* trace_;
-  std::string row_;  // name of the receiver's row in the trace
 };
 
 }  // namespace slipstream

@@ -11,24 +11,20 @@ namespace {
 
 class StagedRoute final : public RouteOf<HostSender, HostReceiver, true> {
  public:
-  RouteKind kind() const override { return RouteKind::staged; }
-  std::string name() const override { return "staged"; }
-  RouteTraits traits() const override {
-    return {.needs_host = true, .pack = true, .grouping = true, .chunk = true, .streams = true};
-  }
-  RouteFacts facts() const override {
-    return {
-        .between = "any two devices",
-        .how = "pack, copy to pinned memory, MPI (on one node: nothing), copy, unpack",
-        .codings = "all, but with pack = memcpy3d raw alone",
-        .between_nodes = "a message per pair of devices, or per pair of nodes (grouping = nodes)",
-        .between_ranks = "sends and receives, or one call for all: MPI_Alltoallv, MPI_Ialltoallv, MPI_Put (mpi = ...)",
-        .capturable = "no: the host drives the copies",
-        .repeated = "no",
-        .work_in_begin = "queues kernels and copies, posts receives",
-        .work_in_end = "drives the copies and MPI until all have arrived",
-        .holds = "the host"};
-  }
+  StagedRoute()
+      : RouteOf(RouteKind::staged, "staged",
+                {.needs_host = true, .pack = true, .grouping = true, .chunk = true, .streams = true},
+                {.between = "any two devices",
+                 .how = "pack, copy to pinned memory, MPI (on one node: nothing), copy, unpack",
+                 .codings = "all, but with pack = memcpy3d raw alone",
+                 .between_nodes = "a message per pair of devices, or per pair of nodes (grouping = nodes)",
+                 .between_ranks =
+                     "sends and receives, or one call for all: MPI_Alltoallv, MPI_Ialltoallv, MPI_Put (mpi = ...)",
+                 .capturable = "no: the host drives the copies",
+                 .repeated = "no",
+                 .work_in_begin = "queues kernels and copies, posts receives",
+                 .work_in_end = "drives the copies and MPI until all have arrived",
+                 .holds = "the host"}) {}
   std::string refusal(const Pair&) const override { return ""; }
   std::shared_ptr<const Cut> parts(const Message& message, const std::vector<Leg>& legs) const override {
     return parts_of(message, legs);
