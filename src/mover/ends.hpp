@@ -125,12 +125,11 @@ class Sender : public MessageEnd {
 };
 
 /// The receiving end. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it calls
-/// progress() until true, waits for `gate`, calls deliver() and runs the batches. If the message is combined, the
-/// batches hold no movers and `arrived` lists the received values.
+/// progress() until true, calls deliver() and runs the batches. If the message is combined, the batches hold no movers
+/// and `arrived` lists the received values.
 class Receiver : public MessageEnd {
  public:
   std::vector<Signal*> opened;
-  std::vector<Wait> gate;
   std::vector<Arrived> arrived;
 
   virtual void post(Stream&, std::uint64_t) {}
