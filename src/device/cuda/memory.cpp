@@ -153,11 +153,11 @@ void unpin(Device device, void* pointer) noexcept {
 }
 
 void* allocate_pinned_shared(Device device, std::size_t bytes) {
-  void* pointer = host::allocate(device.index, Memory::shared, bytes);
+  void* pointer = detail::host_backend().allocate({Backend::host, device.index}, Memory::shared, bytes);
   try {
     pin(device, pointer, rounded(bytes, host_alignment));
   } catch (const Error&) {
-    host::deallocate(Memory::shared, pointer);
+    detail::host_backend().deallocate({}, Memory::shared, pointer);
     throw;
   }
   return pointer;
@@ -168,7 +168,7 @@ std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
   whole.offset = 0;
   std::weak_ptr<void>& known = imported_host[whole.proof];
   if (auto base = known.lock()) return base;
-  const std::shared_ptr<void> mapped = host::import_memory(whole);
+  const std::shared_ptr<void> mapped = detail::host_backend().import_memory({}, whole);
   pin(device, mapped.get(), whole.bytes);
   std::shared_ptr<void> owned(mapped.get(), [mapped, device](void* pointer) { unpin(device, pointer); });
   known = owned;
@@ -226,7 +226,7 @@ void CudaBackend::deallocate(Device device, Memory memory, void* pointer) noexce
   }
   if (memory == Memory::pinned_shared) {
     unpin(device, pointer);
-    host::deallocate(memory, pointer);
+    detail::host_backend().deallocate({}, memory, pointer);
     return;
   }
   if (memory == Memory::shared) {
@@ -270,8 +270,8 @@ bool CudaBackend::mappable(Device device, const void* pointer) {
 }
 
 MemoryHandle CudaBackend::export_memory(Device device, const void* pointer) {
-  if (host::mappable(pointer)) {
-    MemoryHandle handle = host::export_memory(pointer);
+  if (detail::host_backend().mappable({}, pointer)) {
+    MemoryHandle handle = detail::host_backend().export_memory({}, pointer);
     handle.backend = Backend::cuda;
     return handle;
   }
