@@ -1,7 +1,10 @@
 #include <dlfcn.h>
+#include <unistd.h>
+
 #include <bit>
 #include <climits>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +20,6 @@
 
 #include "device/decimal_point.hpp"
 #include "machine/end.hpp"
-#include "machine/host_state.hpp"
 #include "machine/sum.hpp"
 #include "machine/timeout.hpp"
 
@@ -142,6 +144,48 @@ void make_symbols_global() {
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &where) && where.dli_fname)
     dlopen(where.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
+
+/// Saves the environment variables and signal handlers of the process, and restores them at the end of its lifetime.
+/// MPI_Init sets variables with which an mpiexec started from this process fails, and installs signal handlers.
+class HostState {
+ public:
+  HostState() {
+    for (int number = 1; number < NSIG; ++number) {
+      struct sigaction action {};
+      if (sigaction(number, nullptr, &action) == 0) handlers_.emplace(number, action);
+    }
+  }
+  ~HostState() {
+    for (const auto& [name, value] : environment())
+      if (!variables_.contains(name)) unsetenv(name.c_str());
+    for (const auto& [name, value] : variables_) {
+      const char* const now = std::getenv(name.c_str());
+      if (!now || value != now) setenv(name.c_str(), value.c_str(), 1);
+    }
+    for (const auto& [number, action] : handlers_) {
+      struct sigaction now {};
+      if (sigaction(number, nullptr, &now) != 0) continue;
+      if (now.sa_handler != action.sa_handler || now.sa_flags != action.sa_flags) sigaction(number, &action, nullptr);
+    }
+  }
+  HostState(const HostState&) = delete;
+  HostState& operator=(const HostState&) = delete;
+
+ private:
+  using Environment = std::map<std::string, std::string>;
+  static Environment environment() {
+    Environment found;
+    for (char** entry = environ; entry && *entry; ++entry) {
+      const std::string text = *entry;
+      const std::size_t equals = text.find('=');
+      if (equals != std::string::npos) found.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+    return found;
+  }
+
+  const Environment variables_ = environment();
+  std::map<int, struct sigaction> handlers_;
+};
 
 void start_mpi() {
   int started = 0;

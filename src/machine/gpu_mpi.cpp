@@ -14,7 +14,6 @@
 #include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/crash_guard.hpp"
-#include "machine/mpi_trials.hpp"
 #include "machine/timeout.hpp"
 
 namespace slipstream {

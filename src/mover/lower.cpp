@@ -9,9 +9,14 @@
 
 #include "device/upload.hpp"
 #include "mover/coded_movers.hpp"
+#include "mover/parts.hpp"
 
 namespace slipstream {
 namespace {
+
+/// Parts have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
+constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
+constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 
 /// Splits a length at about half its cells, rounded to whole blocks.
 std::int64_t half(std::int64_t cells, std::int64_t block) {
@@ -160,6 +165,24 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
   for (const Chunk& chunk : result->chunks)
     result->slot_bytes = std::max(result->slot_bytes, round_up(chunk.bytes, slot_alignment));
   return result;
+}
+
+std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs) {
+  const Knobs& knobs = message.knobs;
+  if (message.through_slots() || knobs.pack != Pack::fused || knobs.streams != Lanes::per_direction || knobs.sync)
+    return {};
+  std::size_t each = std::clamp(message.bytes / 8, smallest_part, largest_part);
+  each = std::max(each, message.bytes / most_parts_unasked);
+  if (knobs.chunk > 0) each = std::max(static_cast<std::size_t>(knobs.chunk), message.bytes / most_parts);
+  if (message.bytes < 2 * each) return {};
+  auto parts = cut(legs, each);
+  return parts->chunks.size() > 1 ? parts : nullptr;
+}
+
+std::size_t bytes_of_parts(const Cut& parts) {
+  std::size_t bytes = 0;
+  for (const Chunk& chunk : parts.chunks) bytes += round_up(chunk.bytes, slot_alignment);
+  return bytes;
 }
 
 /// One end of a leg: a sequence of pieces (components) of equal size. Each piece is a strided box, a contiguous run or

@@ -99,6 +99,9 @@ class Mail : public RouteState {
   virtual std::unique_ptr<Inlet> inlet(const Message& message) = 0;
 };
 
+/// Mail with one message for each pair of nodes. Collective.
+std::shared_ptr<RouteState> node_mail(const RouteSetup& setup);
+
 /// The object whose shared buffers carry the message; null if the message has its own.
 inline Mail* mail_of(const Message& message) {
   auto* mail = dynamic_cast<Mail*>(message.state.get());

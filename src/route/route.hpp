@@ -79,16 +79,16 @@ class Route {
   RouteFacts facts_;
 };
 
-/// A route with these ends. `arguments` follow the message and the site in their constructors.
-template <class SenderEnd, class ReceiverEnd, auto... arguments>
+/// A route with these ends.
+template <class SenderEnd, class ReceiverEnd>
 class RouteOf : public Route {
  public:
   using Route::Route;
   std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const override {
-    return std::make_unique<SenderEnd>(message, site, arguments...);
+    return std::make_unique<SenderEnd>(message, site);
   }
   std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const override {
-    return std::make_unique<ReceiverEnd>(message, site, arguments...);
+    return std::make_unique<ReceiverEnd>(message, site);
   }
 };
 
