@@ -64,6 +64,9 @@ DeviceBackend* cuda_backend();
 /// The implementation of a backend; throws if the backend is not in this build.
 DeviceBackend& backend_of(Backend backend);
 
+/// Frees unused chunks of a device's arenas; true if there were any.
+bool free_unused_chunks(Device device);
+
 /// Allocates without injecting test faults; allocate() adds those.
 void* allocate_now(Device device, Memory memory, std::size_t bytes);
 

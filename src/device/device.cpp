@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "device/arena_memory.hpp"
 #include "device/backend.hpp"
 #include "device/faults.hpp"
 #include "device/kept_memory.hpp"

@@ -1,6 +1,5 @@
 #include "device/kept_memory.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <map>
 #include <mutex>

@@ -18,7 +18,6 @@ class Library {
  public:
   /// Loads the first of the files that can be loaded. If none can, `missing()` tells which files were tried.
   explicit Library(const std::vector<std::string>& files);
-  bool loaded() const { return handle_ != nullptr; }
   const std::string& missing() const { return missing_; }
 
   LibrarySymbol find(const char* name) const;

@@ -25,16 +25,10 @@ Residency& Residency::of(Device device) {
 
 /// Unfinished launches of other streams; drops finished entries.
 std::vector<ResidentBlocks::Waiting> Residency::others(std::uint64_t stream) {
+  std::erase_if(entries_, [&](const auto& entry) { return entry.first != stream && entry.second.end.done(); });
   std::vector<ResidentBlocks::Waiting> found;
-  for (auto at = entries_.begin(); at != entries_.end();) {
-    const Entry& entry = at->second;
-    if (at->first != stream && entry.end.done()) {
-      at = entries_.erase(at);
-      continue;
-    }
-    if (at->first != stream) found.push_back(entry.waiting);
-    ++at;
-  }
+  for (const auto& [id, entry] : entries_)
+    if (id != stream) found.push_back(entry.waiting);
   return found;
 }
 

@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <new>
-#include <optional>
 #include <vector>
 
 #include "device/decimal_point.hpp"

@@ -1,7 +1,6 @@
 #include "device/work_items.hpp"
 
 #include <atomic>
-#include <cstddef>
 #include <exception>
 #include <mutex>
 

@@ -296,7 +296,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   if (std::any_of(incoming_.begin(), incoming_.end(),
                   [&](const Incoming& in) { return channel_of(in.channel).message.combines; }))
     mine_.in_room_for("the tables of what is combined", [&] { combine(); });
-  Batch opening, gates;
+  Batch opening;
   for (const Outgoing& out : outgoing_) {
     transfers_ |= out.end->transfers();
     for (const Batch& batch : out.end->batches) encodes_late_ |= batch.late;
@@ -305,7 +305,6 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
     transfers_ |= in.end->transfers();
     delivers_ |= in.end->delivers();
     append(opening.after, in.end->opened);
-    append(gates.before, in.end->gate);
   }
   if (plan_.produces) {
     make_windows();
@@ -332,7 +331,6 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
     first_ = Program(mine_.device, schedule.early, &on_.table, teams_of(schedule.early), users);
     last_ = Program(mine_.device, schedule.late, &on_.table, teams_of(schedule.late), users);
     whole_ = Program(mine_.device, both, &on_.table, teams, users);
-    if (!gates.before.empty()) gates_ = Program(mine_.device, {{&gates, 0, 0, 0}}, nullptr, 1);
     on_.upload();
     if (plan_.options.measure_errors) make_probes();
     if (!poison_) return;
@@ -396,10 +394,6 @@ void Launches::transfer(std::uint64_t number, Stream& stream) {
 
 void Launches::receive(std::uint64_t number, Stream& stream) {
   Trace* const trace = plan_.options.trace;
-  if (!gates_.empty()) {
-    const DeviceSpan span(trace, stream, "exchange", "wait", "wait");
-    gates_.run(stream, pulse(), false);
-  }
   if (delivers_) {
     const DeviceSpan span(trace, stream, "exchange", "deliver", "copy");
     for (const Incoming& in : incoming_)

@@ -138,7 +138,7 @@ class Launches {
   std::deque<Leg> decoded_legs_;            // legs of these values
   /// Batches that combine, with the message that a batch reads if it is only one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
-  Program first_, last_, whole_, gates_, opening_;
+  Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;
   std::map<std::size_t, ProducedWindows> windows_;  // views for the caller's kernels, by number of the item
   bool transfers_ = false, delivers_ = false;

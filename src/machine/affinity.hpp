@@ -1,10 +1,7 @@
 #pragma once
 // The cores of this process on its host, and the devices near to them, by hwloc. All calls are local to the process.
-#include <memory>
 #include <string>
 #include <vector>
-
-struct hwloc_topology;
 
 namespace slipstream::detail {
 
@@ -12,9 +9,6 @@ class Affinity {
  public:
   /// Inspects the host. `rebind`: first undo a binding to cores that an earlier Affinity made.
   explicit Affinity(bool rebind);
-  ~Affinity();
-  Affinity(const Affinity&) = delete;
-  Affinity& operator=(const Affinity&) = delete;
 
   /// Whether a launcher or a container gave this process fewer cores than the host has.
   bool restricted() const;
@@ -34,11 +28,6 @@ class Affinity {
   int allowed_count() const;
   /// The NUMA node nearest to these PCI addresses, or else to this process's cores; -1 if there are several.
   int numa_node(const std::vector<std::string>& bus_ids) const;
-
- private:
-  struct Tree;
-  static std::shared_ptr<const Tree> host();
-  std::shared_ptr<const Tree> tree_;
 };
 
 }  // namespace slipstream::detail

@@ -3,7 +3,6 @@
 #include <csignal>
 
 #include <array>
-#include <atomic>
 #include <mutex>
 
 namespace slipstream {

@@ -130,7 +130,8 @@ class Discovery {
     require(found, ErrorCode::unavailable, "MPI could not tell which ranks share a host (MPI_Comm_split_type)");
     const auto leaders = comm_.all_gather(static_cast<std::int64_t>(leader));
     host_of_.assign(leaders.begin(), leaders.end());
-    host_ranks_ = ranks_on(leader);
+    for (int rank = 0; rank < comm_.size(); ++rank)
+      if (host_of_[rank] == leader) host_ranks_.push_back(rank);
     const std::vector<std::int64_t> spaces = comm_.all_gather(pid_namespace());
     std::map<std::pair<int, std::int64_t>, std::vector<int>> together;
     for (int rank = 0; rank < comm_.size(); ++rank) together[{host_of_[rank], spaces[rank]}].push_back(rank);
@@ -152,13 +153,6 @@ class Discovery {
     }
   }
 
-  std::vector<int> ranks_on(int host) const {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < comm_.size(); ++rank)
-      if (host_of_[rank] == host) ranks.push_back(rank);
-    return ranks;
-  }
-
   static int place_in(const std::vector<int>& ranks, int rank) {
     return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
   }
@@ -173,7 +167,7 @@ class Discovery {
   void take_devices() {
     if (options_.backend == Backend::host) {
       set_host_devices(std::max(1, options_.devices_per_rank));
-      mine_.physical = detail::host_links().devices();
+      mine_.physical = detail::links_of(Backend::host).devices();
       for (PhysicalDevice& device : mine_.physical)
         device.uuid = host_name() + "-" + std::to_string(comm_.rank()) + "-" + std::to_string(device.local.index);
       return;

@@ -26,13 +26,9 @@ class HostLinks final : public LinkProbe {
 
 }  // namespace
 
-LinkProbe& host_links() {
-  static HostLinks links;
-  return links;
-}
-
 LinkProbe& links_of(Backend backend) {
-  if (backend == Backend::host) return host_links();
+  static HostLinks host_links;
+  if (backend == Backend::host) return host_links;
   require(cuda_links() != nullptr, ErrorCode::unavailable,
           "this build of Slipstream has no CUDA backend: configure with the preset cuda", {{"backend", "cuda"}});
   return *cuda_links();

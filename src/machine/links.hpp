@@ -37,7 +37,6 @@ int place_among(std::vector<T>& values, const T& value) {
   return static_cast<int>(at);
 }
 
-LinkProbe& host_links();
 /// The probe for CUDA devices; null in a build without CUDA.
 LinkProbe* cuda_links();
 LinkProbe& links_of(Backend backend);

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
-
-#include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
 #include "device/cuda/nvml.hpp"
@@ -13,12 +10,6 @@
 
 namespace slipstream::detail {
 namespace {
-
-void check(cudaError_t code, const std::string& what) {
-  if (code == cudaSuccess) return;
-  cudaGetLastError();
-  throw Error(ErrorCode::unavailable, "CUDA could not " + what + ": " + cudaGetErrorString(code));
-}
 
 int attribute(int device, cudaDeviceAttr name) {
   int value = 0;
@@ -124,9 +115,10 @@ class CudaLinks final : public LinkProbe {
     for (int i = 0; i < device_count(Backend::cuda); ++i) {
       cudaDeviceProp properties{};
       char bus_id[32] = {};
-      check(cudaGetDeviceProperties(&properties, i), "describe device " + std::to_string(i));
-      check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, i), "tell the PCI address of device " + std::to_string(i));
-      result.push_back({{Backend::cuda, i}, cuda::uuid_string(properties.uuid), bus_id});
+      const Device device{Backend::cuda, i};
+      cuda::check(cudaGetDeviceProperties(&properties, i), device, "reading the GPU's properties");
+      cuda::check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, i), device, "reading the GPU's PCI address");
+      result.push_back({device, cuda::uuid_string(properties.uuid), bus_id});
     }
     return result;
   }
@@ -173,7 +165,8 @@ class CudaLinks final : public LinkProbe {
     for (const PhysicalDevice& seen : devices()) {
       if (seen.uuid != to.uuid) continue;
       int possible = 0;
-      check(cudaDeviceCanAccessPeer(&possible, from.local.index, seen.local.index), "tell whether devices are peers");
+      cuda::check(cudaDeviceCanAccessPeer(&possible, from.local.index, seen.local.index), from.local,
+                  "asking for peer access");
       return possible != 0;
     }
     return a && b && nvml_.p2p(a, b, Nvml::read) && nvml_.p2p(a, b, Nvml::write);

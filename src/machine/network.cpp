@@ -47,8 +47,7 @@ NetworkCards::NetworkCards(fs::path sys) : sys_(std::move(sys)) {
   const auto rank = [](const Card& card) { return std::pair(card.infiniband, card.gb_per_s); };
   std::pair<bool, double> best{};
   for (const Card& card : cards_) best = std::max(best, rank(card));
-  cards_.erase(std::remove_if(cards_.begin(), cards_.end(), [&](const Card& card) { return rank(card) < best; }),
-               cards_.end());
+  std::erase_if(cards_, [&](const Card& card) { return rank(card) < best; });
   std::stable_sort(cards_.begin(), cards_.end(),
                    [](const Card& a, const Card& b) { return a.place.path < b.place.path; });
   find_gpus();

@@ -2,7 +2,6 @@
 // Interface of a message's sender and receiver, and the data that they are made from.
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,11 +28,11 @@ struct Wait {
 /// Movers (copies) that start together once all waits hold. After all values are stored, the counters are set to the
 /// exchange's number.
 struct Batch {
-  std::vector<Mover> movers;
-  std::vector<Wait> before;
-  std::vector<Signal*> after;
-  int round = 0;  ///< number of the batch's chunk among those sent through the ring
-  /// whether the batch runs in end() only, because it waits for slots that other batches of this exchange free
+  std::vector<Mover> movers = {};
+  std::vector<Wait> before = {};
+  std::vector<Signal*> after = {};
+  int round = 0;  ///< round of chunks through a ring
+  /// the batch runs in end() only, because it waits for slots that other batches of this exchange free
   bool late = false;
   /// Number of a family of batches, other than 0. They share their counters, which are set after all values of these
   /// batches are stored.
@@ -94,51 +93,49 @@ struct Arrived {
   const std::byte* values = nullptr;
 };
 
-/// The sender of a message. Its batches run in the one launch of its device. At begin the batches of all senders come
-/// first in stream order, then transfer() of each sender and receiver.
-class Sender {
+/// Common parts of both ends. Batches run in the one launch of the end's device.
+class MessageEnd {
  public:
-  virtual ~Sender() = default;
+  virtual ~MessageEnd() = default;
   std::vector<Batch> batches;
-  /// Copies in launches of transfer(), although Pack::fused was requested. Their coding errors are measured, too.
-  std::vector<Mover> apart;
-  std::vector<Window> windows;  ///< views for the caller's kernels; `base` refers to the first combination of Arrays
+  /// True if transfer() queues work at begin.
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
-  /// Called after transfer() of all messages. Makes the stream wait for work that this one queued on other streams.
-  virtual void join(Stream&) {}
-  /// Does this message's work on the host. Returns true once this exchange needs no more of it.
+  /// Does work of the host. Returns true once this exchange needs no more of it.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
   /// Bytes of device memory that this sender holds.
   virtual std::int64_t bytes() const { return 0; }
-  /// Debug mode: fills the buffer of packed values with NaN (exchange/poison.hpp) before anything is packed.
+  /// Poisons its memory (exchange/poison.hpp). A sender poisons the buffer of packed values before anything is packed.
+  /// A receiver poisons the receive buffer of the next message: after this message is unpacked, and before its source
+  /// is told that the buffer is free.
   virtual void poison(Stream&) {}
 };
 
-/// The receiver of a message. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it
-/// calls progress() until true, waits for `gate`, calls deliver() and runs the batches. If the message is combined, the
-/// batches hold no movers and `arrived` lists the received values.
-class Receiver {
+/// The sending end. At begin the batches of all senders come first in stream order, then transfer() of each sender and
+/// receiver.
+class Sender : public MessageEnd {
  public:
-  virtual ~Receiver() = default;
+  /// Movers that run in launches of transfer(), although Pack::fused was requested. Error probes read them.
+  std::vector<Mover> apart;
+  std::vector<Window> windows;  ///< windows of produced legs; `base` refers to the first combination of Arrays
+
+  /// Called after transfer() of all ends. Makes the stream wait for work that this end queued on other streams.
+  virtual void join(Stream&) {}
+};
+
+/// The receiving end. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it calls
+/// progress() until true, calls deliver() and runs the batches. If the message is combined, the batches hold no movers
+/// and `arrived` lists the received values.
+class Receiver : public MessageEnd {
+ public:
   std::vector<Signal*> opened;
-  std::vector<Wait> gate;
-  std::vector<Batch> batches;
   std::vector<Arrived> arrived;
+
   virtual void post(Stream&, std::uint64_t) {}
-  /// True if transfer() queues work at begin.
-  virtual bool transfers() const { return false; }
-  virtual void transfer(Stream&, std::uint64_t) {}
-  virtual bool progress(std::uint64_t) { return true; }
   /// True if deliver() queues work that must run before the batches.
   virtual bool delivers() const { return false; }
   virtual void deliver(Stream&, std::uint64_t) {}
-  virtual std::string waiting_for() const { return {}; }
-  virtual std::int64_t bytes() const { return 0; }
-  /// Debug mode: fills the receive buffer of the next message with NaN. This happens after this message is unpacked,
-  /// and before its source is told that the buffer is free.
-  virtual void poison(Stream&) {}
 };
 
 /// Sizes and counts of a message's slots (receive buffers). Both ends compute the same.

@@ -65,7 +65,10 @@ class Lowering {
   /// Movers between fields and packed values. `wide`: use the widest words that serve both ends.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide = true);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide = true);
-  /// Movers (copies) that decode a transfer's packed blocks into packed values without a coding.
+  /// Movers from packed values. If the message is combined, there are none, and the legs are appended to `arrived`.
+  std::vector<Mover> unpack(const Message& message, const std::vector<Leg>& legs, const Places& targets,
+                            const Slot& slot, std::vector<Arrived>& arrived);
+  /// Movers that decode a leg's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
   /// Movers between fields and latency-optimised packets (Packet), one box after the other. Requires fits_packets().
   std::vector<Mover> to_packets(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
@@ -80,12 +83,8 @@ class Lowering {
 
  private:
   struct End;
-  End source_end(const Leg& leg, const Place& place);
-  End target_end(const Leg& leg, const Place& place);
-  /// End of a transfer in a field. `in_order` permutes values given for its axes into the mover's order.
-  template <class InOrder>
-  End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
-  static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
+  End field_end(const Leg& leg, IndexSet Transfer::*end_of, const Place& place);
+  static End slot_end(const Leg& leg, const Slot& slot);
   static Mover between(const End& source, const End& target, const Leg& leg, const Extent& extent);
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
   /// Makes movers for values that are coded in blocks.
@@ -106,10 +105,12 @@ bool fits_packets(const Leg& leg);
 /// Bytes that a transfer takes in latency-optimised packets.
 std::size_t packet_bytes(const Leg& leg);
 
-/// Addresses of the packed values of each transfer, for a message that is combined.
-std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);
-
-/// Addresses of the blocks of a chunk's transfers, taken from those of the whole message.
-Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places);
+/// The elements of `values` with these indices.
+template <class T>
+std::vector<T> chosen(const std::vector<std::size_t>& indices, const std::vector<T>& values) {
+  std::vector<T> result;
+  for (const std::size_t index : indices) result.push_back(values.at(index));
+  return result;
+}
 
 }  // namespace slipstream

@@ -17,6 +17,7 @@ struct Ring {
   std::int32_t depth = 1;
   std::int32_t chunks = 1;
   std::int32_t chunk = 0;
+  bool operator==(const Ring&) const = default;
 };
 
 /// A further operand of a copy that combines values.

@@ -39,16 +39,13 @@ Moves::Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, con
     : arrays_(arrays), pulse_(pulse) {
   if (knobs.pack == Pack::memcpy3d) {
     for (const Mover& m : movers) {
-      if (m.recode != Recode::none)
-        throw Error(
-            ErrorCode::unsupported,
-            "pack = memcpy3d copies values as they are, and an item is to be cast: choose the coding raw, or another "
-            "pack",
-            {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "coding"}});
-      if (m.source_ids || m.target_ids)
-        throw Error(ErrorCode::unsupported,
-                    "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction",
-                    {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "lists"}});
+      require(m.recode == Recode::none, ErrorCode::unsupported,
+              "pack = memcpy3d copies values as they are, and an item is to be cast: choose the coding raw, or another "
+              "pack",
+              {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "coding"}});
+      require(!m.source_ids && !m.target_ids, ErrorCode::unsupported,
+              "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction",
+              {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "lists"}});
     }
     boxes_ = std::move(movers);
     return;

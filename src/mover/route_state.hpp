@@ -48,6 +48,7 @@ struct RouteSetup {
     int source = 0;  ///< numbers of the source and target device
     int target = 0;
     std::size_t bytes = 0;
+    auto operator<=>(const Letter&) const = default;
   };
   Communicator comm;
   const Machine& machine;

@@ -21,12 +21,8 @@ std::int64_t tile_bytes_for(std::int64_t all, int teams) {
 
 constexpr std::int64_t line_bytes = 128;  // bytes of a cache line of memory
 
-bool equal(const Ring& a, const Ring& b) {
-  return a.bytes == b.bytes && a.depth == b.depth && a.chunks == b.chunks && a.chunk == b.chunk;
-}
-
-/// Rows of fewer bytes are thin. They are moved together with those of the box at the other end of the same array rows
-/// (the twin). Both share pages of device memory.
+/// Rows of fewer bytes are moved together with their twin: the box at the other end of the same rows. Both share pages
+/// of device memory.
 constexpr std::int64_t thin_row = 64;
 
 /// Shortest side of a transpose in words. Smaller transposes are moved as rows.
@@ -61,11 +57,9 @@ std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
   if (a.recode != b.recode || a.wire != b.wire || (a.recode != Recode::none && a.item != b.item)) return {};
   if (a.source_array != b.source_array || a.target_array != b.target_array) return {};
-  for (int d = 0; d < 3; ++d)
-    if (a.extent[d] != b.extent[d] || a.source_stride[d] != b.source_stride[d] ||
-        a.target_stride[d] != b.target_stride[d])
-      return {};
-  if (!equal(a.source_ring, b.source_ring) || !equal(a.target_ring, b.target_ring)) return {};
+  for (const auto of_axes : {&Mover::extent, &Mover::source_stride, &Mover::target_stride})
+    if (!std::ranges::equal(a.*of_axes, b.*of_axes)) return {};
+  if (a.source_ring != b.source_ring || a.target_ring != b.target_ring) return {};
   const std::int64_t from = b.source - a.source, to = b.target - a.target;
   if (from % a.word || to % target_word(a)) return {};
   const Twin found{from / a.word, to / target_word(a)};
@@ -327,11 +321,7 @@ std::vector<Tile> cut_movers(const std::vector<Mover>& movers, const Arrays* arr
   std::vector<Tile> tiles, tail;
   for (const Piece& piece : pieces_of(movers, arrays)) {
     if (piece.words * piece.bytes >= small_work) {
-      if (piece.work.form == Form::transpose) {
-        cut_transpose(piece, tiles);
-        continue;
-      }
-      cut_piece(piece, tile_bytes, tiles);
+      piece.work.form == Form::transpose ? cut_transpose(piece, tiles) : cut_piece(piece, tile_bytes, tiles);
       continue;
     }
     if (tail.empty() || tail.back().smalls == smalls_in_tile) {
@@ -346,11 +336,6 @@ std::vector<Tile> cut_movers(const std::vector<Mover>& movers, const Arrays* arr
   tiles.insert(tiles.end(), tail.begin(), tail.end());
   return tiles;
 }
-
-struct Ordered {
-  Tile tile;
-  double key;
-};
 
 }  // namespace
 
@@ -394,7 +379,7 @@ Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams
   for (const Scheduled& s : batches)
     for (const Mover& m : s.batch->movers) table.bytes += m.words() * m.word;
   const std::int64_t tile_bytes = tile_bytes_for(table.bytes, teams);
-  std::vector<Ordered> ordered;
+  std::vector<std::pair<double, Tile>> ordered;  // tiles with their positions in the launch
   std::map<int, BatchInfo> families;
   for (std::size_t index = 0; index < batches.size(); ++index) {
     const Scheduled& s = batches[index];
@@ -419,12 +404,12 @@ Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams
       tiles[t].wait.peer = batch.peer;
       if (!batch.before.empty()) tiles[t].wait = batch.before.front();
       const double part = static_cast<double>(t) / static_cast<double>(tiles.size());
-      ordered.push_back({tiles[t], s.from + (s.to - s.from) * part});
+      ordered.emplace_back(s.from + (s.to - s.from) * part, tiles[t]);
     }
   }
-  std::stable_sort(ordered.begin(), ordered.end(), [](const Ordered& a, const Ordered& b) { return a.key < b.key; });
-  for (const Ordered& o : ordered) {
-    Tile& tile = table.tiles.emplace_back(o.tile);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [position, cut_tile] : ordered) {
+    Tile& tile = table.tiles.emplace_back(cut_tile);
     if (const auto family = families.find(batches[tile.batch].batch->family); family != families.end()) {
       tile.info.tiles = family->second.tiles;
       tile.info.counter = family->second.counter;

@@ -6,6 +6,7 @@
 
 #include "mover/message.hpp"
 #include "mover/mover.hpp"
+#include "mover/route_state.hpp"
 
 namespace slipstream {
 
@@ -86,5 +87,25 @@ std::size_t host_buffer_bytes(const Message& message);
 PlaceRing host_places(const Message& message, std::byte* buffer);
 std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* buffer);
 std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* buffer);
+
+/// Messages that a route transports together, in shared buffers.
+class Mail : public RouteState {
+ public:
+  virtual bool carries(const Message& message) const = 0;
+  /// Send and receive buffers of a message that travels in shared buffers.
+  virtual PlaceRing outgoing_place(const Message& message) const = 0;
+  virtual PlaceRing incoming_places(const Message& message) const = 0;
+  virtual std::unique_ptr<Outlet> outlet(const Message& message) = 0;
+  virtual std::unique_ptr<Inlet> inlet(const Message& message) = 0;
+};
+
+/// Mail with one message for each pair of nodes. Collective.
+std::shared_ptr<RouteState> node_mail(const RouteSetup& setup);
+
+/// The object whose shared buffers carry the message; null if the message has its own.
+inline Mail* mail_of(const Message& message) {
+  auto* mail = dynamic_cast<Mail*>(message.state.get());
+  return mail && mail->carries(message) ? mail : nullptr;
+}
 
 }  // namespace slipstream

@@ -34,19 +34,18 @@ class CopyReceiver final : public Receiver {
   bool delivers() const override;
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::int64_t bytes() const override { return lowering_.bytes(); }
-  void poison(Stream& stream) override { fill(stream, slot_, poison_byte, slot_bytes_); }
+  void poison(Stream& stream) override { fill(stream, slot_, poison_byte, bytes_); }
 
  private:
   Lowering lowering_;
   std::byte* slot_;
-  std::size_t slot_bytes_;
+  std::size_t bytes_;
 };
 
 /// Base of the routes peer and colocated. Subclasses define which pairs of devices they serve.
 class CopyRoute : public RouteOf<CopySender, CopyReceiver> {
  public:
-  /// Facts that hold for both routes, peer and colocated.
-  RouteFacts facts() const override;
+  CopyRoute(RouteKind kind, const char* name, RouteTraits traits, RouteFacts facts = {});
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
     return {round_up(message.bytes, slot_alignment), 1, 1, false};
   }

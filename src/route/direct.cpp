@@ -9,16 +9,13 @@ namespace {
 
 class DirectRoute final : public RouteOf<StoreSender, StoreReceiver> {
  public:
-  RouteKind kind() const override { return RouteKind::direct; }
-  std::string name() const override { return "direct"; }
-  RouteTraits traits() const override { return {.stores = true, .loops = true, .chunk = true, .in_place = true}; }
-  RouteFacts facts() const override {
-    return {.between = "devices of one node with peer access, in or across processes",
-            .how = "stores to ghosts or slots",
-            .origin_of_memory = "any; ghosts in place: what can be mapped, else through slots",
-            .holds = "the thread blocks of its launch",
-            .rebindable = "yes, by Exchange::bind; between processes values then go through slots"};
-  }
+  DirectRoute()
+      : RouteOf(RouteKind::direct, "direct", {.stores = true, .loops = true, .chunk = true, .in_place = true},
+                {.between = "devices of one node with peer access, in or across processes",
+                 .how = "stores to ghosts or slots",
+                 .origin_of_memory = "any; ghosts in place: what can be mapped, else through slots",
+                 .holds = "the thread blocks of its launch",
+                 .rebindable = "yes, by Exchange::bind; between processes values then go through slots"}) {}
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";
     if (!pair.same_node) return "the devices are on different nodes";

@@ -275,13 +275,7 @@ class Clique final : public NcclClique {
   }
 
   static void end(ncclComm_t comm, Device local, ncclResult_t (*how)(ncclComm_t)) {
-    if (!comm) return;
-    try {
-      const cuda::DeviceScope scope(local);
-      how(comm);
-    } catch (...) {
-      // Errors are ignored: an exchange ends here, so there is no caller to report them to.
-    }
+    if (comm) cuda::unless_ended(local, [&] { how(comm); });
   }
 
   std::map<int, int> place_of_;
@@ -292,15 +286,17 @@ class Clique final : public NcclClique {
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();
 };
 
-/// Mutex for the lists of cliques (NCCL communicators), because exchanges may end in any thread.
-std::mutex& registry() {
-  static std::mutex mutex;
-  return mutex;
-}
+/// The cliques of this process. Exchanges may end in any thread. Never destroyed, because graphs may outlive all static
+/// objects.
+struct Cliques {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Clique>> retired;  // unused cliques whose work is still held by graphs
+  // cliques in use by exchanges; each user holds the communicator, so its handle stays unique
+  std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> in_use;
+};
 
-/// Unused cliques (NCCL communicators) whose work graphs hold. Never destroyed: graphs may outlive static objects.
-std::vector<std::unique_ptr<Clique>>& retired() {
-  static auto* const all = new std::vector<std::unique_ptr<Clique>>;
+Cliques& cliques() {
+  static auto* const all = new Cliques;
   return *all;
 }
 
@@ -308,8 +304,8 @@ void retire(Clique* clique) {
   std::unique_ptr<Clique> ended(clique);
   const Clique::Ending ending = ended->ending();
   if (ending == Clique::Ending::kept || ended->in_graphs()) {
-    const std::lock_guard lock(registry());
-    retired().push_back(std::move(ended));
+    const std::lock_guard lock(cliques().mutex);
+    cliques().retired.push_back(std::move(ended));
   } else if (ending == Clique::Ending::abandoned) {
     ended->abandon();  // abort, because a regular end would wait for ranks that did not come
   }
@@ -320,8 +316,8 @@ void retire(Clique* clique) {
 void destroy_retired(const Communicator& comm) {
   std::string mine;
   {
-    const std::lock_guard lock(registry());
-    for (const auto& clique : retired())
+    const std::lock_guard lock(cliques().mutex);
+    for (const auto& clique : cliques().retired)
       if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs()) append_record(mine, clique->serial);
   }
   std::map<std::int64_t, int> ready;  // by serial number: on how many ranks the clique is ready
@@ -329,20 +325,14 @@ void destroy_retired(const Communicator& comm) {
   std::vector<std::unique_ptr<Clique>> over;
   for (const auto& [serial, count] : ready) {
     if (count != comm.size()) continue;
-    const std::lock_guard lock(registry());
-    const auto found = std::find_if(retired().begin(), retired().end(), [&](const auto& clique) {
+    const std::lock_guard lock(cliques().mutex);
+    const auto found = std::find_if(cliques().retired.begin(), cliques().retired.end(), [&](const auto& clique) {
       return clique->ranks.mpi() == comm.mpi() && clique->serial == serial;
     });
-    if (found == retired().end()) continue;
+    if (found == cliques().retired.end()) continue;
     over.push_back(std::move(*found));
-    retired().erase(found);
+    cliques().retired.erase(found);
   }
-}
-
-/// Cliques (NCCL communicators) in use by exchanges. Each user holds the MPI communicator, so its handle stays unique.
-std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>>& cliques() {
-  static std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> known;
-  return known;
 }
 
 }  // namespace
@@ -356,9 +346,9 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
   const std::pair key{setup.comm.mpi(), devices};
   std::shared_ptr<Clique> clique;
   {
-    const std::lock_guard lock(registry());
-    std::erase_if(cliques(), [](const auto& entry) { return entry.second.expired(); });
-    if (const auto known = cliques().find(key); known != cliques().end()) clique = known->second.lock();
+    const std::lock_guard lock(cliques().mutex);
+    std::erase_if(cliques().in_use, [](const auto& entry) { return entry.second.expired(); });
+    if (const auto known = cliques().in_use.find(key); known != cliques().in_use.end()) clique = known->second.lock();
   }
   // An exchange may end earlier on some ranks. A cached clique is used only if all ranks still have the same one.
   bool same = clique != nullptr;
@@ -369,8 +359,8 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
     for (const std::int64_t other : setup.comm.all_gather(serial)) serial = std::max(serial, other);
     made = serial;
     clique = std::shared_ptr<Clique>(new Clique(setup, devices, serial), retire);
-    const std::lock_guard lock(registry());
-    cliques()[key] = clique;
+    const std::lock_guard lock(cliques().mutex);
+    cliques().in_use[key] = clique;
   }
   return clique;
 }

@@ -1,6 +1,5 @@
 #pragma once
-// Interface of routes. A route is one way to transport messages between devices.
-#include <cstddef>
+// Interface of routes. A route is one way to transport messages.
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,12 +43,13 @@ struct RouteFacts {
 /// One way to transport messages. Routes are stateless; their senders and receivers hold the state.
 class Route {
  public:
+  Route(RouteKind kind, std::string name, RouteTraits traits, RouteFacts facts = {})
+      : kind_(kind), name_(std::move(name)), traits_(traits), facts_(std::move(facts)) {}
   virtual ~Route() = default;
-  virtual RouteKind kind() const = 0;
-  virtual std::string name() const = 0;
-  virtual RouteTraits traits() const = 0;
-  virtual RouteFacts facts() const = 0;
-  /// Tables of the route's properties, as (question, answer): what it can do, and how it runs.
+  RouteKind kind() const { return kind_; }
+  const std::string& name() const { return name_; }
+  const RouteTraits& traits() const { return traits_; }
+  /// Both tables of facts, as (question, answer).
   using Table = std::vector<std::pair<std::string, std::string>>;
   Table capability() const;
   Table execution() const;
@@ -59,8 +59,8 @@ class Route {
   /// Message::parts of a message with these legs (transfers). All other members of the message are set.
   virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
-  bool needs_host() const { return traits().needs_host; }
-  /// Whether a graph may replay messages of this pair of devices.
+  bool needs_host() const { return traits_.needs_host; }
+  /// Whether a graph may replay messages of this pair.
   virtual bool capturable(const Pair&) const { return !needs_host(); }
   /// Whether waits in a replayed graph have a timeout.
   virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }
@@ -71,17 +71,24 @@ class Route {
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
   /// Makes a group for the transfers of one begin, for libraries that need one; null for all others.
   virtual std::unique_ptr<RouteGroup> open_group() const { return nullptr; }
+
+ private:
+  RouteKind kind_;
+  std::string name_;
+  RouteTraits traits_;
+  RouteFacts facts_;
 };
 
-/// A route with these sender and receiver classes. `arguments` follow the message and the site in their constructors.
-template <class SenderEnd, class ReceiverEnd, auto... arguments>
+/// A route with these ends.
+template <class SenderEnd, class ReceiverEnd>
 class RouteOf : public Route {
  public:
+  using Route::Route;
   std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const override {
-    return std::make_unique<SenderEnd>(message, site, arguments...);
+    return std::make_unique<SenderEnd>(message, site);
   }
   std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const override {
-    return std::make_unique<ReceiverEnd>(message, site, arguments...);
+    return std::make_unique<ReceiverEnd>(message, site);
   }
 };
 

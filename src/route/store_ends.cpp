@@ -57,25 +57,7 @@ Slot slot_of_packets(const StorePlan& plan, std::byte* base) {
   return {base, {static_cast<std::int64_t>(plan.packet_bytes), plan.depth, 1, 0}};
 }
 
-Lowering::Places chosen(const std::vector<std::size_t>& legs, const Lowering::Places& places) {
-  Lowering::Places result;
-  for (const std::size_t leg : legs) result.push_back(places.at(leg));
-  return result;
-}
-
-/// Addresses of the blocks whose values are packed.
-Lowering::Places packed(const StorePlan& plan, const Lowering::Places& places) {
-  return chosen(plan.packed_parent, places);
-}
-
-Batch of_packets(int peer) {
-  Batch batch;
-  batch.in_packets = true;
-  batch.peer = peer;
-  return batch;
-}
-
-/// Previous content of a slot: the chunk that it held, and how many exchanges ago.
+/// Previous content of a chunk's slot: the chunk, and how many exchanges ago.
 struct Before {
   int chunk = 0, lag = 0;
 };
@@ -130,16 +112,16 @@ SlotNeed store_need(const Message& message, const std::vector<Leg>& legs) {
 StoreSender::StoreSender(const Message& message, const EndSite& site) : lowering_(site.device) {
   const StorePlan plan = store_plan(message, site.legs);
   if (plan.packet_bytes) {
-    batches.push_back(of_packets(message.target));
-    batches.back().movers =
-        lowering_.to_packets(site.legs, site.sources, slot_of_packets(plan, site.receive_buffer.slot));
+    const Slot slot = slot_of_packets(plan, site.receive_buffer.slot);
+    batches.push_back(
+        {.movers = lowering_.to_packets(site.legs, site.sources, slot), .in_packets = true, .peer = message.target});
     return;
   }
   const int chunks = static_cast<int>(plan.cut->chunks.size());
   for (int c = 0; c < chunks; ++c) {
     const Chunk& chunk = plan.cut->chunks[c];
     Batch batch;
-    batch.movers = lowering_.to_slot(chunk.legs, places_of(chunk, packed(plan, site.sources)),
+    batch.movers = lowering_.to_slot(chunk.legs, chosen(chunk.parent, chosen(plan.packed_parent, site.sources)),
                                      slot_of(plan, site.receive_buffer.slot, c));
     const Before last = before(c, chunks, plan.depth);
     if (plan.freed) batch.before.push_back({site.receive_buffer.free.at(last.chunk), last.lag, message.target});
@@ -148,47 +130,38 @@ StoreSender::StoreSender(const Message& message, const EndSite& site) : lowering
     batch.round = c;
     batches.push_back(std::move(batch));
   }
-  windows = lowering_.windows();
-  if (plan.in_place.empty()) return;
-  Batch batch;
-  std::vector<Leg> legs;
-  for (const std::size_t l : plan.in_place) legs.push_back(site.legs[l]);
-  batch.movers = lowering_.box_to_box(legs, chosen(plan.in_place, site.sources), chosen(plan.in_place, site.targets));
-  batch.before.push_back({site.receive_buffer.ready, 0, message.target, true});
-  batch.after.push_back(site.receive_buffer.delivered);
-  batches.push_back(std::move(batch));
+  if (!plan.in_place.empty())
+    batches.push_back(
+        {.movers = lowering_.box_to_box(chosen(plan.in_place, site.legs), chosen(plan.in_place, site.sources),
+                                        chosen(plan.in_place, site.targets)),
+         .before = {{site.receive_buffer.ready, 0, message.target, true}},
+         .after = {site.receive_buffer.delivered}});
   windows = lowering_.windows();
 }
 
 StoreReceiver::StoreReceiver(const Message& message, const EndSite& site)
     : lowering_(site.device), plan_(store_plan(message, site.legs)), slot_(site.receive_buffer.slot) {
   if (plan_.packet_bytes) {
-    batches.push_back(of_packets(message.source));
-    batches.back().movers =
-        lowering_.from_packets(site.legs, site.targets, slot_of_packets(plan_, site.receive_buffer.slot));
+    const Slot slot = slot_of_packets(plan_, slot_);
+    batches.push_back(
+        {.movers = lowering_.from_packets(site.legs, site.targets, slot), .in_packets = true, .peer = message.source});
     return;
   }
   const int chunks = static_cast<int>(plan_.cut->chunks.size());
   for (int c = 0; c < chunks; ++c) {
     const Chunk& chunk = plan_.cut->chunks[c];
-    const Slot slot = slot_of(plan_, site.receive_buffer.slot, c);
     Batch batch;
     batch.before.push_back({site.receive_buffer.full.at(c), 0, message.source});
     if (plan_.freed) batch.after.push_back(site.receive_buffer.free.at(c));
     batch.round = c;
-    if (message.combines) {
-      for (const Leg& leg : chunk.legs) arrived.push_back({&leg, slot.base + leg.offset});
-    } else {
-      batch.movers = lowering_.from_slot(chunk.legs, places_of(chunk, packed(plan_, site.targets)), slot);
-    }
+    batch.movers =
+        lowering_.unpack(message, chunk.legs, chosen(chunk.parent, chosen(plan_.packed_parent, site.targets)),
+                         slot_of(plan_, slot_, c), arrived);
     batches.push_back(std::move(batch));
   }
   if (plan_.in_place.empty()) return;
   opened.push_back(site.receive_buffer.ready);
-  Batch last;
-  last.before.push_back({site.receive_buffer.delivered, 0, message.source});
-  last.round = chunks;
-  batches.push_back(std::move(last));
+  batches.push_back({.before = {{site.receive_buffer.delivered, 0, message.source}}, .round = chunks});
 }
 
 /// Debug mode: fills the receive buffer with NaN. Packets need none: their numbers show whether they have arrived.

@@ -57,7 +57,17 @@ class DeviceScope {
   bool pushed_ = false;
 };
 
-/// The UUID of a GPU as text in NVML's format.
+/// Runs `work` with the device current. Does nothing if the driver is gone, because the process is ending.
+template <class Work>
+void unless_ended(Device device, const Work& work) noexcept {
+  try {
+    const DeviceScope scope(device);
+    work();
+  } catch (const Error&) {
+  }
+}
+
+/// The UUID in NVML's format.
 inline std::string uuid_string(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {

@@ -17,13 +17,8 @@ class CudaGraph final : public Graph::Impl {
     }
   }
   ~CudaGraph() override {
-    try {
-      const DeviceScope scope(device_);
-      release();
-    } catch (const Error&) {  // an error means that the driver is gone: the process is ending
-    }
+    unless_ended(device_, [this] { release(); });
   }
-
   void launch(detail::StreamImpl& stream) override {
     require(stream.device.backend == Backend::cuda, ErrorCode::mismatch,
             "a graph of " + to_string(device_) + " was launched on a stream of " + to_string(stream.device) +

@@ -8,6 +8,7 @@
 
 #include <slipstream/transpose.hpp>
 
+#include "machine/private_communicator.hpp"
 #include "mpi/exchange/permutations.hpp"
 #include "mpi/rank_table.hpp"
 #include "route/all_to_all.hpp"
