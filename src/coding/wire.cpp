@@ -65,7 +65,7 @@ const char* option_of(const Coding& c) {
   return c.rate ? "rate" : c.block ? "block" : c.max_error ? "max_error" : c.type ? "format" : nullptr;
 }
 
-/// The Wire of raw and cast.
+/// The Wire (resolved coding) of the codings raw and cast.
 Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
   const bool raw = coding.kind == Coding::Kind::raw;
   refuse.unless(!coding.rate && !coding.block && !coding.max_error && !(raw && coding.type), ErrorCode::unsupported,

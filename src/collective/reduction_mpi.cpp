@@ -84,8 +84,8 @@ class MpiReduction final : public Reduction {
     requests_.add_send(mine_.data(), mine_.bytes(), other, tag_, own_.mpi());
   }
 
-  /// Detects that a rank continued after a run that failed on another one. Ranks would combine values of different
-  /// runs.
+  /// Unpacks a message. It detects that a rank continued after a run that failed on another rank. Otherwise ranks would
+  /// combine values of different runs.
   void open(const Letter& letter) {
     std::uint64_t number = 0;
     std::memcpy(&number, letter.place.data(), sizeof number);

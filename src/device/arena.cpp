@@ -18,7 +18,7 @@ namespace {
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// In builds with AddressSanitizer, makes it report accesses outside of all spans.
+/// In builds with AddressSanitizer, makes it report accesses to arena memory outside of all spans.
 void allow([[maybe_unused]] bool access, [[maybe_unused]] Device device, [[maybe_unused]] std::byte* from,
            [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -65,7 +65,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     const std::size_t size = round_up(bytes, on_host(kind) ? page : granule);
     std::unique_lock lock(mutex_);
     std::byte* place = nullptr;
-    // Allocates without the lock: an allocation that fails frees unused chunks of all arenas, which takes their locks.
+    // The lock is not held here: an allocation that fails frees unused chunks of all arenas, which takes their locks.
     while (!(place = fit(size, bytes, kind))) {
       lock.unlock();
       Chunk chunk = grown(size, kind);

@@ -85,7 +85,7 @@ void by_kernel(Stream& stream, const Way& way) {
   launch_teams(stream, teams, threads, 0, copy);
 }
 
-/// Uses the longest word that divides all offsets and lengths on both sides.
+/// Copies rows by a kernel, in the longest words that divide all offsets and lengths on both sides.
 void copy_by_kernel(Stream& stream, const Way& way) {
   const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(way.from) | reinterpret_cast<std::uintptr_t>(way.to) |
                              way.from_pitch.row | way.from_pitch.plane | way.to_pitch.row | way.to_pitch.plane |

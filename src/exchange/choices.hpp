@@ -42,7 +42,7 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
 /// A time in words: "12.3 us".
 std::string microseconds(double time);
 
-/// Alternatives to choose from.
+/// Alternatives of which the fastest is chosen.
 struct Choices {
   ResultCache::Kind kind;
   std::string key;                 ///< everything on which the result depends, see `ResultCache`

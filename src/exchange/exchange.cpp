@@ -242,7 +242,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   ask_at_end();
 }
 
-/// One graph launch per device replaces several launches per message. The graph is captured when these arrays are first
+/// One graph launch per device replaces several launches per message. The graph is captured when its arrays are first
 /// used.
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[combination];

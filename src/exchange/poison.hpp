@@ -25,14 +25,14 @@ class Poisoning {
   void fill(Stream& stream);
   /// Orders the stream's next work after fill() has written NaN.
   void order(Stream& stream) const { stream.wait(filled_); }
-  /// Poisons windows. look() finds the poison that the caller's kernels left.
+  /// Debug mode: fills windows (views for the caller's kernels) with NaN. look() finds the NaN that these left.
   void fill_windows(Stream& stream) { windows_->fill(stream, on_.memory.broken()); }
   void look(Stream& stream) { windows_->look(stream, on_.memory.broken()); }
-  /// Releases the poisoned slots to their sources. Called after the slots are unpacked and poisoned.
+  /// Releases slots (receive buffers) to their sources, after they are unpacked and filled with NaN.
   void release(Stream& stream, const Pulse& pulse) const {
     if (!release_.empty()) release_.run(stream, pulse, false);
   }
-  /// Values that this rank's kernels did not store. Valid once look() has run.
+  /// Counts of the values that this rank's kernels did not store. Valid once look() has run.
   Poison::Left left() const { return windows_->left(); }
   /// Error of an exchange whose kernels left `all` values unwritten. It names the first of this device.
   Unwritten unwritten(std::uint64_t number, std::int64_t all) const;

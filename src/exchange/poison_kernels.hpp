@@ -24,7 +24,7 @@ class Poison {
  public:
   /// Fills `places` with NaN later. `arrays`: table of their arrays, by number, which must outlive this object.
   Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays);
-  /// Fills after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
+  /// Writes NaN after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
   void fill(Stream& stream, const Signal* broken) const;
   /// Counts the values that still hold the NaN of fill().
   void look(Stream& stream, const Signal* broken);

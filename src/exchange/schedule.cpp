@@ -51,7 +51,7 @@ struct Interval {
 
 // Two strategies assign positions to the batches of a launch. place_sent() is called in the order of sending.
 
-/// Positions count rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
+/// Positions in units of rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
 class Rounds {
  public:
   explicit Rounds(const Traffic& traffic) : depth_(traffic.depth) {
@@ -72,7 +72,7 @@ class Rounds {
   double depth_, rounds_ = 1;
 };
 
-/// Positions count bytes: those that this device sends or those that it copies locally, whichever is more.
+/// Positions in bytes: those that this device sends or those that it copies locally, whichever is more.
 class Line {
  public:
   explicit Line(const Traffic& traffic) {

@@ -72,7 +72,7 @@ class Tuner {
   }
 
  private:
-  // Candidates ----------------------------------------------------------------------------------------------------
+  // Candidates: lists messages, fields and the allowed routes ------------------------------------------------------
 
   /// Lists the messages of this rank, and the classes of all ranks' messages.
   void list_messages() {
@@ -190,7 +190,7 @@ class Tuner {
     return classes_.largest(comm_, mine);
   }
 
-  /// Records an Overflow of the work: it is no fault of the route.
+  /// Returns work that also records an Overflow, which is no fault of the route.
   template <class Work>
   auto watched(const Work& work) {
     try {

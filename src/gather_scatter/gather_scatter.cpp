@@ -257,7 +257,7 @@ struct GatherScatter::Impl {
   struct Way {
     int kind;  // index among the names given to same_calls
     std::unique_ptr<Mailboxes> mail = {};
-    bool small = false;  // on all ranks
+    bool small = false;  // whether few points are shared within devices, on all ranks
   };
 
   /// Throws Error if an array that a call writes shares memory with another of its arrays.
@@ -454,8 +454,8 @@ struct GatherScatter::Impl {
   };
   Call now;  // the last one
   bool open = false;
-  std::optional<SameCalls> same_calls;        // null on a single rank
-  CallsInOrder in_order{"a gather-scatter"};  // all calls use the same mailboxes
+  std::optional<SameCalls> same_calls;        // comparison of calls between ranks; null on a single rank
+  CallsInOrder in_order{"a gather-scatter"};  // order of calls across streams, because all calls use the same mailboxes
   RecordedCalls<Call> calls;
   std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays that were checked, with their sizes
   std::unique_ptr<HostPacked> host;

@@ -1,5 +1,5 @@
 #pragma once
-// Holders of ids. The lists of gather-scatters are compiled from them.
+// Holders of an id: the blocks that have it. The lists of gather-scatters are compiled from them.
 #include <cstdint>
 #include <tuple>
 #include <vector>

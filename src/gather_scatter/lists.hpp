@@ -58,7 +58,7 @@ RowsHere<Item> here(const DeviceRows<Item>& rows) {
   return {rows.starts.data(), rows.items.data()};
 }
 
-/// Points per block in 32 bits. A larger block contains every 32-bit index, so clamping changes no result.
+/// Number of points per block in 32 bits. A larger block contains every 32-bit index, so clamping changes no result.
 inline std::uint32_t points_of_block(std::int64_t block) {
   return static_cast<std::uint32_t>(std::min(block, std::int64_t{UINT32_MAX}));
 }

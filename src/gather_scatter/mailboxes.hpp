@@ -19,7 +19,7 @@ namespace slipstream {
 /// Mailboxes (arrays of sent and received values) of this rank's devices, and the exchange between them.
 class Mailboxes {
  public:
-  /// Collective. `boxes`: one per device of this rank, in the machine's order. `name`: name in error messages.
+  /// Allocates one mailbox per device of this rank, as `boxes` describes. `name`: for error messages. Collective.
   /// `coding`: in place of that in `options`.
   Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
             const std::vector<const Mailbox*>& boxes, const GatherScatterOptions& options, const Coding& coding,

@@ -31,8 +31,8 @@ struct Batch {
   std::vector<Mover> movers = {};
   std::vector<Wait> before = {};
   std::vector<Signal*> after = {};
-  int round = 0;  ///< round of chunks through a ring
-  /// the batch runs in end() only, because it waits for slots that other batches of this exchange free
+  int round = 0;  ///< number of the batch's chunk among those sent through the ring
+  /// whether the batch runs in end() only, because it waits for slots that other batches of this exchange free
   bool late = false;
   /// Number of a family of batches, other than 0. They share their counters, which are set after all values of these
   /// batches are stored.
@@ -101,7 +101,7 @@ class MessageEnd {
   /// True if transfer() queues work at begin.
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
-  /// Does work of the host. Returns true once this exchange needs no more of it.
+  /// Does this message's work on the host. Returns true once this exchange needs no more of it.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
   /// Bytes of device memory that this sender holds.
@@ -116,11 +116,11 @@ class MessageEnd {
 /// receiver.
 class Sender : public MessageEnd {
  public:
-  /// Movers that run in launches of transfer(), although Pack::fused was requested. Error probes read them.
+  /// Copies in launches of transfer(), although Pack::fused was requested. Their coding errors are measured, too.
   std::vector<Mover> apart;
-  std::vector<Window> windows;  ///< windows of produced legs; `base` refers to the first combination of Arrays
+  std::vector<Window> windows;  ///< views for the caller's kernels; `base` refers to the first combination of Arrays
 
-  /// Called after transfer() of all ends. Makes the stream wait for work that this end queued on other streams.
+  /// Called after transfer() of all messages. Makes the stream wait for work that this one queued on other streams.
   virtual void join(Stream&) {}
 };
 

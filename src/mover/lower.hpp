@@ -68,7 +68,7 @@ class Lowering {
   /// Movers from packed values. If the message is combined, there are none, and the legs are appended to `arrived`.
   std::vector<Mover> unpack(const Message& message, const std::vector<Leg>& legs, const Places& targets,
                             const Slot& slot, std::vector<Arrived>& arrived);
-  /// Movers that decode a leg's packed blocks into packed values without a coding.
+  /// Movers (copies) that decode a transfer's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
   /// Movers between fields and latency-optimised packets (Packet), one box after the other. Requires fits_packets().
   std::vector<Mover> to_packets(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);

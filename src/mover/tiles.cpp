@@ -21,8 +21,8 @@ std::int64_t tile_bytes_for(std::int64_t all, int teams) {
 
 constexpr std::int64_t line_bytes = 128;  // bytes of a cache line of memory
 
-/// Rows of fewer bytes are moved together with their twin: the box at the other end of the same rows. Both share pages
-/// of device memory.
+/// Rows of fewer bytes are thin. They are moved together with those of the box at the other end of the same array rows
+/// (the twin). Both share pages of device memory.
 constexpr std::int64_t thin_row = 64;
 
 /// Shortest side of a transpose in words. Smaller transposes are moved as rows.

@@ -64,7 +64,7 @@ class NodeInbox {
   std::byte* base_;
 };
 
-/// MPI communicator and tags of a message.
+/// MPI communicator and tags of a message between nodes.
 struct NodeAddress {
   MPI_Comm comm = MPI_COMM_NULL;
   int tag = 0;  ///< tag of the first chunk; further chunks have the tags that follow
@@ -84,7 +84,7 @@ class NodeDispatch {
     }
   }
 
-  /// Makes progress. Returns true once the message of this exchange has left.
+  /// Sends the chunks that are full. Returns true once the message of this exchange has left.
   bool progress(std::uint64_t sequence) {
     if (sequence_ != sequence) {
       sequence_ = sequence;
@@ -115,7 +115,7 @@ class NodeDispatch {
     return "the send of " + message_.described();
   }
 
-  /// Called at the end of the exchange. Returns false if MPI may still access the buffer.
+  /// Called after the last exchange. Returns false if MPI may still access the buffer.
   bool settle() { return requests_.settle(); }
 
  private:
@@ -153,7 +153,7 @@ class NodeArrival {
                               message.sender, address.tag + c, address.comm);
   }
 
-  /// Makes progress. Returns true once the message of this exchange has arrived.
+  /// Receives chunks. Returns true once the message of this exchange has arrived.
   bool progress(std::uint64_t sequence) {
     if (sequence_ != sequence) {
       sequence_ = sequence;

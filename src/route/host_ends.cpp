@@ -82,7 +82,7 @@ class HostEnd {
 class HostSender final : public Sender, private HostEnd {
  public:
   HostSender(const Message& message, const EndSite& site, bool staged)
-      // The caller's kernels store all values at once, into memory of their device.
+      // A message that the caller's kernels store is in device memory first: they store all values at once.
       : HostEnd(message, site, staged,
                 (goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message)),
                 "to device " + std::to_string(message.target)),

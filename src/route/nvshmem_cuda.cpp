@@ -153,7 +153,7 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
   for (std::size_t c = 0; c < fits.size(); ++c)
     if (fits[c] && (best == fits.size() || heap().chunks[c].bytes < heap().chunks[best].bytes)) best = c;
   if (best < heap().chunks.size()) {
-    synchronize(device);  // counters of the last exchange may still be in flight
+    synchronize(device);  // puts to the counters of the last exchange may still be in flight
     library.barrier();
   } else {
     auto* base = static_cast<std::byte*>(library.allocate(bytes));

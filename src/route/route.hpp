@@ -1,5 +1,5 @@
 #pragma once
-// Interface of routes. A route is one way to transport messages.
+// Interface of routes. A route is one way to transport messages between devices.
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,7 +49,7 @@ class Route {
   RouteKind kind() const { return kind_; }
   const std::string& name() const { return name_; }
   const RouteTraits& traits() const { return traits_; }
-  /// Both tables of facts, as (question, answer).
+  /// Tables of the route's properties, as (question, answer): what it can do, and how it runs.
   using Table = std::vector<std::pair<std::string, std::string>>;
   Table capability() const;
   Table execution() const;
@@ -60,7 +60,7 @@ class Route {
   virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   bool needs_host() const { return traits_.needs_host; }
-  /// Whether a graph may replay messages of this pair.
+  /// Whether a graph may replay messages of this pair of devices.
   virtual bool capturable(const Pair&) const { return !needs_host(); }
   /// Whether waits in a replayed graph have a timeout.
   virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }

@@ -57,7 +57,7 @@ Slot slot_of_packets(const StorePlan& plan, std::byte* base) {
   return {base, {static_cast<std::int64_t>(plan.packet_bytes), plan.depth, 1, 0}};
 }
 
-/// Previous content of a chunk's slot: the chunk, and how many exchanges ago.
+/// Previous content of a slot: the chunk that it held, and how many exchanges ago.
 struct Before {
   int chunk = 0, lag = 0;
 };

@@ -67,7 +67,7 @@ void unless_ended(Device device, const Work& work) noexcept {
   }
 }
 
-/// The UUID in NVML's format.
+/// The UUID of a GPU as text in NVML's format.
 inline std::string uuid_string(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {

@@ -44,7 +44,7 @@ void* allocate_host(Device device, std::size_t bytes) {
   return pointer;
 }
 
-/// Free memory of a GPU by NVML, without a context: a process queries all visible GPUs but uses one.
+/// Reads the free memory of GPUs by NVML, without a context: a process queries all visible GPUs but uses one.
 std::optional<std::size_t> memory_free_by_nvml(const std::string& uuid) {
   struct Memory {
     unsigned long long total, free, used;
@@ -90,7 +90,7 @@ void copy_proof(Device device, void* to, const void* from) {
   check(status, device, "copying the proof of shared memory");
 }
 
-/// Resolves a handle of this process: the driver refuses to open its own.
+/// Memory behind a handle that this process exported itself: the driver refuses to open it.
 std::shared_ptr<void> own_memory(Device device, const Region& region) {
   require(serial_of(region.base) == region.serial, ErrorCode::wrong_state,
           "memory of this process that was exported to " + to_string(device) +

@@ -23,7 +23,7 @@
 namespace slipstream::host {
 
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
-// Relaxed, because the counters must not order the threads under test.
+// Counters of waits. Memory order is relaxed, because they must not order the threads under test.
 static std::atomic<int> wait_to_omit{0}, waits{0};
 
 bool left_out() {
