@@ -36,7 +36,7 @@ void add_at(Levels& levels, int level, const Addition& addition) {
   levels[static_cast<std::size_t>(level)].push_back(addition);
 }
 
-/// The summation tree over all blocks, down to the branches.
+/// The summation tree over all blocks, down to its branches: subtrees on single devices.
 class Tree {
  public:
   explicit Tree(std::vector<Run> runs) : runs_(std::move(runs)) {
@@ -52,7 +52,7 @@ class Tree {
   }
 
   std::vector<Run> branches;  // subtrees whose blocks are all on one device, while those of their parents are not
-  Levels additions;           // additions of the sums of branches, by level
+  Levels additions;           // additions between sums of branches, by level of the tree
   std::optional<int> root;
 
  private:
@@ -76,7 +76,7 @@ class Tree {
   std::vector<Run> runs_;
 };
 
-/// Adds the additions within a branch. Returns the index, in the device's blocks, where its sum is stored.
+/// Lists the additions within a subtree on one device. Returns the index of the block of the device that holds the sum.
 std::optional<int> within(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t behind,
                           Levels& levels) {
   const auto begin = std::lower_bound(blocks.begin(), blocks.end(), first);
@@ -178,7 +178,7 @@ struct BlockSums::Impl {
   int branches = 0;
   std::vector<SumOnDevice> on_devices;
   std::optional<AllReduce> reduce;
-  CallsInOrder in_order{"a sum over blocks"};  // all runs share the memory
+  CallsInOrder in_order{"a sum over blocks"};  // order of runs across streams, because all runs share the memory
 };
 
 BlockSums::BlockSums(const Communicator& comm, const Machine& machine,

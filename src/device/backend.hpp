@@ -38,7 +38,7 @@ class StreamImpl {
   const Device device;
 };
 
-/// One implementation per backend, stateless for callers; see backend_of().
+/// Operations of a backend, which has one stateless implementation; see backend_of().
 class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;

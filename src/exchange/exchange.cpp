@@ -27,7 +27,7 @@ struct Registry {
   std::vector<std::pair<std::thread::id, const OpenExchange*>> all;
 };
 
-/// Never destroyed: exchanges of static lifetime may close later.
+/// The registry is never destroyed: exchanges of static lifetime may close later.
 Registry& registry() {
   static Registry* one = new Registry;
   return *one;
@@ -59,12 +59,12 @@ void OpenExchange::drive_others() const {
     try {
       other->drive_();
     } catch (const Error&) {
-      // The exchange's own end() reports the same error.
+      // An error is ignored here: the exchange's own end() reports it.
     }
   }
 }
 
-/// Null if the device does not belong to this rank.
+/// The launches of a device; null if the device does not belong to this rank.
 Launches* Exchange::Impl::on(Device device) const {
   for (const auto& each : launches)
     if (each->memory().device == device) return each.get();
@@ -104,7 +104,7 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-/// Called once all devices have their work, because devices of one rank may wait for each other.
+/// If `sync` is set, waits for all streams. All devices must have their work, because devices may wait for each other.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
   if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();
@@ -121,7 +121,7 @@ void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
       if (launches[i]->transfers()) launches[i]->transfer(sequence, *streams[i]);
     for (auto& group : groups) group->close(memory->devices.front()->device);
   });
-  // All ends still wait here. A fast end may finish before progress() records its state.
+  // All senders and receivers still wait here. A fast one may finish before progress() records its state.
   if (plan->options.trace && plan->host_driven) trace_states();
 }
 
@@ -242,7 +242,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   ask_at_end();
 }
 
-/// One graph launch per device replaces several launches per message. The graph is captured when these arrays are first
+/// One graph launch per device replaces several launches per message. The graph is captured when its arrays are first
 /// used.
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[combination];
@@ -255,7 +255,7 @@ const std::vector<Graph>& Exchange::Impl::recording() {
            });
   } catch (...) {
     open = false;
-    --sequence;  // nothing of it has run
+    --sequence;  // undoes the count: the failed exchange has not run at all
     throw;
   }
 }
@@ -268,7 +268,7 @@ bool Exchange::Impl::progress() {
   return done;
 }
 
-/// Writes one trace row for the shared state of each route, and one for each end.
+/// Writes one trace row for the shared state of each route, and one for each sender and receiver.
 void Exchange::Impl::trace_states() const {
   for (const auto& [kind, state] : states)
     plan->options.trace->state("rank " + std::to_string(grid.rank()) + " " + to_string(kind), state->waiting_for(),
@@ -277,7 +277,7 @@ void Exchange::Impl::trace_states() const {
 }
 
 std::pair<int, std::string> Exchange::Impl::who_waits() const {
-  // Shared states know which part of a message is missing; the ends only know that they wait.
+  // Shared states of routes know which part of a message is missing; senders and receivers only know that they wait.
   for (const auto& [kind, state] : states)
     if (auto what = state->waiting_for(); !what.empty()) return {memory->devices.front()->index, std::move(what)};
   for (const auto& each : launches)

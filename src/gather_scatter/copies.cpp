@@ -30,8 +30,8 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   return holders;
 }
 
-/// Writes all holders of each id that several devices have, one message for each rank that holds the id.
-/// `problem`: set to an error if two devices have the same block.
+/// Writes all holders (blocks and devices) of each id that several devices have, one message for each rank that holds
+/// the id. `problem`: set to an error if two devices have the same block.
 void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, std::string>& letters,
                  Problem& problem) {
   std::sort(met.begin(), met.end());
@@ -56,7 +56,7 @@ void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, 
   });
 }
 
-/// Ids that several devices have, each with all its holders in the order of blocks. Clears `mine`.
+/// Ids that several devices have, each with all its blocks and devices in the order of blocks. Clears `mine`.
 std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
                          double seconds) {
   std::map<int, std::string> letters;

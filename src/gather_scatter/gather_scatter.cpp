@@ -28,7 +28,7 @@
 namespace slipstream {
 namespace {
 
-/// Minimum timeout of set-up in seconds. Other ranks may have more points to sort.
+/// Minimum timeout of a gather-scatter's set-up in seconds. Other ranks may have more points to sort.
 constexpr double least_timeout = 60;
 
 }  // namespace
@@ -61,7 +61,7 @@ struct GatherScatter::Impl {
         in_order.add(devices.back().device);
       }
     });
-    constexpr std::size_t few = std::size_t{1} << 22;  // points
+    constexpr std::size_t few = std::size_t{1} << 22;  // maximum number of local points for which a single launch pays
     const auto small = [&](const auto& size_of_own) {
       return comm.all(
           std::all_of(copies.begin(), copies.end(), [&](const Copies& c) { return size_of_own(c) <= few; }));
@@ -84,7 +84,7 @@ struct GatherScatter::Impl {
     in_order.wait();
   }
 
-  /// Times whole gather-scatters of zeros. The step after the messages is left out: it costs the same by every route.
+  /// Tuning times whole gather-scatters of zeros, without the last step: it costs the same by every route.
   void connect() {
     std::optional<TuneOptions> how = options.tune;
     std::vector<Buffer<std::byte>> zeros;
@@ -107,7 +107,7 @@ struct GatherScatter::Impl {
       });
       how->work_name = std::to_string(static_cast<std::int64_t>(comm.sum_in_rank_order(own_points))) + " points" +
                        (how->work ? " and " + how->work_name : "");
-      how->work = [](std::vector<Stream>&) {};  // the callback of connect() below does the work
+      how->work = [](std::vector<Stream>&) {};  // no work here: the callback of connect() below does it
     }
     for (Way* each : {&both, &gather, &scatter}) {
       if (!each->mail) continue;
@@ -121,7 +121,7 @@ struct GatherScatter::Impl {
         });
       });
     }
-    for (OnDevice& on : devices) on.stream.synchronize();  // after an error nothing has waited for these
+    for (OnDevice& on : devices) on.stream.synchronize();  // after an error nothing has waited for these streams
   }
 
   void check_options(const Machine& machine) {
@@ -189,8 +189,8 @@ struct GatherScatter::Impl {
     std::vector<std::int64_t> remote_points;
     std::vector<std::uint32_t> unique_points;
     GroupTiles local;
-    ListOnDevice outgoing, shared;                        // of run()
-    ListOnDevice own, met, met_copies, gathered, theirs;  // of gather() and scatter()
+    ListOnDevice outgoing, shared;                        // lists of points that run() uses
+    ListOnDevice own, met, met_copies, gathered, theirs;  // lists of points for gather() and scatter()
     Buffer<std::uint32_t> sent;
     Event before, after;
     Stream stream;  // its destructor waits for work that uses the lists
@@ -229,7 +229,7 @@ struct GatherScatter::Impl {
     sound.insert({d, values.data, elements});
   }
 
-  /// Arrays of all devices, checked. `count`: their number of values.
+  /// Checked arrays of all devices. `count`: their number of values.
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
                             std::int64_t OnDevice::*count) {
     if (streams.size() != devices.size() || arrays.size() != devices.size())
@@ -253,11 +253,11 @@ struct GatherScatter::Impl {
     return all;
   }
 
-  /// One of the three operations: Q Q^T, Q^T or Q.
+  /// One of the three operations: gather and scatter at once (Q Q^T), gather (Q^T) or scatter (Q).
   struct Way {
     int kind;  // index among the names given to same_calls
     std::unique_ptr<Mailboxes> mail = {};
-    bool small = false;  // on all ranks
+    bool small = false;  // whether few points are shared within devices, on all ranks
   };
 
   /// Throws Error if an array that a call writes shares memory with another of its arrays.
@@ -322,7 +322,7 @@ struct GatherScatter::Impl {
   /// Exchange of the current operation. Null if no devices share an id, or if the host does the exchange.
   Exchange* current_exchange() const { return host ? nullptr : now.way->mail->exchange(); }
 
-  // The steps of the current operation on one device.
+  // Steps of the current operation on one device: arguments, packing, local work, work with received values.
 
   Operands operands(std::size_t d) const {
     Operands with{now.points[d], {}, {}, options.type, options.components, now.op, wire};
@@ -340,7 +340,7 @@ struct GatherScatter::Impl {
     combine_to(stream, now.way == &both ? devices[d].outgoing : devices[d].gathered, with, with.mailbox);
   }
 
-  /// Work that needs no message.
+  /// Queues the work on values of this device alone.
   void do_own(std::size_t d, Stream& stream) const {
     const OnDevice& on = devices[d];
     const Operands with = operands(d);
@@ -350,7 +350,7 @@ struct GatherScatter::Impl {
     spread(stream, on.met_copies, with, with.unique);
   }
 
-  /// Work that needs the received values.
+  /// Queues the work that needs values received from other devices.
   void do_shared(std::size_t d, Stream& stream) const {
     const OnDevice& on = devices[d];
     const Operands with = operands(d);
@@ -359,8 +359,8 @@ struct GatherScatter::Impl {
     spread(stream, on.theirs, with, with.mailbox, true);
   }
 
-  /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work. Launches
-  /// would then take longer than the kernels, so a repeated call is replayed as one graph.
+  /// Runs a gather-scatter. With small messages the exchange is one launch on the caller's stream, concurrent with
+  /// local work. Launches would then take longer than the kernels, so a repeated call is replayed as one graph.
   void run(std::vector<Stream>& streams) {
     Exchange* const exchange = current_exchange();
     if (!exchange || !now.way->small) {
@@ -372,8 +372,9 @@ struct GatherScatter::Impl {
     in_order.end(streams);
   }
 
-  /// Returns true if a graph was launched. Calls are not recorded while the caller captures its streams or asks for a
-  /// trace. Codings are not recorded either: their ranks must report values that were too large.
+  /// Replays the call as a graph, recorded at its first repetition. Returns false if it cannot. Calls are not recorded
+  /// while the caller captures its streams or asks for a trace. Codings are not recorded either: their ranks must
+  /// report values that were too large.
   bool replayed(Exchange& exchange, std::vector<Stream>& streams) {
     if (!exchange.loopable() || options.exchange.trace || options.coding != Coding{} || captured(streams)) return false;
     exchange.check();
@@ -396,10 +397,10 @@ struct GatherScatter::Impl {
     for (std::size_t d = 0; d < devices.size(); ++d) do_shared(d, streams[d]);
   }
 
-  /// Runs everything up to the arrival of the messages in one launch. Local work is concurrent with it.
+  /// Packs and exchanges the values, until the messages have arrived. Local work is concurrent with it.
   void run_with(Exchange& exchange, std::vector<Stream>& streams) {
     std::size_t beside = 0;
-    // Also joins after an error: the caller may free the arrays behind this call on its streams.
+    // Streams join also after an error: the caller may free the arrays behind this call on its streams.
     const auto join = [&] {
       for (std::size_t d = 0; d < beside; ++d) streams[d].wait(devices[d].after);
     };
@@ -452,10 +453,10 @@ struct GatherScatter::Impl {
     std::vector<Values> points = {}, uniques = {};
     bool operator==(const Call&) const = default;
   };
-  Call now;  // the last one
+  Call now;  // operation and arrays of the last call
   bool open = false;
-  std::optional<SameCalls> same_calls;        // null on a single rank
-  CallsInOrder in_order{"a gather-scatter"};  // all calls use the same mailboxes
+  std::optional<SameCalls> same_calls;        // comparison of calls between ranks; null on a single rank
+  CallsInOrder in_order{"a gather-scatter"};  // order of calls across streams, because all calls use the same mailboxes
   RecordedCalls<Call> calls;
   std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays that were checked, with their sizes
   std::unique_ptr<HostPacked> host;

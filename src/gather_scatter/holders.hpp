@@ -1,5 +1,5 @@
 #pragma once
-// Holders of ids. The lists of gather-scatters are compiled from them.
+// Holders of an id: the blocks that have it. The lists of gather-scatters are compiled from them.
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-/// Most points of a device: lists hold 32-bit indices.
+/// Maximum number of points of a device, because lists hold 32-bit indices.
 constexpr std::int64_t most_points = std::int64_t{1} << 32;
 
 struct Point {
@@ -20,7 +20,7 @@ struct Point {
   bool operator<(const Point& other) const { return std::tie(id, index) < std::tie(other.id, other.index); }
 };
 
-/// Not zeroed: threads write the points first.
+/// An array of points whose memory is not zeroed: threads write the points first.
 using Points = Unset<Point>;
 
 /// A block that has an id.
@@ -29,7 +29,7 @@ struct Holder {
   bool operator<(const Holder& other) const { return std::tie(id, block) < std::tie(other.id, other.block); }
 };
 
-/// Calls f(first, last) for each run of equal ids.
+/// Calls f(first, last) for each run of items with equal ids.
 template <class Items, class F>
 void each_id(const Items& items, const F& f) {
   for (std::size_t first = 0; first < items.size();) {

@@ -48,7 +48,7 @@ Layout layout_from_string(const std::string& name) {
 }
 
 Layout suited_layout(const Grid& grid) {
-  constexpr std::int64_t long_row = 32;  // length in cells from which a row fills the threads of a warp
+  constexpr std::int64_t long_row = 32;  // length in cells from which a row fills a warp's threads
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
   return suits ? Layout::soa_z : Layout::soa;
@@ -56,10 +56,10 @@ Layout suited_layout(const Grid& grid) {
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(options.type));
-  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment in bytes
+  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment of rows in bytes
   require(unit % size == 0, "the alignment of field " + options.name + " is " + std::to_string(options.alignment) +
                                 " bytes, which is no multiple of its values' " + std::to_string(size));
-  const std::int64_t step = unit / size;  // alignment in elements
+  const std::int64_t step = unit / size;  // alignment of rows in elements
   const auto round_up = [&](std::int64_t n) { return (n + step - 1) / step * step; };
   const bool apart = options.layout != Layout::aos;
   const std::int64_t per_cell = apart ? 1 : options.components;
@@ -123,7 +123,7 @@ void Field::drop_arrays() {
 }
 
 void Field::make_arrays() {
-  std::vector<Stream> streams;  // one per device: each host device has its own thread
+  std::vector<Stream> streams;  // one stream per device: each host device has its own thread
   const auto stream_of = [&](Device device) -> Stream& {
     const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
     return found == streams.end() ? streams.emplace_back(device) : *found;
@@ -184,7 +184,7 @@ namespace {
 
 /// A region of a block as contiguous rows on the host, in the field's layout: components outermost, or innermost (aos).
 struct Dense {
-  Extent rows;  // bytes per row, rows, planes
+  Extent rows;  // bytes per row, number of rows, number of planes
   int passes;   // number of copies that move the whole region
   std::size_t pass_bytes;
 };
@@ -200,7 +200,7 @@ Dense dense(const Box& region, const FieldOptions& options) {
   return d;
 }
 
-/// Strides between rows and planes in memory, in bytes.
+/// Strides in bytes between the rows and planes of a block in memory.
 Pitch pitch_of(const BlockShape& shape, std::size_t size) {
   return {shape.stride[1] * size, shape.stride[2 - shape.row_axis] * size};
 }

@@ -13,8 +13,8 @@ namespace slipstream {
 enum class MpiQuestion : std::uint8_t { messages, alltoallv, ialltoallv, put_fence, put_lock };
 std::string answer_of(const Communicator& comm, MpiQuestion question, Backend backend,
                       const std::function<std::string()>& ask);
-/// Result of a trial; a message if MPI crashed in it on an invalid address. After a crash no destructors of the trial
-/// run.
+/// Result of a trial of MPI; a message if MPI crashed in it on an invalid address. After a crash no destructors of the
+/// trial run.
 std::string without_crash(const std::function<std::string()>& trial);
 
 }  // namespace slipstream

@@ -5,7 +5,7 @@
 namespace slipstream {
 namespace {
 
-/// Parts have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
+/// Parts of a message have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
 constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
 constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 

@@ -13,7 +13,7 @@ NodeDispatch::NodeDispatch(const NodeMessage& message, const NodeOutbox& box, co
   }
 }
 
-/// First part with missing pieces of the chunk, or null.
+/// First part of the message (one device's message) that lacks pieces of the chunk, or null.
 const NodeMessage::Part* NodeDispatch::missing(int chunk) const {
   const std::size_t end = message_.chunks.at(chunk) + message_.chunks.size(chunk);
   for (std::size_t n = first_part_[chunk]; n < message_.parts.size() && message_.parts[n].offset < end; ++n) {
@@ -39,7 +39,7 @@ bool NodeDispatch::progress(std::uint64_t sequence) {
     started_[chunk] = true;
     --left_;
   }
-  // Tested at every call, because MPI makes progress only inside its calls.
+  // All requests are tested at every call, because MPI makes progress only inside its calls.
   const bool gone = requests_.all_done();
   if (left_ > 0 || !gone) return false;
   sent_ = sequence;
@@ -69,7 +69,7 @@ int NodeArrival::request(int chunk) const {
   return static_cast<int>((sequence_ - 1) % NodeInbox::depth) * message_.chunks.count() + chunk;
 }
 
-/// First part whose receiver still reads this exchange's receive buffer, or -1. All buffers are free at first.
+/// First part of the message whose receiver still reads this exchange's buffer, or -1. All buffers are free at first.
 int NodeArrival::occupied() const {
   if (sequence_ <= NodeInbox::depth) return -1;
   for (int part = 0; part < static_cast<int>(message_.parts.size()); ++part)

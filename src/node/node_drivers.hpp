@@ -9,20 +9,20 @@
 
 namespace slipstream {
 
-/// MPI communicator and tags of a message.
+/// MPI communicator and tags of a message between nodes.
 struct NodeAddress {
   MPI_Comm comm = MPI_COMM_NULL;
-  int tag = 0;  ///< tag of the first chunk; each chunk has its own
+  int tag = 0;  ///< tag of the first chunk; further chunks have the tags that follow
   std::uint64_t plan = 0;
 };
 
 class NodeDispatch {
  public:
   NodeDispatch(const NodeMessage& message, const NodeOutbox& box, const NodeAddress& address);
-  /// Makes progress. Returns true once the message of this exchange has left.
+  /// Sends the chunks that are full. Returns true once the message of this exchange has left.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
-  /// Called at the end of the exchange. Returns false if MPI may still access the buffer.
+  /// Called after the last exchange. Returns false if MPI may still access the buffer.
   bool settle() { return requests_.settle(); }
 
  private:
@@ -30,17 +30,17 @@ class NodeDispatch {
   const NodeMessage& message_;
   NodeOutbox box_;
   std::uint64_t plan_;
-  std::vector<std::size_t> first_part_;  // first part of each chunk
+  std::vector<std::size_t> first_part_;  // index of the first part of each chunk
   Requests requests_;
   std::uint64_t sequence_ = 0, sent_ = 0;
-  std::vector<bool> started_;  // whether each chunk has started
-  int left_ = 0;               // chunks that have not started
+  std::vector<bool> started_;  // for each chunk, whether its send has started
+  int left_ = 0;               // number of chunks whose send has not started
 };
 
 class NodeArrival {
  public:
   NodeArrival(const NodeMessage& message, const NodeInbox& box, const NodeAddress& address);
-  /// Makes progress. Returns true once the message of this exchange has arrived.
+  /// Receives chunks. Returns true once the message of this exchange has arrived.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
   bool settle() { return requests_.settle(); }
@@ -53,8 +53,8 @@ class NodeArrival {
   Requests requests_;
   std::uint64_t sequence_ = 0;
   bool open_ = false;
-  std::vector<bool> arrived_;  // whether each chunk has arrived
-  int left_ = 0;               // chunks that have not arrived
+  std::vector<bool> arrived_;  // for each chunk, whether it has arrived
+  int left_ = 0;               // number of chunks that have not arrived
 };
 
 }  // namespace slipstream

@@ -58,8 +58,8 @@ class NodeInlet final : public Inlet {
       verify(message_, *reinterpret_cast<const Envelope*>(box_.places().of(sequence)), sequence);
       verified_ = true;
     }
-    // Values may arrive before the envelope, which is in the first chunk. The last piece counts only once it is
-    // verified.
+    // Values may arrive before the envelope (message header), which is in the first chunk. The last piece counts only
+    // once it is verified.
     const int pieces = node_message_.pieces_within(next_, part_);
     return verified_ ? pieces : std::min(pieces, std::max(0, part_.pieces.count() - 1));
   }
@@ -121,7 +121,7 @@ NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
 NodeMail::~NodeMail() = default;
 
 /// Assigns offsets to the buffers of each message of the node, in the memory of the rank that sends or receives it.
-/// Returns this rank's size.
+/// Returns the bytes of this rank's memory.
 std::size_t NodeMail::place_boxes() {
   std::map<int, std::size_t> bytes;
   const auto place = [&](int rank, std::size_t box) {
@@ -144,8 +144,8 @@ void NodeMail::keep_own() {
   });
 }
 
-/// The driver of one end of a message is chosen among all messages of its node, which the other node does not know. So
-/// the driver tells the ranks of the other node. Collective.
+/// Exchanges the numbers of driving ranks, which call MPI for a message. Each is chosen among all messages of its node,
+/// which the other node does not know. So the driver tells the ranks of the other node. Collective.
 void NodeMail::meet_drivers(const RouteSetup& setup) {
   struct Driver {
     int from, to, rank;
@@ -168,8 +168,8 @@ void NodeMail::meet_drivers(const RouteSetup& setup) {
               driver.rank;
 }
 
-/// Each rank that drives a message exports its memory to the ranks of its node that have a part, and these map the
-/// memory.
+/// Shares buffers on a node. Each rank that drives a message exports its memory to the ranks of its node that have a
+/// part, and these map the memory.
 void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;

@@ -1,9 +1,9 @@
 #pragma once
-// One message for each pair of nodes. Its parts are contiguous in pinned host memory of the rank that sends it, and all
-// ranks of the node map this memory. Each device copies or packs its part into it, and the device's rank increments a
-// counter. The sending rank passes a chunk to MPI once all pieces in the chunk are written. The receiving rank receives
-// into memory that its node maps too, and sets the chunk's counter. Each device then reads its part, and its rank frees
-// it.
+// One message for each pair of nodes. Its parts, one per pair of devices, are contiguous in pinned host memory of the
+// rank that sends it, and all ranks of the node map this memory. Each device copies or packs its part into it, and the
+// device's rank increments a counter. The sending rank passes a chunk to MPI once all pieces in the chunk are written.
+// The receiving rank receives into memory that its node maps too, and sets the chunk's counter. Each device then reads
+// its part, and its rank frees it.
 #include <map>
 #include <memory>
 #include <vector>
@@ -16,13 +16,13 @@
 
 namespace slipstream {
 
-/// Drivers of one message between nodes, on the rank that sends it and the rank that receives it.
+/// State machines that send and receive a message between nodes, on the two ranks that call MPI for it.
 class NodeDispatch;
 class NodeArrival;
 
 class NodeMail final : public Mail {
  public:
-  /// Collective. If some rank cannot share host memory with its node, no rank carries any message.
+  /// If some rank cannot share host memory with its node, no message is joined with others. Collective.
   explicit NodeMail(const RouteSetup& setup);
   ~NodeMail() override;
 
@@ -39,7 +39,7 @@ class NodeMail final : public Mail {
   void keep_memory() override;
 
  private:
-  /// A message and the positions of its buffers in the memory of the ranks that drive it.
+  /// A message between nodes and the offsets of its buffers in the memory of the ranks that call MPI for it.
   struct Carried {
     NodeMessage message;
     std::size_t outbox = 0, inbox = 0;
@@ -57,7 +57,7 @@ class NodeMail final : public Mail {
   std::byte* memory_of(int rank) const;
 
   std::vector<Carried> messages_;                                       // messages in which this rank has a part
-  std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // message and part, by source and target device
+  std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // message and part index, by pair of devices
   std::string refusal_;
   int rank_ = 0;
   Span<std::byte> memory_;

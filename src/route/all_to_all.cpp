@@ -15,8 +15,8 @@
 namespace slipstream {
 namespace {
 
-/// Unit of the counts passed to MPI, which are int. The type is predefined: derived types do not work with device
-/// memory everywhere.
+/// Bytes of the unit of counts passed to MPI, which are int. The MPI type is predefined: derived types do not work with
+/// device memory everywhere.
 constexpr std::int64_t unit = 16;
 MPI_Datatype unit_type() { return MPI_C_DOUBLE_COMPLEX; }
 
@@ -108,7 +108,7 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
     allocate(setup, staged);
   });
   const bool member = std::find(members_.begin(), members_.end(), rank_) != members_.end();
-  // Each step is collective. If one fails on some rank, all ranks stop before the next one.
+  // Each step of set-up is collective. If one fails on some rank, all ranks stop before the next one.
   on_all_ranks(setup.comm, [&] {
     check_mpi(MPI_Comm_split(setup.own->mpi(), member ? 0 : MPI_UNDEFINED, rank_, &comm_),
               "gather the ranks of an exchange");
@@ -135,11 +135,11 @@ void AllToAll::find_members(const RouteSetup& setup, bool staged) {
     if (all[static_cast<std::size_t>(rank)]) members_.push_back(rank);
 }
 
-/// Both ends of a block know all of its messages, and lay it out alike: by source, then target.
+/// Lays out blocks of messages. Both ends of a block know all its messages, and order them by source, then target.
 void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
-  std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of each block, by sending and receiving rank
-  // offset of each message in its block, by source and target device
+  std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of all messages, by sending and receiving rank
+  // offset of each message among those of its two ranks, by source and target device
   std::map<std::pair<int, int>, std::int64_t> within;
   for (const RouteSetup::Letter& letter : setup.letters) {
     const std::pair ranks{rank_of(letter.source), rank_of(letter.target)};
@@ -185,8 +185,8 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   }
 }
 
-/// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. Each rank sends the offsets in its own
-/// window. A window holds its places one after another. Collective.
+/// Exchanges offsets for MPI_Put: where this rank's blocks lie in the other ranks' windows. Each rank sends the offsets
+/// in its own window. A window holds its receive buffers one after another. Collective.
 void AllToAll::tell_offsets(const RouteSetup& setup) {
   struct Told {
     std::int64_t there, whole;
@@ -217,7 +217,7 @@ AllToAll::~AllToAll() {
   int ended = 0;
   MPI_Finalized(&ended);
   if (ended) return;
-  // All ranks must free a window together. If some cannot, the window must keep this rank's memory.
+  // All ranks must free an MPI window together. If some cannot, the window must keep this rank's memory.
   if (abandoned_ || !all_are_clean()) {
     keep_memory();
     farewell_.leave_alone();
@@ -239,7 +239,7 @@ bool AllToAll::all_are_clean() {
 }
 
 PlaceRing AllToAll::outgoing_place(const Message& message) const {
-  // The cast is safe: an outgoing place is only read.
+  // The cast is safe, because the buffer of an outgoing message is only read.
   std::byte* const base = const_cast<std::byte*>(out_.data());
   return {base + offsets_.at({message.source, message.target}).first};
 }
@@ -293,7 +293,7 @@ bool AllToAll::progress(std::uint64_t sequence) {
   }
   if (!answered()) return false;
   if (phase_ == Phase::leaving) {
-    // Makes the values that other ranks have put visible to this rank.
+    // Makes the values that other ranks have put in the window visible to this rank.
     check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, blocks_[0].rank, 0, window_), "lock a window");
     check_mpi(MPI_Win_sync(window_), "see what other ranks put");
     check_mpi(MPI_Win_unlock(blocks_[0].rank, window_), "unlock a window");
@@ -318,7 +318,7 @@ void AllToAll::call() {
   }
 }
 
-/// Starts with the own rank and goes round, so that ranks do not all put to the same rank at once.
+/// Puts blocks into other ranks' windows, from the own rank on, so that ranks do not all put to the same one at once.
 void AllToAll::put() {
   const std::size_t count = blocks_.size();
   const auto me = static_cast<std::size_t>(std::find(members_.begin(), members_.end(), rank_) - members_.begin());
@@ -346,7 +346,7 @@ std::string AllToAll::remark(int source, int target) const {
                                              : "";
 }
 
-/// A call that some ranks never enter cannot be cancelled, so its buffers are kept.
+/// Keeps the buffers if a call is pending: a call that some ranks never enter cannot be cancelled.
 void AllToAll::leave() {
   dirty_ = sequence_ > 0 && done_ < sequence_ && phase_ != Phase::gathering;
   if (!dirty_) return;

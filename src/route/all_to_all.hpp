@@ -27,7 +27,7 @@ namespace slipstream {
 
 class AllToAll final : public Mail {
  public:
-  /// Collective. `staged`: messages within a rank travel by other means.
+  /// Allocates the buffers of all messages. `staged`: those within a rank travel by other means. Collective.
   AllToAll(const RouteSetup& setup, bool staged);
   ~AllToAll() override;
   AllToAll(const AllToAll&) = delete;
@@ -46,19 +46,19 @@ class AllToAll final : public Mail {
   void leave() override;
   void keep_memory() override;
 
-  // Called by an end when it has packed its message.
+  // Called by a sender when it has packed its message; opened(): by a receiver, when its buffer is free.
   void packed() { ++packed_; }
   void opened() { ++opened_; }
   bool over(std::uint64_t sequence) const { return done_ >= sequence; }
 
  private:
   enum class Phase : std::uint8_t { gathering, meeting, agreeing, calling, leaving };
-  /// Messages between this rank and another one. `units`: size of the messages that this rank sends. `outgoing`,
+  /// All messages between this rank and another one. `units`: size of the messages that this rank sends. `outgoing`,
   /// `incoming`: offsets in bytes.
   struct Block {
-    int rank = 0;  ///< number of the other rank in comm_
+    int rank = 0;  ///< number of the other rank in `comm_`
     std::int64_t units = 0, outgoing = 0, incoming = 0;
-    std::int64_t there = 0, whole = 0;  ///< offset in the other rank's receive buffer, and size of one of its places
+    std::int64_t there = 0, whole = 0;  ///< offset in the other rank's receive buffer, and bytes of one of its buffers
   };
   void find_members(const RouteSetup& setup, bool staged);
   void lay_out(const RouteSetup& setup, bool staged);
@@ -77,7 +77,7 @@ class AllToAll final : public Mail {
   std::vector<int> members_;
   // offsets of a message in the send and the receive buffer in bytes, by source and target device
   std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> offsets_;
-  std::vector<Block> blocks_;  // blocks by rank
+  std::vector<Block> blocks_;  // blocks of messages, in the order of ranks
   std::vector<int> counts_out_, counts_in_, at_out_, at_in_;
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
   int sends_ = 0, receives_ = 0;  // number of messages that this rank sends and receives
@@ -89,18 +89,18 @@ class AllToAll final : public Mail {
   Phase phase_ = Phase::gathering;
   std::uint64_t sequence_ = 0, ending_ = 0, done_ = 0;
   int packed_ = 0, opened_ = 0;
-  bool dirty_ = false;      // whether a call has not completed
+  bool dirty_ = false;      // whether an MPI call is still pending
   bool abandoned_ = false;  // whether some rank did not take part in the teardown
 };
 
-/// Tests the call on device memory. Returns why it does not work, the same text on all ranks; empty if small and large
-/// messages arrived intact. The test is needed because a library with support for device memory may still corrupt data
-/// or crash in windows. Collective; cached per communicator.
+/// Tests an MPI call for all ranks on device memory. Returns why it does not work, the same text on all ranks; empty if
+/// small and large messages arrived intact. The test is needed because a library with support for device memory may
+/// still corrupt data or crash in windows. Collective; cached per communicator.
 std::string proof_of_calls(const RouteSetup& setup);
-/// Tests the calls as above, without the cache.
+/// Tests the MPI calls as proof_of_calls() does, without the cache.
 std::string try_calls(const RouteSetup& setup, Liar liar = nullptr);
 
-/// Null if the knobs select point-to-point sends, or if no message of the route leaves its rank. Collective.
+/// AllToAll of a route; null if the knobs select point-to-point sends, or if no message leaves its rank. Collective.
 std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged);
 
 }  // namespace slipstream

@@ -1,4 +1,4 @@
-// Tests all-rank calls on device memory before an exchange relies on them.
+// Tests MPI calls for all ranks on device memory before an exchange relies on them.
 #include <slipstream/error.hpp>
 #include <slipstream/stream.hpp>
 
@@ -41,7 +41,7 @@ class Trial {
   }
   std::string run(Liar liar) {
     if (liar) liar(mail_->outgoing_place(letter(me_, me_)).base, bytes_);
-    mail_->progress(1);  // starts the call
+    mail_->progress(1);  // starts the MPI call
     for (int other = 0; other < setup_.machine.devices(); ++other) {
       mail_->packed();
       mail_->opened();

@@ -58,7 +58,7 @@ CopyReceiver::CopyReceiver(const Message& message, const EndSite& site)
   batches.push_back(std::move(batch));
 }
 
-/// A test may delay arrived messages; without tests this is false.
+/// Whether a test delays arrived messages at this point; false without tests.
 bool CopyReceiver::delivers() const { return faults::held(faults::Lane::arrival); }
 void CopyReceiver::deliver(Stream& stream, std::uint64_t) { faults::reach(faults::Lane::arrival, stream); }
 

@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-/// Whether movers access the place in host memory directly.
+/// Whether kernels pack into, or unpack from, host memory directly.
 bool goes_straight(const Message& m, bool staged) {
   require(staged || m.knobs.pack != Pack::zero_copy, ErrorCode::unsupported,
           "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
@@ -33,7 +33,7 @@ std::string within(const std::string& escort) { return escort.empty() ? "" : ", 
 HostSender::HostSender(const Message& message, const EndSite& site, bool staged)
     : message_(message),
       staged_(staged),
-      // The caller's kernels store all values at once, into memory of their device.
+      // A message that the caller's kernels store is in device memory first: they store all values at once.
       straight_((goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message))),
       lowering_(site.device),
       pieces_(pieces_of(message, staged)),
@@ -42,7 +42,7 @@ HostSender::HostSender(const Message& message, const EndSite& site, bool staged)
       lane_(lane_of(message, site.device)),
       trace_(site.trace),
       row_("to device " + std::to_string(message.target)) {
-  // MPI sends from this buffer unless values go through the host.
+  // MPI sends from this buffer, unless values go through host memory.
   const Memory memory = staged ? Memory::device : Memory::message;
   if (!straight_) packed_ = site.arena.take<std::byte>(message.bytes, memory);
   if (Mail* mail = mail_of(message)) {
@@ -82,7 +82,7 @@ void HostSender::make_movers(const EndSite& site) {
 
 void HostSender::make_parts(const EndSite& site) {
   std::size_t at = 0;
-  // If some values are produced, the parts are not sent before these are stored. One launch then packs all other
+  // If the caller's kernels store some values, the parts are not sent before that. One launch then packs all other
   // values.
   if (message_.produced) batches.emplace_back();
   for (const Chunk& chunk : message_.parts->chunks) {
@@ -158,7 +158,7 @@ void HostSender::start(std::uint64_t sequence) {
 bool HostSender::progress(std::uint64_t sequence) {
   if (state_ == State::waiting && outlet_->room(sequence)) start(sequence);
   if (state_ == State::copying) {
-    // If the launch that packs has timed out, the copied values are old. They are not sent.
+    // If the launch that packs has timed out, the values copied to the host are old. They are not sent.
     for (; sent_ < pieces_.count() && copied(sent_).done() && !load_acquire(&failure_->set); ++sent_)
       outlet_->send(sent_, sequence);
     outlet_->drive();
@@ -206,7 +206,7 @@ void HostReceiver::make_places(const EndSite& site) {
   if (site.receive_buffer.host) {
     places_ = host_places(message_, site.receive_buffer.host);
     inlet_ = mapped_inlet(message_, pieces_, site.receive_buffer.host);
-    // The source may write these places before any of them is opened, so they are poisoned now.
+    // Debug mode fills the buffers with NaN now, because the source may write them before any of them is opened.
     for (; message_.poison && poisoned_ < static_cast<std::uint64_t>(places_.depth); ++poisoned_)
       poison_place(poisoned_ + 1);
     return;
@@ -249,8 +249,8 @@ void HostReceiver::make_parts(const EndSite& site) {
   unpacking_ = std::make_unique<Stream>(site.device, Priority::high);
 }
 
-/// This receive buffer was last read `depth` exchanges before. The event of the exchange after that one proves that its
-/// readers are done.
+/// Whether a receive buffer may be overwritten. It was last read `depth` exchanges before. The event of the exchange
+/// after that one proves that its readers are done.
 bool HostReceiver::place_is_free(std::uint64_t sequence) const {
   const std::uint64_t after = sequence - static_cast<std::uint64_t>(places_.depth) + 1;
   if (after == 0) return true;
@@ -266,7 +266,7 @@ void HostReceiver::open_places(std::uint64_t sequence) {
   }
 }
 
-/// Only a message with its own buffer is poisoned here. Messages of nodes and of all ranks share one buffer.
+/// Debug mode: fills a message's own receive buffer with NaN. Messages of nodes and of all ranks share one buffer.
 void HostReceiver::poison_place(std::uint64_t sequence) {
   if (mail_of(message_)) return;
   std::byte* const place = places_.of(sequence);
@@ -309,7 +309,7 @@ bool HostReceiver::progress(std::uint64_t sequence) {
   return true;
 }
 
-/// Copies the pieces before number `to` from the host to the device.
+/// Copies the pieces of a message before number `to` from the host to the device.
 void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
   if (uploaded_ == 0 && to > 0 && lane_) lane.wait(turn_[sequence % 2]);
   if (!uploads_ || uploaded_ == to) {
@@ -324,7 +324,7 @@ void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
   }
 }
 
-/// Unpacks the parts that are completely on the device.
+/// Unpacks the parts of a message that are completely on the device.
 void HostReceiver::unpack_parts(Stream& lane, std::uint64_t sequence) {
   const std::size_t brought = std::min(pieces_.at(uploaded_), message_.bytes);
   for (; unpacked_parts_ < parts_.size() && parts_[unpacked_parts_].end <= brought; ++unpacked_parts_) {

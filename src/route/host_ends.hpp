@@ -1,7 +1,7 @@
 #pragma once
-// The ends that staged and gpu_mpi share: two state machines driven by the host. The sender packs, copies to host
-// memory (staged only) and sends piece by piece. The receiver does the reverse. The target has two places in turn, so
-// that begin never waits for a device.
+// Sender and receiver of the routes staged and gpu_mpi: two state machines driven by the host. The sender packs, copies
+// to host memory (staged only) and sends piece by piece. The receiver does the reverse. It has two receive buffers in
+// turn, so that begin never waits for a device.
 #include <memory>
 
 #include "mover/ends.hpp"
@@ -39,10 +39,10 @@ class HostSender final : public Sender {
   Span<std::byte> packed_, host_;
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
-  std::unique_ptr<Moves> moves_;  // movers of the whole message; null if the device's one launch packs
-  std::vector<PartMoves> parts_;  // movers by part, which replace moves_ and run on the exchange's stream
+  std::unique_ptr<Moves> moves_;  // copies of the whole message; null if the device's one launch packs
+  std::vector<PartMoves> parts_;  // copies by part, which replace moves_ and run on the exchange's stream
   std::size_t packed_parts_ = 0;
-  Event ready_;  // recorded after the work that computes the caller's values
+  Event ready_;  // event recorded after the work that computes the caller's values
   std::vector<Event> copied_;
   std::unique_ptr<Stream> lane_;
   Stream* stream_ = nullptr;
@@ -88,11 +88,11 @@ class HostReceiver final : public Receiver {
   std::unique_ptr<Moves> moves_;
   std::vector<PartMoves> parts_;
   std::size_t unpacked_parts_ = 0;
-  Event turn_[2];  // events of alternate exchanges: all readers of the previous exchange are done
+  Event turn_[2];  // events of alternate exchanges, reached when all readers of the previous exchange are done
   Event received_;
   std::unique_ptr<Stream> lane_, unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
-  std::uint64_t poisoned_ = 0;  // number of leading exchanges whose receive buffers were poisoned at set-up
+  std::uint64_t poisoned_ = 0;  // number of first exchanges whose receive buffers were poisoned at set-up
   int uploaded_ = 0;
   bool waiting_ = false;
   Trace* trace_;

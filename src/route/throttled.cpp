@@ -1,4 +1,4 @@
-// Delays messages as a slow link would.
+// Delays messages that the host sends, as a slow link would do.
 #include <chrono>
 #include <deque>
 #include <utility>

@@ -10,7 +10,7 @@
 namespace slipstream::cuda {
 namespace {
 
-/// Whether the work has ended. Queries in relaxed capture mode, because another thread's capture may forbid queries.
+/// Whether queued work has ended. Queries in relaxed capture mode, because another thread's capture may forbid queries.
 template <class Query>
 bool over(const Query& query, Device device, const char* what) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -36,7 +36,7 @@ class CudaEvent final : public detail::EventImpl {
     try {
       const DeviceScope scope(device);
       cudaEventDestroy(event_);
-    } catch (const Error&) {  // the driver is gone: the process is ending
+    } catch (const Error&) {  // an error means that the driver is gone: the process is ending
     }
   }
   bool done() const override {
@@ -76,7 +76,7 @@ struct Region {
   std::size_t width, rows, planes;
 };
 
-/// An equal copy with the fewest rows and planes: parts that are contiguous on both sides become one row.
+/// The same copy of a box with the fewest rows and planes: parts that are contiguous on both sides become one row.
 Region folded(Region r) {
   for (int axis = 0; axis < 2; ++axis) {
     const bool contiguous = r.width == r.to_pitch.row && r.width == r.from_pitch.row;
@@ -166,7 +166,7 @@ CudaStream::~CudaStream() {
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
     cudaGetLastError();
-  } catch (const Error&) {  // the driver is gone: the process is ending
+  } catch (const Error&) {  // an error means that the driver is gone: the process is ending
   }
 }
 
@@ -209,7 +209,7 @@ bool CudaStream::capturing() const {
   return status != cudaStreamCaptureStatusNone;
 }
 
-/// Identifies the capture that the stream takes part in; 0 if none.
+/// Number of the capture that the stream takes part in; 0: none.
 unsigned long long CudaStream::capture_number() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long number = 0;
@@ -267,7 +267,7 @@ void CudaStream::copy_rows(char* to, std::size_t to_pitch, const char* from, std
   for (std::size_t row = 0; row < rows; ++row) copy(to + row * to_pitch, from + row * from_pitch, width);
 }
 
-/// Copies all planes in one call, if the copy engine supports the pitches: planes of whole rows.
+/// Copies all planes of a box in one call, if the copy engine supports the pitches: planes of whole rows.
 bool CudaStream::copy_planes(const Region& region) {
   const auto fits = [&](const Pitch& pitch) {
     return pitch.row >= region.width && pitch.row <= most_pitch_ && pitch.plane % pitch.row == 0 &&

@@ -14,8 +14,8 @@ HostStream& host_stream(detail::StreamImpl& stream) {
   return static_cast<HostStream&>(stream);
 }
 
-/// Replays recorded work. The work of the origin runs on the launching stream, that of each other stream on a separate
-/// stream. Recorded concurrency is thus preserved.
+/// Replays recorded work of several streams. The work of the capture's first stream runs on the launching stream, that
+/// of each other stream on a separate stream. Recorded concurrency is thus preserved.
 class HostGraph final : public Graph::Impl {
  public:
   HostGraph(std::vector<Capture::Op> ops, const std::vector<Device>& lanes, int recordings)
@@ -57,7 +57,7 @@ class HostGraph final : public Graph::Impl {
   Device device_;
 };
 
-/// The stream's worker replays the body on a separate stream and reads the condition after each replay.
+/// A repeated graph. The stream's worker replays the body on another stream and reads the condition after each replay.
 class HostLoop final : public Graph::Impl {
  public:
   HostLoop(std::shared_ptr<Graph::Impl> body, Device device, const std::int32_t* again)
@@ -121,7 +121,7 @@ std::vector<Capture::Op> Capture::finish(HostStream& origin) {
   for (HostStream* stream : streams_) stream->capture_.reset();
   require(streams_.front() == &origin, ErrorCode::wrong_state,
           "a capture was ended on another stream than it was begun on");
-  // Checks that all work is reachable backwards from the end of the origin.
+  // Every task must be reachable backwards from the end of the capture's first stream.
   std::vector<bool> joined(streams_.size(), false), wanted(recordings_, false);
   joined[0] = true;
   bool loose = false;

@@ -51,7 +51,7 @@ void HostEvent::set_captured() {
   captured_ = true;
 }
 
-/// An event captured into a graph cannot be queried; CUDA refuses it, too.
+/// The event's last recording. An event captured into a graph cannot be queried; CUDA refuses it, too.
 std::shared_ptr<Point> HostEvent::point_outside(const char* what) const {
   std::lock_guard lock(mutex_);
   require(!captured_, ErrorCode::wrong_state, std::string("an event that was recorded in a capture last was ") + what);
@@ -102,7 +102,7 @@ HostEvent& host_event(detail::EventImpl& event) {
 }
 
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
-// Relaxed, because the counters must not order the threads under test.
+// Counters of waits. Memory order is relaxed, because they must not order the threads under test.
 std::atomic<int> wait_to_omit{0}, waits{0};
 #endif
 

@@ -44,7 +44,7 @@ class HostEvent final : public detail::EventImpl {
   void set_point(std::shared_ptr<Point> point);
   /// Marks the event as captured; it must not be queried until the next set_point().
   void set_captured();
-  // The capture in which the event was recorded last, and the index of the recording.
+  // The capture in which the event was recorded last, and the index of that recording.
   std::weak_ptr<Capture> capture;
   int recording = -1;
 
@@ -55,7 +55,7 @@ class HostEvent final : public detail::EventImpl {
   bool captured_ = false;
 };
 
-/// A queue with its own worker thread.
+/// A stream of the host backend: a queue of tasks with its own worker thread.
 class HostStream final : public detail::StreamImpl {
  public:
   explicit HostStream(Device device);
@@ -74,12 +74,12 @@ class HostStream final : public detail::StreamImpl {
   void fill(void* to, unsigned char value, std::size_t bytes) override;
   void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override;
 
-  /// Waits for all streams of a virtual device, then throws an error of one. That stream keeps the error for its own
-  /// synchronize().
+  /// Waits for all streams of a virtual device, then throws an error of one stream. That stream keeps the error for its
+  /// own synchronize().
   static void synchronize_all(int device);
-  /// Queues the task, or records it while the stream is being captured.
+  /// Queues a task, or records it while the stream is being captured.
   void submit(Task task);
-  /// Queues the task even while the stream is being captured; used by replays.
+  /// Queues a task even while the stream is being captured; used by replays of graphs.
   void enqueue(Task task);
 
  private:
@@ -105,7 +105,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   struct Op {
     Kind kind;
     int lane;
-    int recording;  // index of the recording that is made or waited for
+    int recording;  // index of the event's recording that is made or waited for
     Task task;
   };
   void begin(HostStream& origin) { join(origin); }
