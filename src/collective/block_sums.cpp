@@ -52,7 +52,7 @@ class Tree {
   }
 
   std::vector<Run> branches;  // subtrees whose blocks are all on one device, while those of their parents are not
-  Levels additions;           // additions of the sums of branches, by level
+  Levels additions;           // additions between sums of branches, by level of the tree
   std::optional<int> root;
 
  private:

@@ -78,7 +78,7 @@ double Agreement::timeout() const { return std::max(plan_.options.wait_limit, le
 
 void Agreement::compare_messages() {
   std::map<int, std::string> letters;
-  std::map<std::pair<std::int64_t, std::int64_t>, Entry> mine;  // to and from other ranks, by devices
+  std::map<std::pair<std::int64_t, std::int64_t>, Entry> mine;  // plans of the messages to and from other ranks
   for (const Channel& channel : plan_.channels) {
     if (channel.pair.same_process) continue;
     const Message& m = channel.message;

@@ -133,10 +133,10 @@ class Launches {
   std::vector<Outgoing> outgoing_;     // senders, with the farthest target first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
-  std::vector<Span<Signal>> counters_;      // for waits between batches of one launch
-  std::vector<Span<std::byte>> decodings_;  // decoded values that are combined
-  std::deque<Leg> decoded_legs_;            // legs of these values
-  /// Batches that combine, with the message that a batch reads if it is only one.
+  std::vector<Span<Signal>> counters_;      // signals for waits between batches of one launch
+  std::vector<Span<std::byte>> decodings_;  // memory of decoded values, which are combined later
+  std::deque<Leg> decoded_legs_;            // transfers of the decoded values
+  /// Batches that combine values, each with the message that it reads if it reads only one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;

@@ -29,9 +29,9 @@ class Poison {
   /// Counts the values that still hold the NaN of fill().
   void look(Stream& stream, const Signal* broken);
   struct Left {
-    std::int64_t count = 0;   ///< number of values
-    std::int64_t place = -1;  ///< place of the first value
-    std::int64_t value = 0;   ///< index of the first value in its place, x fastest
+    std::int64_t count = 0;   ///< number of values that still hold NaN
+    std::int64_t place = -1;  ///< index in `places` of the first value with NaN
+    std::int64_t value = 0;   ///< number of this value within its place, x fastest
   };
   /// Counts of values with NaN that the last look() found. Valid once its work has run.
   Left left() const;

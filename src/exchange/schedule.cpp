@@ -49,7 +49,8 @@ struct Interval {
   double from, to;
 };
 
-// Two strategies assign positions to the batches of a launch. place_sent() is called in the order of sending.
+// Two strategies assign positions to the batches (copies that wait for the same signals) of a launch. place_sent() is
+// called in the order of sending.
 
 /// Positions in units of rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
 class Rounds {

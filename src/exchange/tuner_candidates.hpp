@@ -1,5 +1,5 @@
 #pragma once
-// Candidates of the tuner: settings of the knobs, and the mixture of the best ones.
+// Candidates of the tuner: settings of the knobs (tuning parameters), and the mixture of the best.
 #include <map>
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ struct Candidate {
   bool measured = false;
 };
 
-/// The parts of an exchange that its settings depend on.
+/// Properties of an exchange on which the settings worth trying depend.
 struct Tried {
   const Grid& grid;
   const std::vector<ExchangeItem>& items;

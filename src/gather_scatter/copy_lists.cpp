@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-/// Compiles the lists of one device.
+/// Compiles the lists of one device for a gather-scatter.
 class Compiler {
  public:
   /// `sorted`: the device's points, at least those whose ids other devices have. `shared`: see copies_of().
@@ -85,8 +85,8 @@ class Compiler {
 
   /// An id that this device has and others may have.
   struct Group {
-    std::span<const Holder> holders;  // in the order of blocks
-    std::uint32_t at = 0;             // its unique value, if this device owns it
+    std::span<const Holder> holders;  // blocks that have it, in their order
+    std::uint32_t at = 0;             // index of the id's unique value, if this device owns it
     std::int64_t id() const { return holders.front().id; }
     int owner() const { return static_cast<int>(holders.front().device); }
   };
@@ -100,7 +100,7 @@ class Compiler {
     return std::count_if(group.holders.begin(), group.holders.end(),
                          [&](const Holder& holder) { return holder.device == device_; });
   }
-  /// The other devices that have an id, ascending.
+  /// The other devices that have an id, in ascending order.
   std::vector<int> others(const Group& group) const {
     std::vector<int> devices;
     for (const Holder& holder : group.holders)
@@ -116,8 +116,8 @@ class Compiler {
       if (holder.device != device_) ++mail[static_cast<int>(holder.device)].incoming_count;
   }
 
-  /// Lays out a mailbox: all outgoing ranges, then all incoming ones, each by the other device. `count` adds the values
-  /// of an id.
+  /// Lays out a mailbox: all outgoing ranges, then all incoming ones, both in the order of the other device. `count`
+  /// adds the values of an id.
   template <class Count>
   Mailbox mailbox(const Count& count) const {
     Mail mail;
@@ -156,7 +156,7 @@ class Compiler {
   /// Lists the unique values in the order of their first points, and the copies of ids that only this device has.
   void list_owned(UniqueCopies& found) {
     struct Run {
-      std::uint32_t index, first, count;  // first point; its index in sorted_; number of copies
+      std::uint32_t index, first, count;  // index of first point; position in sorted_; number of copies
       Group* group;                       // null: only this device has the id
     };
     std::vector<Run> runs;
@@ -221,7 +221,7 @@ class Compiler {
   int device_;
   const SharedPoints& points_;
   const Points& sorted_;
-  std::vector<Group> groups_;  // sorted by id
+  std::vector<Group> groups_;  // ids that this device shares, in ascending order
 };
 
 }  // namespace

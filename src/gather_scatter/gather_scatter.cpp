@@ -121,7 +121,7 @@ struct GatherScatter::Impl {
         });
       });
     }
-    for (OnDevice& on : devices) on.stream.synchronize();  // after an error nothing has waited for these
+    for (OnDevice& on : devices) on.stream.synchronize();  // after an error nothing has waited for these streams
   }
 
   void check_options(const Machine& machine) {
@@ -229,7 +229,7 @@ struct GatherScatter::Impl {
     sound.insert({d, values.data, elements});
   }
 
-  /// Arrays of all devices, checked. `count`: their number of values.
+  /// Checked arrays of all devices. `count`: their number of values.
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
                             std::int64_t OnDevice::*count) {
     if (streams.size() != devices.size() || arrays.size() != devices.size())
@@ -372,8 +372,9 @@ struct GatherScatter::Impl {
     in_order.end(streams);
   }
 
-  /// Returns true if a graph was launched. Calls are not recorded while the caller captures its streams or asks for a
-  /// trace. Codings are not recorded either: their ranks must report values that were too large.
+  /// Replays the call as a graph, recorded at its first repetition. Returns false if it cannot. Calls are not recorded
+  /// while the caller captures its streams or asks for a trace. Codings are not recorded either: their ranks must
+  /// report values that were too large.
   bool replayed(Exchange& exchange, std::vector<Stream>& streams) {
     if (!exchange.loopable() || options.exchange.trace || options.coding != Coding{} || captured(streams)) return false;
     exchange.check();
@@ -452,7 +453,7 @@ struct GatherScatter::Impl {
     std::vector<Values> points = {}, uniques = {};
     bool operator==(const Call&) const = default;
   };
-  Call now;  // the last one
+  Call now;  // operation and arrays of the last call
   bool open = false;
   std::optional<SameCalls> same_calls;        // comparison of calls between ranks; null on a single rank
   CallsInOrder in_order{"a gather-scatter"};  // order of calls across streams, because all calls use the same mailboxes

@@ -32,7 +32,7 @@ struct Lists {
   void close() { starts.push_back(counted(items.size())); }
 };
 
-/// Lists in device memory.
+/// Lists of numbers in device memory, as compressed rows.
 template <class Item>
 struct DeviceRows {
   Buffer<std::uint32_t> starts;

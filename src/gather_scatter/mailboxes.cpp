@@ -17,7 +17,7 @@ namespace slipstream {
 namespace {
 
 struct Stretch {
-  std::int64_t source = 0, target = 0;  ///< devices; equal to blocks
+  std::int64_t source = 0, target = 0;  ///< numbers of the devices, which equal those of the blocks
   std::int64_t from = 0, to = 0, count = 0;
   auto operator<=>(const Stretch&) const = default;
 };
@@ -63,8 +63,8 @@ struct Address {
   std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< count: values that this device receives
 };
 
-/// Stretches to send and to receive. `devices`: those of this rank. Throws mismatch if the two devices of a pair
-/// disagree on their number of values.
+/// Ranges of values that this rank sends or receives. `devices`: devices of this rank. Throws mismatch if both devices
+/// of a pair disagree on a number of values. Collective.
 std::vector<Stretch> stretches_of(const Communicator& comm, const Machine& machine, const std::vector<int>& devices,
                                   const std::vector<const Mailbox*>& boxes, double seconds) {
   std::map<int, std::string> texts;
@@ -86,7 +86,7 @@ std::vector<Stretch> stretches_of(const Communicator& comm, const Machine& machi
                     " of a gather-scatter list different numbers of shared values",
                 {{"device", devices[d]}, {"peer", mail.device}});
         stretches.push_back({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
-        // If both devices belong to this rank, each lists its outgoing stretch only.
+        // If both devices belong to this rank, each lists only the range that it sends.
         if (machine.device(mail.device).rank != comm.rank())
           stretches.push_back({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
       }
