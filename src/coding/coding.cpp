@@ -20,7 +20,7 @@ constexpr std::pair<const char*, Coding::Kind> kinds[] = {
 const std::string cast_to = "cast to ", own_is = "own ", rate_is = ", rate ", block_is = ", block ",
                   error_is = ", max error ";
 
-/// The shortest text that parses to this number.
+/// The shortest decimal text that parses to this number.
 std::string written(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};

@@ -18,8 +18,8 @@ constexpr CellBlock squares[] = {{{4, 4, 1}}, {{4, 1, 4}}, {{1, 4, 4}}};
 constexpr CellBlock pieces[] = {{{4, 1, 1}}, {{1, 4, 1}}, {{1, 1, 4}}};
 constexpr CellBlock cube = {{4, 4, 4}};
 
-/// Blocks may cover at most a quarter more cells than the box has; else blocks of fewer dimensions are used. For a
-/// boundary region of three layers, cubes would cover a third more.
+/// Maximum ratio of the cells that blocks cover to those of the box; above it, blocks of fewer dimensions are used. For
+/// a boundary region of three layers, cubes would cover a third more.
 constexpr double most_with_padding = 1.25;
 
 double cells_of_blocks(const Extent& box, const CellBlock& block) {
@@ -47,7 +47,7 @@ double zfp_error(DType type, int dimensions, int bits) {
   return gain * (left_out + 8 * dimensions * std::ldexp(1., 3 - width)) + rounding;
 }
 
-/// Throws Error for a coding that does not suit a field.
+/// Throws Error, with the names of coding and field, for a coding that does not suit a field.
 struct Refusing {
   const Coding& coding;
   DType type;
@@ -63,7 +63,7 @@ struct Refusing {
   }
 };
 
-/// The Wire of raw and cast.
+/// The Wire (resolved coding) of the codings raw and cast.
 Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
   refuse.unless(!coding.rate && !coding.block && !coding.max_error, ErrorCode::unsupported,
                 (coding.kind == Coding::Kind::raw ? std::string("raw sends values as they are")
@@ -158,7 +158,7 @@ CellBlock Wire::block_of(const Extent& box, bool listed, bool turned) const {
   if (by_value()) return {};
   if (kind == blockfloat) {
     if (listed) return runs[0];
-    // In a square, four values are adjacent at both ends, even if rows become columns.
+    // At equal cost a square is better if rows become columns: four values are adjacent at both ends.
     const CellBlock &run = fewest_cells(runs, box), &square = fewest_cells(squares, box);
     const double of_run = cells_of_blocks(box, run), of_square = cells_of_blocks(box, square);
     return of_square < of_run || (turned && of_square == of_run) ? square : run;

@@ -31,7 +31,7 @@ std::vector<Run> runs_of(const std::vector<std::int64_t>& blocks, int device) {
   return runs;
 }
 
-/// A subtree whose blocks are all on one device, while those of its parent are not.
+/// A subtree of the summation tree whose blocks are all on one device, while those of its parent are not.
 struct Branch {
   std::int64_t first = 0, behind = 0;
   int device = 0;
@@ -42,7 +42,7 @@ void add_at(Levels& levels, int level, const Addition& addition) {
   levels[static_cast<std::size_t>(level)].push_back(addition);
 }
 
-/// The summation tree over all blocks, down to the branches.
+/// The summation tree over all blocks, down to its branches: subtrees on single devices.
 class Tree {
  public:
   explicit Tree(std::vector<Run> runs) : runs_(std::move(runs)) {
@@ -60,7 +60,7 @@ class Tree {
   }
 
   std::vector<Branch> branches;
-  Levels additions;  // additions of the sums of branches, by level
+  Levels additions;  // additions between sums of branches, by level of the tree
   std::optional<int> root() const { return root_; }
 
  private:
@@ -86,7 +86,7 @@ class Tree {
   std::optional<int> root_;
 };
 
-/// Adds the additions within a branch. Returns the index, in the device's blocks, where its sum is stored.
+/// Lists the additions within a subtree on one device. Returns the index of the block of the device that holds the sum.
 std::optional<int> within(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t behind,
                           Levels& levels) {
   const auto begin = std::lower_bound(blocks.begin(), blocks.end(), first);
@@ -178,7 +178,7 @@ struct BlockSums::Impl {
     in_order.end(streams);
   }
 
-  /// Used where one device has all blocks: its only branch is the result. Without blocks there is no branch.
+  /// Sums without messages where one device has all blocks: its only branch is the result. No blocks: no branch.
   void run_alone(std::vector<Stream>& streams, const std::vector<const double*>& parts,
                  const std::vector<double*>& results) {
     for (std::size_t d = 0; d < on_devices.size(); ++d) {
@@ -199,7 +199,7 @@ struct BlockSums::Impl {
   int branches = 0;
   std::vector<SumOnDevice> on_devices;
   std::optional<AllReduce> reduce;
-  CallsInOrder in_order{"a sum over blocks"};  // all runs share the memory
+  CallsInOrder in_order{"a sum over blocks"};  // order of runs across streams, because all runs share the memory
 };
 
 BlockSums::BlockSums(const Communicator& comm, const Machine& machine,

@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// Says why kernels of these devices cannot store into each other's memory; empty if they can.
+/// Reason why kernels of these devices cannot store into each other's memory; empty if they can.
 std::string refusal(const Machine& machine) {
   const auto pair = [](int a, int b) { return "devices " + std::to_string(a) + " and " + std::to_string(b); };
   for (int a = 0; a < machine.devices(); ++a)
@@ -82,7 +82,7 @@ struct AllReduce::Impl {
                     {{"object", "an all-reduce"}});
   }
 
-  /// Leaves `reduction` empty and sets the reason if the method is unavailable but another may be tried.
+  /// Tries a method. If it is unavailable but another may be tried, `reduction` stays empty and `reason` says why.
   void try_method(ReduceMethod wanted, const Communicator& comm, const ReduceTeam& team, bool another) {
     try {
       const bool peer = wanted == ReduceMethod::peer;
@@ -139,10 +139,10 @@ struct AllReduce::Impl {
   int rank;
   std::vector<int> devices;
   std::int64_t bytes = 0, bytes_of_array = 0;
-  std::string reason;  ///< why methods tried before are unavailable
+  std::string reason;  ///< reasons why methods tried before are unavailable
   ReduceMethod method = ReduceMethod::mpi;
   CallsInOrder calls{"an all-reduce"};
-  std::unique_ptr<Reduction> reduction;  // refers to the calls
+  std::unique_ptr<Reduction> reduction;  // the chosen method, which refers to `calls`
 };
 
 AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,

@@ -1,4 +1,4 @@
-// Reduces through pinned memory and MPI messages. Each rank sends the values of its devices to all others, and each
+// All-reduce through pinned memory and MPI messages. Each rank sends the values of its devices to all others, and each
 // device reduces all values.
 #include <algorithm>
 #include <cstring>
@@ -46,7 +46,7 @@ class MpiReduction final : public Reduction {
     for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], first + i * bytes_, values[i], bytes_);
     for (Stream& stream : streams) stream.synchronize();
     std::memcpy(mine_.data(), &number_, sizeof number_);
-    // The streams must not copy into it: one of them may still read the values of the last run.
+    // Streams must not copy into `gathered_` themselves: one of them may still read the values of the last run.
     std::memcpy(row(team_.devices.front()), first, team_.devices.size() * bytes_);
     start();
     if (!asked_until([this] { return progress(); }, team_.wait_limit)) give_up();
@@ -63,7 +63,7 @@ class MpiReduction final : public Reduction {
   }
 
  private:
-  /// Message from another rank: the number of the run, then the values of its devices.
+  /// Message from another rank: the number of the reduction, then the values of its devices.
   struct Letter {
     int rank = 0;
     Span<std::byte> place;
@@ -75,7 +75,7 @@ class MpiReduction final : public Reduction {
     return sizeof number_ + team_.machine.devices_of_rank(rank).size() * bytes_;
   }
 
-  /// Letter n uses requests 2 n (receive) and 2 n + 1 (send).
+  /// Adds the messages to and from a rank. Letter n uses requests 2 n (receive) and 2 n + 1 (send).
   void add_letter(int other, const Arena& arena) {
     Letter& letter = letters_.emplace_back();
     letter.rank = other;
@@ -106,8 +106,8 @@ class MpiReduction final : public Reduction {
     return all;
   }
 
-  /// Detects that a rank continued after a run that failed on another one. Ranks would combine values of different
-  /// runs.
+  /// Unpacks a message. It detects that a rank continued after a run that failed on another rank. Otherwise ranks would
+  /// combine values of different runs.
   void open(const Letter& letter) {
     std::uint64_t number = 0;
     std::memcpy(&number, letter.place.data(), sizeof number);
@@ -136,9 +136,9 @@ class MpiReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;         // size of the values of one device
-  Span<std::byte> gathered_;  // values of all devices, by device
-  Span<std::byte> mine_;      // number of the run, then the values of this rank's devices
+  std::size_t bytes_;         // bytes of the values of one device
+  Span<std::byte> gathered_;  // values of all devices, in the order of devices
+  Span<std::byte> mine_;      // message to others: number of the run, then the values of this rank's devices
   std::vector<Span<std::byte>> scratch_;
   std::vector<Letter> letters_;
   PrivateCommunicator own_;

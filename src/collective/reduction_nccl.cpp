@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// All devices send and receive. Only those of this rank are named here, as in every setup.
+/// Set-up of NCCL in which all devices send and receive. Only those of this rank are named here, as in every set-up.
 RouteSetup all_devices(const Communicator& comm, const Machine& machine, std::size_t bytes) {
   RouteSetup setup{comm, machine, {}};
   for (const int device : machine.devices_of_rank(comm.rank())) setup.letters.push_back({device, device, bytes});
@@ -44,7 +44,7 @@ class NcclReduction final : public Reduction {
   ~NcclReduction() override {
     watchdog_.reset();
     if (!asked_until([this] { return team_.calls.over(); }, team_.wait_limit) && clique_) clique_->abandon();
-    // Also waits for replays of graphs.
+    // Replays of a caller's graphs must have ended, too.
     for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 
@@ -97,7 +97,7 @@ class NcclReduction final : public Reduction {
   ReduceTeam team_;
   std::size_t bytes_;                      // bytes of the values of one device
   std::shared_ptr<NcclClique> clique_;     // the devices' communicators; empty if the machine has one device
-  std::vector<Span<std::byte>> gathered_;  // values of all devices, by local device
+  std::vector<Span<std::byte>> gathered_;  // values of all devices, on each device of this rank
   std::uint64_t number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
 };

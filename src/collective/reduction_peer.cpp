@@ -135,7 +135,7 @@ class PeerReduction final : public Reduction {
   ReduceTeam team_;
   std::vector<Side> sides_;
   std::vector<Address> my_addresses_,
-      addresses_;  // addresses for each device of this rank, and for each device of the machine
+      addresses_;  // addresses of buffers of this rank's devices, and of all devices
   PrivateCommunicator own_;
   std::vector<std::shared_ptr<void>> imported_;
 };

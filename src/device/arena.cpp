@@ -18,7 +18,7 @@ namespace {
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// In builds with AddressSanitizer, makes it report accesses outside of all spans.
+/// In builds with AddressSanitizer, makes it report accesses to arena memory outside of all spans.
 void allow([[maybe_unused]] bool access, [[maybe_unused]] Device device, [[maybe_unused]] std::byte* from,
            [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -29,7 +29,7 @@ void allow([[maybe_unused]] bool access, [[maybe_unused]] Device device, [[maybe
 
 bool on_host(Memory memory) { return memory == Memory::pinned || memory == Memory::pinned_shared; }
 
-/// All live arenas, so that unused memory can be reclaimed. Never destroyed, because static spans may outlive it.
+/// All live arenas, so that unused memory can be reclaimed. Never destroyed: static spans of arenas may outlive it.
 struct Living {
   std::mutex mutex;
   std::set<ArenaMemory*> all;
@@ -42,7 +42,7 @@ Living& living() {
 
 }  // namespace
 
-/// Memory of one device, in chunks per kind of memory.
+/// The arena's memory of one device, in chunks for each kind of memory.
 class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
  public:
   explicit ArenaMemory(Device device) : device_(device) {
@@ -65,7 +65,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     const std::size_t size = round_up(bytes, on_host(kind) ? page : granule);
     std::unique_lock lock(mutex_);
     std::byte* place = nullptr;
-    // Allocates without the lock: an allocation that fails frees unused chunks of all arenas, which takes their locks.
+    // The lock is not held here: an allocation that fails frees unused chunks of all arenas, which takes their locks.
     while (!(place = fit(size, bytes, kind))) {
       lock.unlock();
       Chunk chunk = grown(size, kind);
@@ -133,7 +133,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     std::unique_ptr<std::byte, Free> memory;
     Memory kind;
     std::size_t bytes;
-    std::map<std::size_t, std::size_t> free;  // free ranges: bytes by offset; adjacent ranges are merged
+    std::map<std::size_t, std::size_t> free;  // free ranges of the chunk: bytes by offset; adjacent ranges are merged
     bool unused() const { return free.size() == 1 && free.begin()->second == bytes; }
   };
 
@@ -181,7 +181,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
 
   const Device device_;
   mutable std::mutex mutex_;
-  std::map<const std::byte*, Chunk> chunks_;  // chunks by the address of their first byte
+  std::map<const std::byte*, Chunk> chunks_;  // all chunks by the address of their first byte
 };
 
 Piece::~Piece() {

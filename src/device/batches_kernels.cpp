@@ -18,10 +18,10 @@ constexpr std::pair<const char*, RowCopies> names[] = {{"measured", RowCopies::m
                                                        {"kernel", RowCopies::kernel},
                                                        {"mixed", RowCopies::mixed}};
 
-/// This many blocks saturate a link to the host (Appelhans, GTC 2018), and leave the rest of the device free.
+/// This many thread blocks saturate a link to the host (Appelhans, GTC 2018), and leave the rest of the device free.
 constexpr int teams = 16, threads = 512;
 
-/// A team copies every 16th row; adjacent threads copy adjacent words.
+/// Kernel that copies rows. A team copies every 16th row; adjacent threads copy adjacent words.
 template <class Word>
 struct CopyRows {
   const std::byte* from;
@@ -63,7 +63,7 @@ Way way_of(const HostRows& rows, std::byte* buffer, bool in) {
   return way;
 }
 
-/// Offset behind the last byte in the buffer.
+/// Offset in the device's buffer behind the last byte of the rows.
 std::int64_t end_of(const HostRows& rows) {
   const Pitch pitch = pitch_in_buffer(rows);
   return rows.at + rows.extent[0] + (rows.extent[1] - 1) * static_cast<std::int64_t>(pitch.row) +
@@ -85,7 +85,7 @@ void by_kernel(Stream& stream, const Way& way) {
   launch_teams(stream, teams, threads, 0, copy);
 }
 
-/// Uses the longest word that divides all offsets and lengths on both sides.
+/// Copies rows by a kernel, in the longest words that divide all offsets and lengths on both sides.
 void copy_by_kernel(Stream& stream, const Way& way) {
   const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(way.from) | reinterpret_cast<std::uintptr_t>(way.to) |
                              way.from_pitch.row | way.from_pitch.plane | way.to_pitch.row | way.to_pitch.plane |
@@ -165,8 +165,8 @@ Batches::Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffe
   }
 }
 
-// Without a move, batch n reads buffer n, and the work of batch n + 1 writes to it. Its previous contents, three
-// batches earlier, must have left. With a move, there are two buffers of each kind.
+// In Batches without moves between devices, batch n reads buffer n, and the work of batch n + 1 writes to it. Its
+// contents of three batches before must have left. With moves, there are two buffers of each kind.
 void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
                   BatchMove* move_of_batch) {
   if (count == 0) return;
@@ -260,10 +260,10 @@ void Batches::move(OfDevice& device, const HostRows& given, std::byte* buffer, b
   copy_rows(in ? device.in : device.out, rows, buffer, in, how);
 }
 
-// Kernels that copy in both directions reach the rate of one, so each direction is measured beside pitched copies of
-// the other one. A kernel takes multiprocessors from the transforms beside it, which were slower by 1.7 times
-// (docs/results/dns.md): it must be faster by as much. After the first copy both ends hold the same bytes, and all
-// later ones change nothing.
+// Least ratio of times for which rows are copied by a kernel. Kernels that copy in both directions reach the rate of
+// one, so each direction is measured beside pitched copies of the other one. A kernel takes multiprocessors from the
+// transforms beside it, which were slower by 1.7 times (docs/results/dns.md). After the first copy both ends hold the
+// same bytes, and all later ones change nothing.
 constexpr double least_gain = 1.5;
 
 RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {

@@ -38,7 +38,7 @@ Box grown(const Box& box, const Extent& width) { return {plus(box.lo, -1, width)
 InteriorAndBoundary split_boundary(const Box& box, const Margins& margins) {
   InteriorAndBoundary split;
   Box rest = box;
-  // z first: its slabs are contiguous in memory. The noncontiguous x slabs are then the smallest.
+  // Slabs along z come first: they are contiguous in memory. The noncontiguous x slabs are then the smallest.
   for (int a = 2; a >= 0; --a) {
     const std::int64_t low = std::min(rest.lo[a] + margins.low[a], rest.hi[a]);
     const std::int64_t high = std::max(low, rest.hi[a] - margins.high[a]);

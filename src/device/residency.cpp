@@ -15,7 +15,7 @@ Residency::Residency(Device device) : device_(device), blocks_(info(device).proc
 
 Residency& Residency::of(Device device) {
   static std::mutex mutex;
-  // Never destroyed: destroying its events after the driver has shut down is an error.
+  // This map is never destroyed: destroying its events after the driver has shut down is an error.
   static auto& all = *new std::map<Device, std::unique_ptr<Residency>>;
   const std::lock_guard lock(mutex);
   std::unique_ptr<Residency>& one = all[device];
@@ -50,7 +50,7 @@ void Residency::launch(Stream& stream, int wanted, int resident, const std::func
   launch(blocks);
   const auto [found, added] = entries_.try_emplace(id, Entry{{id, blocks, resident}, Event(device_)});
   Entry& entry = found->second;
-  // An earlier launch of the stream may need more room and still run.
+  // An earlier launch of the same stream may need more room and still run.
   const ResidentBlocks::Waiting& before = entry.waiting;
   if (entry.end.done() || blocks * before.resident > before.blocks * resident) entry.waiting = {id, blocks, resident};
   entry.since = ++launches_;

@@ -14,10 +14,10 @@
 namespace slipstream {
 namespace {
 
-/// One end's plan of a message, for comparison with the other end's.
+/// One end's plan of a message, which ranks compare with the plan of the other end.
 struct Entry {
   std::int64_t source = 0, target = 0;
-  std::uint64_t transfers = 0;  // hash of the transfers
+  std::uint64_t transfers = 0;  // hash of the message's transfers
   std::int64_t route = 0;
   /// Total bytes, bytes per slot and in host memory; number of slots and of chunks; whether some values are stored in
   /// place.
@@ -53,7 +53,7 @@ std::string ranks_of(const Entry& entry) {
               {{"device", entry.source}, {"peer", entry.target}});
 }
 
-/// Throws mismatch if the two ends differ. A library that is missing on one of them is one cause.
+/// Compares the plans of both ends of a message; throws mismatch if they differ. A library missing on one is one cause.
 void require_alike(const Entry& mine, const Entry& theirs) {
   if (mine.transfers != theirs.transfers) list_differently(mine);
   if (mine.route != theirs.route)
@@ -92,7 +92,7 @@ double Agreement::timeout() const { return std::max(plan_.options.wait_limit, le
 void Agreement::compare_messages() {
   using Devices = std::pair<std::int64_t, std::int64_t>;
   std::map<int, std::string> letters;
-  std::map<Devices, Entry> mine;  // to and from other ranks
+  std::map<Devices, Entry> mine;  // plans of the messages to and from other ranks
   for (const Channel& channel : plan_.channels) {
     if (channel.pair.same_process) continue;
     const Message& m = channel.message;
@@ -135,7 +135,7 @@ void Agreement::prepare_routes(RouteStates& states) {
   }
 }
 
-/// The decision is common because ranks that replay a graph check less often than ranks that do not.
+/// All ranks decide alike on graphs, because ranks that replay a graph check less often than ranks that do not.
 bool Agreement::settle_captures(Plan& plan) {
   if (values_) {
     told_at_end_ = plan.looks() || !comm_.all(!plan.host_driven);
@@ -152,7 +152,7 @@ void Agreement::check(std::uint64_t number) const {
   if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
 }
 
-/// The device that packs records an overflow, so no rank waits for messages here.
+/// Asks for lost values without a wait for messages, because the device that packs records an overflow.
 void Agreement::ask(std::uint64_t number) {
   const double seconds = plan_.options.wait_limit;
   const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);

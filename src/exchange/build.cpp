@@ -38,7 +38,7 @@ void check_items(const Communicator& comm, const Grid& grid, const std::vector<E
   }
 }
 
-/// Tests MPI with messages of device memory. Collective.
+/// Tests MPI with messages of device memory. Returns why MPI cannot take it; empty if it can. Collective.
 std::string gpu_mpi_refusal(const Communicator& comm, const Grid& grid) {
   std::vector<Device> devices;
   for (const int index : grid.machine().devices_of_rank(grid.rank()))
@@ -59,11 +59,11 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   }
 }
 
-/// Local steps, which may fail on one rank, alternate with collective ones. All ranks agree on a failure before they
-/// continue, and then all unwind.
+/// Set-up: local steps, which may fail on one rank, alternate with collective ones. All ranks agree on a failure before
+/// they continue, and then all unwind.
 void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions options) {
   const std::string what = "an exchange could not be made";
-  // This comparison comes first. A rank whose check fails takes part in it and reports its problem, so no rank waits.
+  // Ranks compare their exchanges first. A rank with a failed check takes part and reports it, so no rank waits.
   std::string words;
   const Problem unplanned = failure_of([&] {
     check_items(comm, grid, items);
@@ -106,7 +106,7 @@ void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions optio
   });
   memory->directory.exchange(agreement->own(), agreement->timeout());
   if (comm.size() > 1 && !comm.all(memory->maps_hosts())) plan->unshare_hosts();
-  // The last step is collective too: all signals must be zero before any rank stores.
+  // Making launches is the last step, and collective too: all signals must be zero before any rank stores.
   on_all_ranks(comm, what, [&] {
     memory->find_words_of_writers();
     make_launches();
@@ -163,7 +163,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
   }
   if (!agreement || agreement->leave(PrivateCommunicator::timeout(plan->options.wait_limit, failed || waits->late())))
     return;
-  // Ranks that did not part may still store into this memory.
+  // Ranks that did not take part in the common end may still store into this memory.
   if (arrays) arrays->keep();
   if (memory) memory->keep();
   for (const auto& [kind, state] : states) state->keep_memory();

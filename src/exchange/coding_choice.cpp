@@ -61,7 +61,7 @@ std::vector<Coding> codings_that_keep(DType type, double max_error) {
     try {
       return wire_of(coding, type, "a field").worst(type, 1) > max_error;
     } catch (const Error&) {
-      return true;  // wrong type or rate
+      return true;  // the coding does not support the number type
     }
   };
   std::erase_if(all, fails);
@@ -87,7 +87,7 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
         if (std::find(all.begin(), all.end(), coding) == all.end()) all.push_back(coding);
     }
   });
-  /// Items with this coding where it is allowed, else raw.
+  /// Returns the items with this coding where it is allowed, else raw.
   const auto with = [&](const Coding& coding) {
     std::vector<ExchangeItem> coded = items;
     for (ExchangeItem& item : coded) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int timed_runs = 3;
 
-/// Microseconds by events: the minimum of a few runs after a warm-up.
+/// Microseconds of a launch by events on the stream: the minimum of a few runs after a warm-up.
 double least_us(Stream& stream, const Moves& moves) {
   moves.run(stream, 1);
   double best = std::numeric_limits<double>::infinity();
@@ -34,7 +34,7 @@ std::int64_t code_bytes_of(const Mover& m) {
   return static_cast<std::int64_t>(m.wire.bytes_of(m.type, box, m.block));
 }
 
-/// Mover that decodes into contiguous values.
+/// A mover (one copy of a message) that decodes its values into contiguous memory.
 Mover decoding(const Mover& m, std::byte* to) {
   Mover back = m;
   back.recode = Recode::decode;
@@ -73,8 +73,8 @@ CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays
     code += whole_lines(code_bytes_of(m));
     value += whole_lines(m.words() * m.word);
   }
-  // Uses signals and a failure record of its own. Values may have changed since the exchange, and an overflow here is
-  // not the exchange's.
+  // The timed kernels use signals and a failure record of their own. Values may have changed since the exchange, and an
+  // overflow here is not the exchange's.
   Buffer<Signal> signals(device, 4);
   Buffer<Failure> failure(device, 1, Memory::pinned);
   *failure.data() = {};

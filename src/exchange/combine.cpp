@@ -14,7 +14,7 @@ namespace {
 std::int64_t source_block(const Contributor& c) { return c.arrived.leg->transfer->source_block; }
 std::int64_t target_block(const Contributor& c) { return c.arrived.leg->transfer->target_block; }
 
-/// Number of contributions before the target's own value.
+/// Number of received contributions that are combined before the target's own value.
 int place_of_own(const std::vector<const Contributor*>& ordered) {
   return static_cast<int>(std::count_if(ordered.begin(), ordered.end(),
                                         [](const Contributor* c) { return source_block(*c) < target_block(*c); }));
@@ -31,7 +31,7 @@ Mover shared_mover(const Contributor& c) {
   return mover;
 }
 
-/// Index in a packed leg of a cell and component of its target box.
+/// Index of a value in a packed message part, for a cell and component of the target's box.
 std::int64_t packed_at(const Leg& leg, std::size_t component, const Extent& cell) {
   const Box& box = leg.transfer->target.box;
   const Extent e = in_order(leg, box.extents()),
@@ -53,7 +53,7 @@ void Combiner::add(Mover mover, const Ordered& from, const std::vector<Contribut
 
 std::vector<Combined> Combiner::movers(const std::vector<Contributor>& contributors) {
   std::vector<Combined> out, copies;
-  // Grouped by array, since several items may have the same target array.
+  // Contributors are grouped by target array, since several items may have the same one.
   std::map<const std::byte*, Ordered> arrays;
   for (const Contributor& c : contributors) {
     const Leg& leg = *c.arrived.leg;
@@ -150,10 +150,10 @@ void Combiner::boxes(const Ordered& all, std::vector<Combined>& out) {
         }
 }
 
-/// Targets of the same contributors form one mover.
+/// Target elements with the same contributors form one mover, which is one copy of the launch.
 void Combiner::lists(const Ordered& all, std::vector<Combined>& out) {
   struct One {
-    std::int64_t element, value;  // number of the value in its leg
+    std::int64_t element, value;  // index of the element in its array, and of its value in the received list
     const Contributor* from;
   };
   std::vector<One> ones;
@@ -166,7 +166,7 @@ void Combiner::lists(const Ordered& all, std::vector<Combined>& out) {
   std::stable_sort(ones.begin(), ones.end(), [](const One& a, const One& b) { return a.element < b.element; });
   struct Group {
     std::vector<std::int64_t> targets;
-    std::vector<std::vector<std::int64_t>> sources;  // values, per contributor
+    std::vector<std::vector<std::int64_t>> sources;  // indices of the received values, one list per contributor
   };
   std::map<Ordered, Group> groups;
   for (auto one = ones.begin(); one != ones.end();) {

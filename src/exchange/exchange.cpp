@@ -13,7 +13,7 @@
 
 namespace slipstream {
 
-/// Null if the device does not belong to this rank.
+/// The launches of a device; null if the device does not belong to this rank.
 Launches* Exchange::Impl::on(Device device) const {
   for (const auto& each : launches)
     if (each->memory().device == device) return each.get();
@@ -54,7 +54,7 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-/// Called once all devices have their work, because devices of one rank may wait for each other.
+/// If `sync` is set, waits for all streams. All devices must have their work, because devices may wait for each other.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
   if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();
@@ -71,7 +71,7 @@ void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
       if (launches[i]->transfers()) launches[i]->transfer(sequence, *streams[i]);
     for (auto& group : groups) group->close(memory->devices.front()->device);
   });
-  // All ends still wait here. A fast end may finish before progress() records its state.
+  // All senders and receivers still wait here. A fast one may finish before progress() records its state.
   if (plan->options.trace && plan->host_driven) trace_states();
 }
 
@@ -209,7 +209,7 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   mark_encoded(streams, true);
 }
 
-/// One graph launch per device replaces several launches per message. The graph is captured when these arrays are first
+/// One graph launch per device replaces several launches per message. The graph is captured when its arrays are first
 /// used.
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[combination];
@@ -219,7 +219,7 @@ const std::vector<Graph>& Exchange::Impl::recording() {
     return graphs = record_graphs(own, [&] { queue(own); });
   } catch (...) {
     open = false;
-    --sequence;  // nothing of it has run
+    --sequence;  // undoes the count: the failed exchange has not run at all
     throw;
   }
 }
@@ -232,7 +232,7 @@ bool Exchange::Impl::progress() {
   return done;
 }
 
-/// Writes one trace row for the shared state of each route, and one for each end.
+/// Writes one trace row for the shared state of each route, and one for each sender and receiver.
 void Exchange::Impl::trace_states() const {
   for (const auto& [kind, state] : states)
     plan->options.trace->state("rank " + std::to_string(grid.rank()) + " " + to_string(kind), state->waiting_for(),
@@ -241,7 +241,7 @@ void Exchange::Impl::trace_states() const {
 }
 
 std::pair<int, std::string> Exchange::Impl::who_waits() const {
-  // Shared states know which part of a message is missing; the ends only know that they wait.
+  // Shared states of routes know which part of a message is missing; senders and receivers only know that they wait.
   for (const auto& [kind, state] : states)
     if (auto what = state->waiting_for(); !what.empty()) return {memory->devices.front()->index, std::move(what)};
   for (const auto& each : launches)

@@ -23,13 +23,13 @@ struct Exchange::Impl {
   Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options);
   ~Impl() { unwind(false); }
 
-  // build.cpp
+  // Calls that are defined in build.cpp: set-up and teardown.
   void make(std::vector<ExchangeItem> items, ExchangeOptions options);
   void make_launches();
   bool over() const noexcept;
   void unwind(bool failed) noexcept;
 
-  // exchange.cpp
+  // Calls that are defined in exchange.cpp: the running exchange.
   Launches* on(Device device) const;
   std::vector<Stream*> own_streams() const;
   void check_known() const;
@@ -52,7 +52,7 @@ struct Exchange::Impl {
   const std::vector<Graph>& recording();
   bool progress();
   void trace_states() const;
-  std::pair<int, std::string> who_waits() const;  ///< device, and for whom it waits; empty: nobody waits
+  std::pair<int, std::string> who_waits() const;  ///< device that waits, and for whom; empty: nobody waits
   void drive_host_routes();
   Problem unwritten_here() const;
   void check();
@@ -61,21 +61,21 @@ struct Exchange::Impl {
   Communicator comm;
   const Grid& grid;
   std::optional<Plan> plan;
-  RouteStates states;  // of routes that any rank uses
+  RouteStates states;  // shared states of the routes that any rank uses
   std::optional<ExchangeMemory> memory;
   std::optional<ItemArrays> arrays;
-  std::vector<std::unique_ptr<Launches>> launches;  // in the order of streams
+  std::vector<std::unique_ptr<Launches>> launches;  // launches of each device, in the order of streams
   std::map<int, std::vector<Graph>> recordings;     // graphs of run(), per combination of arrays
   int combination = 0;
-  bool transfers = false;  // some end queues work between sending and arrival
+  bool transfers = false;  // whether some route queues work between sending and arrival
   bool loopable = false;
-  bool opened = false;  // windows may be stored to
+  bool opened = false;  // whether the caller's kernels may store now
   bool open = false;
   std::uint64_t sequence = 0;
   CallsInOrder calls{"an exchange"};
   OpenExchange driven{[this] { progress(); }};
   std::optional<Waits> waits;
-  std::optional<Agreement> agreement;  // destroyed first
+  std::optional<Agreement> agreement;  // last member, so that it is destroyed first
 };
 
 }  // namespace slipstream

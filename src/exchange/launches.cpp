@@ -37,7 +37,7 @@ int users_of(const Machine& machine, int device) {
   return users;
 }
 
-/// The same leg without a coding.
+/// The same leg (one transfer's part of a message) with raw values.
 Leg raw(const Leg& leg) {
   Leg decoded = leg;
   decoded.wire = Wire::same;
@@ -71,7 +71,7 @@ Pulse Launches::pulse() const {
   return pulse;
 }
 
-// Set-up -----------------------------------------------------------------------------------------------------------
+// Set-up: creates the senders, receivers and programs of a device. -------------------------------------------------
 
 template <class F>
 void Launches::in_room_for_end(const char* doing, std::size_t channel, F make) const {
@@ -119,7 +119,7 @@ void Launches::add_receiver(std::size_t number) {
   });
 }
 
-/// Adds counters to batches of a launch. Returns waits for the end of these batches.
+/// Adds counters to batches of a launch. Returns the waits by which later batches wait for the end of these batches.
 std::vector<Wait> Launches::waits_for(const std::vector<Batch*>& batches) {
   Span<Signal>& counters =
       counters_.emplace_back(mine_.arena.take<Signal>(std::max<std::size_t>(1, batches.size()) * signal_line));
@@ -143,7 +143,7 @@ std::vector<Wait> Launches::waits_for_packing() {
   return waits_for(packings);
 }
 
-/// Decodes values that are coded in blocks into memory, where they are combined like raw values.
+/// Decodes received values that are coded in blocks into memory of their own, where they are combined like raw values.
 void Launches::decode_apart() {
   const auto each = [&](const auto& f) {
     for (const Incoming& in : incoming_)
@@ -166,8 +166,8 @@ void Launches::decode_apart() {
   });
 }
 
-/// Creates a batch for each set of messages whose values are combined with one another. It starts when these have
-/// arrived. Values are added in the order of blocks, whichever message comes first. All batches together free the
+/// Creates a batch of copies for each set of messages whose values are combined with one another. It starts when these
+/// have arrived. Values are added in the order of blocks, whichever message comes first. All batches together free the
 /// slots.
 void Launches::combine() {
   decode_apart();
@@ -181,7 +181,7 @@ void Launches::combine() {
     for (Batch& batch : receiver.batches) {
       append(arrivals[m], batch.before);
       append(after, batch.after);
-      batch.after.clear();  // other values than decoded ones are still in the slot
+      batch.after.clear();  // the slot still holds values other than the decoded ones, so decoding does not free it
       if (!batch.movers.empty()) decoding.push_back(&batch);
     }
     if (decoding.empty()) {
@@ -193,7 +193,7 @@ void Launches::combine() {
       contributors.push_back({arrived, arrays_.place_of(*arrived.leg, ItemEnd::target, on_), m});
   }
   const auto sooner = [](const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a > b;  // fewer messages, then nearer ones
+    return a.size() != b.size() ? a.size() < b.size() : a > b;  // the set of fewer messages first, else the nearer
   };
   std::map<std::vector<std::size_t>, Batch, decltype(sooner)> groups(sooner);
   for (const Combined& combined : combiner_.movers(contributors))
@@ -265,8 +265,8 @@ void Launches::make_windows() {
   }
 }
 
-/// Launch of one team. It signals which places are open here, then waits for the places into which the caller's kernels
-/// will store.
+/// Creates the launch of one team that signals which places are open here. Then it waits for the places into which the
+/// caller's kernels will store.
 void Launches::make_opening(const Batch& opened) {
   Batch waits;
   for (const Outgoing& out : outgoing_)
@@ -277,7 +277,7 @@ void Launches::make_opening(const Batch& opened) {
   mine_.in_room_for("the tables of the launches", [&] { opening_ = Program(mine_.device, both, nullptr, 1); });
 }
 
-/// Creates error probes for encoded values. Values that stay on a device are rounded, and are included.
+/// Creates kernels that measure the errors of encoded values, and of rounded values that stay on a device.
 void Launches::make_probes() {
   for (Outgoing& out : outgoing_) {
     std::vector<Mover> coded;
@@ -328,7 +328,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   fill(mine_.stream, stamps_.data(), 0, stamps_.bytes());
   mine_.stream.synchronize();
   const Batch nothing;
-  // Some launch must advance the exchange's number if anybody waits for it.
+  // Some launch must advance the exchange's number if a host or device waits for it.
   const bool alone = outgoing_.empty() && incoming_.empty();
   if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
   std::vector<Scheduled> both = schedule.early;
@@ -353,7 +353,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   });
 }
 
-// An exchange ------------------------------------------------------------------------------------------------------
+// Run: queues the work of one exchange on the device. ---------------------------------------------------------------
 
 Stream& Launches::behind(Stream& caller) {
   caller.record(before_);
@@ -382,7 +382,7 @@ void Launches::open(std::uint64_t number, Stream& stream) {
   if (poison_) poison_->fill_windows(stream);
 }
 
-/// Runs before the exchange changes any value.
+/// Measures coding errors before the exchange changes any value.
 void Launches::measure_errors(Stream& stream) const {
   for (const Outgoing& out : outgoing_)
     if (out.probe) out.probe->run(stream);
@@ -426,7 +426,7 @@ void Launches::mark_encoded(Stream& stream, bool late) {
   if (encodes_late_ == late) stream.record(encoded_);
 }
 
-// The host ---------------------------------------------------------------------------------------------------------
+// Host: drives senders and receivers, and reads results from the device. --------------------------------------------
 
 bool Launches::progress(std::uint64_t number) {
   bool done = true;
@@ -443,7 +443,7 @@ std::string Launches::waiting_for() const {
   return {};
 }
 
-/// Writes one trace row for each end that the host drives, with the end for which it waits.
+/// Writes one trace row for each sender and receiver that the host drives, with the message for which it waits.
 void Launches::trace_states() const {
   Trace& trace = *plan_.options.trace;
   const std::string device = to_string(mine_.device);

@@ -19,7 +19,7 @@ constexpr std::size_t page = 4096;
 std::size_t device_bytes(const Channel& c) { return c.need.slot_bytes * static_cast<std::size_t>(c.need.depth); }
 std::size_t host_bytes(const Channel& c) { return round_up(c.need.host_bytes, page); }
 
-/// Lists the memory that each message takes, the largest first.
+/// Lists the bytes of memory that each message takes, the largest message first.
 std::string by_message(const std::vector<Channel>& channels, int target, std::size_t (*bytes)(const Channel&)) {
   std::vector<std::pair<std::size_t, const Channel*>> all;
   for (const Channel& c : channels)
@@ -54,7 +54,7 @@ ExchangeMemory::ExchangeMemory(const Plan& plan, const Communicator& comm) : dir
   const Machine& machine = plan.grid.machine();
   for (const int index : machine.devices_of_rank(plan.grid.rank()))
     devices.push_back(std::make_unique<DeviceMemory>(plan, index, comm.arena(machine.device(index).local)));
-  // Both directions: the source stores values, and the target's kernels set counters.
+  // Peer access goes both ways: the source stores values, and the target's kernels set counters.
   for (const Channel& channel : plan.channels) {
     if (!channel.pair.same_process || channel.pair.same_device) continue;
     const Device from = of(channel.message.source).device, to = of(channel.message.target).device;
@@ -214,7 +214,7 @@ void ExchangeMemory::revoke() noexcept {
       fill(mine->stream, broken, 0xff, sizeof *broken);
       mine->stream.synchronize();
     } catch (...) {
-      // The device has failed, so its memory cannot be written by others either.
+      // This device has failed, so others cannot write its memory, and need no flag.
     }
 }
 

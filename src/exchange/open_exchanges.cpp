@@ -16,7 +16,7 @@ struct Registry {
   std::vector<std::pair<std::thread::id, const OpenExchange*>> all;
 };
 
-/// Never destroyed: exchanges of static lifetime may close later.
+/// The registry is never destroyed: exchanges of static lifetime may close later.
 Registry& registry() {
   static Registry* one = new Registry;
   return *one;
@@ -48,7 +48,7 @@ void OpenExchange::drive_others() const {
     try {
       other->drive_();
     } catch (const Error&) {
-      // The exchange's own end() reports the same error.
+      // An error is ignored here: the exchange's own end() reports it.
     }
   }
 }

@@ -8,7 +8,7 @@ namespace slipstream {
 /// exchanges in different orders.
 class OpenExchange {
  public:
-  /// `drive` is called only by the thread that called open().
+  /// Makes an exchange that can be open. `drive` is called only by the thread that called open().
   explicit OpenExchange(std::function<void()> drive) : drive_(std::move(drive)) {}
   ~OpenExchange() { close(); }
   OpenExchange(const OpenExchange&) = delete;

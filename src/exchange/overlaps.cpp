@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// One end of a leg, for each copy of its field. Empty if the block belongs to another rank or has no arrays.
+/// Values at one end of a transfer, for each copy of its field. Empty if this rank lacks the block's arrays.
 std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const Leg& leg, ItemEnd end) {
   const bool at_source = end == ItemEnd::source;
   const Field& field = at_source ? *item.source : item.to();
@@ -25,7 +25,7 @@ std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const L
   return all;
 }
 
-/// Whether source and target values are the same memory.
+/// Whether a transfer copies values onto themselves: source and target are the same memory.
 bool rests(const Grid& grid, const std::vector<ExchangeItem>& items, const Leg& leg) {
   const ExchangeItem& item = items[static_cast<std::size_t>(leg.item)];
   const Transfer& t = *leg.transfer;
@@ -45,7 +45,7 @@ bool rests(const Grid& grid, const std::vector<ExchangeItem>& items, const Leg& 
 
 Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field) {
   const auto size = static_cast<std::int64_t>(size_of(field.type));
-  if (shape.stride[1] == 0) return {array, array + shape.elements * size};  // packed
+  if (shape.stride[1] == 0) return {array, array + shape.elements * size};  // block without gaps between its rows
   std::int64_t first = shape.origin, last = shape.origin + (field.components - 1) * shape.component_stride;
   for (int a = 0; a < 3; ++a) {
     first -= shape.ghost[a] * shape.stride[a];

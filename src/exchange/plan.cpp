@@ -21,7 +21,7 @@ std::string named(const FieldOptions& field) {
 
 namespace {
 
-/// Throws Error if an item does not support the transfers of its pattern.
+/// Checks an item. Throws Error if it does not support the transfers of its pattern.
 void check(const PlannedItem& item) {
   const FieldOptions &from = item.source, &to = item.to();
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
@@ -75,7 +75,7 @@ std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
 
 namespace {
 
-/// The same values as a list.
+/// The values of an index set as a list of elements.
 IndexSet as_list(const IndexSet& set, const BlockShape& shape) {
   std::vector<std::int64_t> ids;
   any_element(set, shape, [&](std::int64_t element) {
@@ -85,8 +85,8 @@ IndexSet as_list(const IndexSet& set, const BlockShape& shape) {
   return {{}, {}, std::make_shared<const std::vector<std::int64_t>>(std::move(ids))};
 }
 
-/// Selects the block size of a leg. If blocks would save no bytes, the box travels uncoded, unless results depend on
-/// the rounding.
+/// Selects the block size of a transfer's coding. If blocks would save no bytes, the box travels uncoded, unless
+/// results depend on the rounding.
 void choose_block(Leg& leg) {
   if (leg.wire.by_value()) return;
   const Extent cells = packed_extent(leg);
@@ -230,7 +230,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
-  // All knobs except `teams`: messages do not depend on the number of teams.
+  // The hash has all knobs except `teams`: messages do not depend on the number of teams.
   hash.add(k.pack, k.streams, k.grouping, k.mpi, k.sync, k.in_place, k.packet_limit, k.chunk, k.ring);
   hash.add(options.routes, to_string(options.throttle), options.measure_errors, options.poison);
   return hash.value();
@@ -386,7 +386,7 @@ void Plan::prove_answers() {
     const RouteTraits traits = traits_of(c.choice.route);
     return traits.stores && (!traits.within_device || c.message.through_slots());
   };
-  std::set<std::pair<int, int>> proving;  // devices of messages with such routes
+  std::set<std::pair<int, int>> proving;  // device pairs by whose route a device sees the arrival
   for (const Channel& channel : channels)
     if (proves(channel)) proving.emplace(channel.message.source, channel.message.target);
   for (Channel& channel : channels)
@@ -457,7 +457,7 @@ Timeout Plan::too_late(std::uint64_t number, const std::string& who, const std::
 
 namespace {
 
-/// Lists messages by rank.
+/// Lists the messages of one rank after another, with their routes.
 class MessageLists {
  public:
   MessageLists(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options)
@@ -481,7 +481,7 @@ class MessageLists {
   }
 
  private:
-  /// Caches the choice per set of properties of a pair, because large plans have very many pairs.
+  /// Caches the choice of a route per set of properties of a pair, because large plans have very many pairs.
   Choice choice_of(int source, int target) {
     const Pair pair = pairs_.of(source, target);
     if (options_.chosen.contains({source, target})) return choose(pair, source, target, options_);

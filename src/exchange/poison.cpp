@@ -8,12 +8,12 @@
 namespace slipstream {
 namespace {
 
-/// Poison of floats is a NaN that no computation yields. Poison of integers is -1, which may be a real value.
+/// Whether poison is unmistakable. In floats it is a NaN that no computation yields; in integers -1, a possible value.
 bool can_be_looked_at(DType type) { return type != DType::u8 && type != DType::i32 && type != DType::i64; }
 
 std::int64_t volume(const Window& w) { return (w.hi[0] - w.lo[0]) * (w.hi[1] - w.lo[1]) * (w.hi[2] - w.lo[2]); }
 
-/// Cell of the n-th value of a window.
+/// Cell of the n-th value of a window, the caller's view of target memory.
 Extent cell_of(const Window& w, std::int64_t n) {
   const std::int64_t width = w.hi[0] - w.lo[0], height = w.hi[1] - w.lo[1];
   return {w.lo[0] + n % width, w.lo[1] + n / width % height, w.lo[2] + n / width / height};

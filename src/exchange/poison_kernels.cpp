@@ -7,7 +7,7 @@
 namespace slipstream {
 inline namespace poison_kernels {
 
-/// Distributes the values of all places over the threads.
+/// Distributes the values that are filled with NaN over the threads.
 struct Walk {
   const Poisoned* places;
   std::int64_t count;
@@ -24,7 +24,7 @@ struct Walk {
     return first + x * w.stride[0] + row % height * w.stride[1] + row / height * w.stride[2];
   }
 
-  /// Calls f(place, value, address, bytes).
+  /// Calls f(index of the place, value, address, bytes) for each value of this thread.
   template <class F>
   SLIP_FN void each(std::int64_t me, F f) const {
     if (load_acquire(broken) != 0) return;
@@ -34,7 +34,7 @@ struct Walk {
   }
 };
 
-/// Writes words of at most 4 bytes. All number formats and the parts of complex numbers have this alignment.
+/// Fills a value with 0xff in words of at most 4 bytes, the alignment of all types and complex parts.
 SLIP_FN void set_all(std::byte* value, int bytes) {
   if (bytes == 1) {
     *reinterpret_cast<std::uint8_t*>(value) = 0xff;

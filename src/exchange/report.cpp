@@ -28,7 +28,7 @@ void rate(ReportRow& row, const Machine& machine) {
   if (row.microseconds <= 0) return;
   row.gb_per_s = static_cast<double>(row.message.bytes) / row.microseconds / 1e3;
   const bool within = row.message.source == row.message.target;
-  // The memory bandwidth counts reads and writes.
+  // The memory bandwidth counts reads and writes, so a local copy counts its bytes twice.
   const double whole =
       within ? target.memory_gb_per_s / 2 : machine.link(row.message.source, row.message.target).gb_per_s;
   if (whole > 0) row.percent = 100 * row.gb_per_s / whole;

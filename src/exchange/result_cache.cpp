@@ -95,7 +95,7 @@ void ResultCache::keep(const std::string& lines) {
 }
 
 void ResultCache::find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure) {
-  // Ranks may have different names for the machine, so the key of rank 0 counts.
+  // Ranks may have different names for the machine, so all ranks use the key of rank 0.
   key_ = comm.broadcast(key_, 0);
   name_file();
   std::string lines;

@@ -7,20 +7,20 @@
 namespace slipstream {
 namespace {
 
-// Positions after everything that has bytes or a round. Combining is last. Before it come waits for rows that other
-// devices store in place; no neighbour depends on these.
+// Positions in a launch after all that counts bytes or rounds. Combining is last. Before it come waits for rows that
+// other devices store in place; no neighbour depends on these.
 constexpr double last = 1e13, arrival = 1e12;
 
 // Traffic in bytes above which packing is limited by memory, and stores in place by the link.
 constexpr double large_traffic = 8e6;
 
-// The following shares were the fastest of those tried on H100 and H200. Share of all rounds in which chunks are packed
-// before stores in place begin.
+// Share of all rounds in which chunks are packed before stores in place begin. This value and the following ones were
+// the fastest of those tried on H100 and H200.
 constexpr double rounds_before_rows = 0.3;
 // Large traffic packs its chunks in a first part. Stores in place begin after this share of it. The factor tells how
 // much longer packing takes than its bytes suggest.
 constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
-// Fraction of all bytes in flight between sending a round and unpacking the neighbours' round.
+// Fraction of all bytes that is in flight between sending a round and unpacking the neighbours' round.
 constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;
 
 double bytes_of(const Batch& batch) {
@@ -31,7 +31,7 @@ double bytes_of(const Batch& batch) {
 
 bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty() && !batch.in_packets; }
 
-/// An in-place batch waits in this exchange until the ghosts are open.
+/// Whether a batch stores into ghosts. It waits in this exchange until the ghosts may be overwritten.
 bool is_in_place(const Batch& batch) { return !batch.before.empty() && batch.before.front().lag == 0 && !batch.late; }
 
 bool is_packed(const Batch& batch) { return !is_local(batch) && !is_in_place(batch); }
@@ -50,16 +50,16 @@ struct Interval {
   double from, to;
 };
 
-/// Strategy that assigns positions to the batches of a launch.
+/// Strategy that assigns positions to the batches (copies that wait for the same signals) of a launch.
 class Order {
  public:
   virtual ~Order() = default;
-  /// Called in the order of sending.
+  /// Position of a batch that sends. Called in the order of sending.
   virtual Interval place_sent(const Batch& batch) = 0;
   virtual double place_received(const Batch& batch) const = 0;
 };
 
-/// Positions count rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
+/// Positions in units of rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
 class Rounds final : public Order {
  public:
   explicit Rounds(const Traffic& traffic) : depth_(traffic.depth) {
@@ -80,7 +80,7 @@ class Rounds final : public Order {
   double depth_, rounds_ = 1;
 };
 
-/// Positions count bytes: those that this device sends or those that it copies locally, whichever is more.
+/// Positions in bytes: those that this device sends or those that it copies locally, whichever is more.
 class Line final : public Order {
  public:
   explicit Line(const Traffic& traffic) {
@@ -135,7 +135,7 @@ class Line final : public Order {
   }
 
   double span_ = 1, packed_ = 0, packed_at_ = 0, at_ = 0;
-  double share_ = 0;  ///< share of packed bytes in the sent bytes, at most a half
+  double share_ = 0;  ///< packed bytes divided by all sent bytes, at most a half
   std::map<int, double> round_sent_;
 };
 

@@ -30,7 +30,7 @@ class Values {
     }
   }
 
-  /// `element`: counted from interior cell (0, 0, 0) of component 0.
+  /// Whether an element is a value. `element` counts from interior cell (0, 0, 0) of component 0.
   bool has(std::int64_t element) const {
     if (packed_) return element >= 0 && element < shape_.elements;
     std::int64_t rest = element + before_;
@@ -46,9 +46,9 @@ class Values {
  private:
   BlockShape shape_;
   bool packed_;
-  std::array<int, 3> axes_{};  // slowest first
+  std::array<int, 3> axes_{};  // axes of the block, the slowest in memory first
   Extent count_{};
-  std::int64_t components_ = 1, all_ = 1;  // all_: elements from one component to the next
+  std::int64_t components_ = 1, all_ = 1;  // number of components; elements between successive components
   std::int64_t before_ = 0;
 };
 

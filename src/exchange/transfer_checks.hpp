@@ -12,8 +12,8 @@ namespace slipstream {
 class TransferChecks {
  public:
   TransferChecks(const Grid& grid, const PlannedItem& item);
-  /// Throws Error unless both ends list the same number of values in the same order. Also throws if an end exceeds its
-  /// block with ghosts, or the components of its field. The error names pattern, blocks and place.
+  /// Checks a transfer. Throws Error unless both ends list the same number of values in the same order. Also throws if
+  /// an end exceeds its block with ghosts, or the components of its field. The error names pattern, blocks and place.
   void check(const Transfer& t) const;
 
  private:

@@ -37,7 +37,7 @@ class Tuner {
       : comm_(unshared(comm)), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
     if (!how.work_name.empty()) overlapped_ = " overlapped with '" + how.work_name + "'";
     std::replace(overlapped_.begin(), overlapped_.end(), '\n', ' ');
-    // Tuning packs produced values too, because the caller's kernels are not there to store them.
+    // Tuning also packs values that the caller's kernels store otherwise, because these kernels are not there.
     for (ExchangeItem& item : items_) {
       if (item.produced && item.source->options().later) bare_ = item.source->options().name;
       item.produced = false;
@@ -70,7 +70,7 @@ class Tuner {
   }
 
  private:
-  /// Hash of everything that must be equal on all ranks. It differs from the hash of any exchange.
+  /// Hash of everything about the tuning that must be equal on all ranks. It differs from the hash of any exchange.
   std::uint64_t number() const {
     Hash hash;
     for (const std::uint64_t value :
@@ -81,9 +81,9 @@ class Tuner {
     return hash.value();
   }
 
-  // Candidates ----------------------------------------------------------------------------------------------------
+  // Candidates: lists messages, fields and the allowed routes ------------------------------------------------------
 
-  /// Lists the messages of this rank, and the classes of those of all ranks.
+  /// Lists the messages of this rank, and the classes of all ranks' messages.
   void list_messages() {
     Bundles bundles;
     bool onto_itself = false;
@@ -142,7 +142,7 @@ class Tuner {
     return true;
   }
 
-  /// Properties as the exchanges will find them, including the test of MPI with device memory. Collective.
+  /// Properties of device pairs as exchanges will find them, with the test of MPI on device memory. Collective.
   Pairs proven_pairs() const {
     const auto& allowed = options_.routes;
     std::vector<Device> devices;
@@ -186,7 +186,7 @@ class Tuner {
         candidates_.push_back({to_string(kind) + name, kind, knobs, chosen});
   }
 
-  /// Gives each message of this rank the choice of its class.
+  /// Gives each message of this rank the value that was chosen for its class.
   template <class Value>
   std::map<PairKey, Value> by_pair(const std::map<ClassNumber, Value>& by_class) const {
     std::map<PairKey, Value> found;
@@ -196,9 +196,9 @@ class Tuner {
     return found;
   }
 
-  // Measuring -----------------------------------------------------------------------------------------------------
+  // Measuring: times each candidate with the messages of the exchange ----------------------------------------------
 
-  /// The times of the slowest messages of all ranks. Collective.
+  /// The time of the slowest message of each class, over all ranks. Collective.
   std::map<ClassNumber, double> slowest(const Exchange& exchange, const std::vector<double>& best) const {
     std::map<ClassNumber, double> mine;
     for (std::size_t m = 0; m < best.size(); ++m) {
@@ -210,7 +210,7 @@ class Tuner {
     return classes_.largest(comm_, mine);
   }
 
-  /// Records an Overflow of the work: it is no fault of the route.
+  /// Returns work that also records an Overflow, which is no fault of the route.
   std::function<void()> watched(std::function<void()> work) {
     return [this, work = std::move(work)] {
       try {
@@ -222,7 +222,7 @@ class Tuner {
     };
   }
 
-  /// True if no rank failed. Otherwise drops the candidate with a note. Throws Overflow on all ranks if some rank met
+  /// Whether no rank failed. If one did, drops the candidate with a note. Throws Overflow on all ranks if some rank met
   /// one. Collective.
   bool goes_on(Candidate& candidate, const Problem& failed_here) {
     const Problem failure = first_failure(comm_, failed_here);
@@ -291,7 +291,7 @@ class Tuner {
     }
   }
 
-  /// All ranks have the same times and return the same.
+  /// Whether a candidate is too slow for more trials. All ranks have the same times and return the same.
   bool hopeless(const Candidate& candidate) const {
     if (best_.empty()) return false;
     if (overlaps()) return candidate.whole > how_.drop_factor * best_whole_;
@@ -302,12 +302,12 @@ class Tuner {
     return true;
   }
 
-  // Deciding ------------------------------------------------------------------------------------------------------
+  // Deciding: takes the fastest candidate, or a mixture of the best ------------------------------------------------
 
-  /// Whether other work overlaps with the messages. Single message times are then meaningless.
+  /// Whether the caller's other work overlaps with the messages. Single message times are then meaningless.
   bool overlaps() const { return !overlapped_.empty(); }
 
-  /// All ranks compare the same numbers and choose the same.
+  /// Chooses by the measured times. All ranks compare the same numbers and choose the same.
   Found decide() {
     const std::map<ClassNumber, std::vector<RouteKind>> serves = serving();
     list_candidates(serves);
@@ -342,10 +342,10 @@ class Tuner {
     return found;
   }
 
-  // Cache ---------------------------------------------------------------------------------------------------------
+  // Cache: reads an earlier result from disk, or measures and writes it --------------------------------------------
 
   void find() {
-    // The list of transfers covers the options and lists of patterns.
+    // The key includes the list of transfers, which depends on all options of the patterns.
     ResultCache cache({"what was measured", "slipstream tuned exchange 6"},
                       tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + overlapped_,
                       how_);
@@ -358,7 +358,7 @@ class Tuner {
       on_all_ranks(comm_, [&] {
         for (const int device : grid_.machine().devices_of_rank(grid_.rank())) {
           const Device local = grid_.machine().device(device).local;
-          synchronize(local);  // the fields may still be written
+          synchronize(local);  // queued work may still write the fields that are freed next
           streams_.emplace_back(local);
           arenas_.push_back(comm_.arena(local));
         }
@@ -374,15 +374,15 @@ class Tuner {
     result_.options.reasons = by_pair(found->reasons);
   }
 
-  const Communicator comm_;  // a candidate that fails ends alone
+  const Communicator comm_;  // own communicator: a failed candidate affects no other object
   const Grid& grid_;
   std::vector<ExchangeItem> items_;
   bool onto_itself_ = false;
-  std::string bare_;  // a field that only its owner's kernels could fill
+  std::string bare_;  // name of a field that only its owner's kernels could fill
   ExchangeOptions options_;
   const TuneOptions& how_;
   const Once& once_;
-  std::string overlapped_;  // name of the overlapped work; empty: none
+  std::string overlapped_;  // name of the caller's overlapped work; empty: none
   std::vector<PlannedItem> planned_;
   MessageClasses classes_;
   std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
@@ -390,9 +390,9 @@ class Tuner {
   double best_whole_ = never;
   std::deque<Field> zeros_;
   std::vector<Stream> streams_;
-  std::vector<Arena> arenas_;  // keep memory for the next candidate
+  std::vector<Arena> arenas_;  // arenas that keep device memory between candidates
   std::vector<Candidate> candidates_;
-  Problem too_large_;  // Overflow on this rank
+  Problem too_large_;  // Overflow error that this rank met
   Tuning result_;
 };
 

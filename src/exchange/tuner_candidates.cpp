@@ -19,7 +19,7 @@ double cost(const Candidate& candidate, const MessageClasses& classes, bool by_w
 
 using Champions = std::map<RouteKind, const Candidate*>;
 
-/// Best setting of each route.
+/// Best measured candidate of each route, among its settings.
 Champions champions_of(const std::vector<Candidate>& candidates, const MessageClasses& classes, bool by_whole) {
   Champions best;
   for (const Candidate& candidate : candidates) {
@@ -30,7 +30,7 @@ Champions champions_of(const std::vector<Candidate>& candidates, const MessageCl
   return best;
 }
 
-/// Takes the knobs of each used route that it affects.
+/// Takes the knobs (tuning parameters) that used routes affect from the best candidates of these routes.
 void take_knobs(Knobs& mixed, const Champions& champions, const std::set<RouteKind>& used) {
   const auto some = [&](bool RouteTraits::*trait) {
     return std::any_of(used.begin(), used.end(), [&](RouteKind kind) { return traits_of(kind).*trait; });

@@ -10,7 +10,7 @@ bool coded(const std::vector<ExchangeItem>& items) {
                      [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });
 }
 
-/// Whether all-rank calls may pay: several ranks, and all send to all.
+/// Whether MPI's all-to-all calls may pay: there are several ranks, and all send to all.
 bool all_to_all(const Tried& tried) {
   const auto is_transpose = [](const ExchangeItem& item) { return item.pattern->name() == "transpose"; };
   return tried.several_ranks && std::any_of(tried.items.begin(), tried.items.end(), is_transpose);
@@ -43,7 +43,7 @@ std::vector<std::pair<std::string, Knobs>> variants(const Tried& tried, RouteKin
       also(", rows of 64 B in place" + with, [&](Knobs& k) { without_packets(k), k.in_place = 64; });
       also(", all in slots" + with, [&](Knobs& k) { without_packets(k), k.in_place = std::int64_t{1} << 60; });
     }
-    // A small ring stays in the device's cache.
+    // A small ring of receive buffers stays in the device's cache.
     if (constexpr std::int64_t small_ring = 8 << 20;
         !combines(tried.items) && asked.ring == plain.ring && largest > 2 * small_ring)
       also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, Knobs>> variants(const Tried& tried, RouteKin
   if (traits.pack && asked.mpi == plain.mpi && asked.grouping == plain.grouping && all_to_all(tried) &&
       (!traits.device_memory || tried.grid.machine().most_devices_of_rank() == 1))
     for (const MpiCalls calls : {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
-      // A library that fails on windows of device memory may hang. Such calls are tried only if the user names them.
+      // MPI that fails on windows of device memory may hang. Such calls are tried only if the user names them.
       const bool puts = calls == MpiCalls::put_fence || calls == MpiCalls::put_lock;
       if (puts && gpu && traits.device_memory) continue;
       also(", mpi = " + to_string(calls), [&](Knobs& k) { k.mpi = calls; });

@@ -1,5 +1,5 @@
 #pragma once
-// Settings of the knobs that the tuner tries.
+// Settings of the knobs (tuning parameters) that the tuner tries.
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// The parts of an exchange that its settings depend on.
+/// Properties of an exchange on which the settings worth trying depend.
 struct Tried {
   const Grid& grid;
   const std::vector<ExchangeItem>& items;

@@ -32,8 +32,8 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   return holders;
 }
 
-/// Writes all holders of each id that several devices have, one message for each rank that holds the id.
-/// `problem`: set to an error if two devices have the same block.
+/// Writes all holders (blocks and devices) of each id that several devices have, one message for each rank that holds
+/// the id. `problem`: set to an error if two devices have the same block.
 void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, std::string>& letters,
                  Problem& problem) {
   std::sort(met.begin(), met.end());
@@ -58,7 +58,7 @@ void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, 
   });
 }
 
-/// Ids that several devices have, each with all its holders in the order of blocks. Clears `mine`.
+/// Ids that several devices have, each with all its blocks and devices in the order of blocks. Clears `mine`.
 std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
                          double seconds) {
   std::map<int, std::string> letters;
@@ -98,8 +98,8 @@ Mailbox laid_out(std::map<int, MailboxShare>& mail) {
 
 namespace {
 
-/// Compiles the lists of one device. `asked`: its points whose ids other devices may have.
-/// `shared`: all holders of the ids that several devices have.
+/// Compiles the lists of one device for a gather-scatter. `asked`: its points whose ids other devices may have.
+/// `shared`: all blocks that hold the ids which several devices have.
 class Compiler {
  public:
   Compiler(int device, const SharedPoints& points, const Points& asked, const std::vector<Holder>& shared)
@@ -122,7 +122,7 @@ class Compiler {
  private:
   bool own(const Holder& holder) const { return holder.device == copies_.device; }
 
-  /// Records the range of one id's holders, if this device is among them.
+  /// Records the range of one id's holders (blocks that have it), if this device is among them.
   void note(std::size_t first, std::size_t last) {
     if (std::none_of(shared_.begin() + first, shared_.begin() + last, [&](const Holder& h) { return own(h); })) return;
     const IdHolders& group = groups_.emplace_back(IdHolders{first, last});
@@ -165,7 +165,7 @@ class Compiler {
     copies_.shared.close();
   }
 
-  /// The order is that in which the other device lists what it receives: by id, then by block.
+  /// Lists the values for another device in the order in which it lists what it receives: by id, then by block.
   void list_outgoing(int other) {
     for (const IdHolders& group : groups_)
       if (std::any_of(shared_.begin() + group.first, shared_.begin() + group.last,
@@ -185,7 +185,7 @@ class Compiler {
   const SharedPoints& points_;
   const Points& asked_;
   const std::vector<Holder>& shared_;
-  std::vector<IdHolders> groups_;  // of the ids of this device
+  std::vector<IdHolders> groups_;  // ranges of the blocks that hold each id of this device
   std::map<int, MailboxShare> mail_;
   std::map<int, std::int64_t> next_incoming_;
   Copies copies_;

@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Lists in device memory.
+/// Lists of numbers in device memory, as compressed rows.
 template <class Item>
 struct DeviceRows {
   Buffer<std::uint32_t> starts;

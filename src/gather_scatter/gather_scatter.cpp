@@ -28,7 +28,7 @@
 namespace slipstream {
 namespace {
 
-/// Minimum timeout of set-up in seconds. Other ranks may have more points to sort.
+/// Minimum timeout of a gather-scatter's set-up in seconds. Other ranks may have more points to sort.
 constexpr double least_timeout = 60;
 
 }  // namespace
@@ -68,7 +68,7 @@ struct GatherScatter::Impl {
         in_order.add(device);
       }
     });
-    constexpr std::size_t few = std::size_t{1} << 22;  // points
+    constexpr std::size_t few = std::size_t{1} << 22;  // maximum number of local points for which a single launch pays
     const auto small = [&](const auto& size_of_own) {
       return comm.all(
           std::all_of(copies.begin(), copies.end(), [&](const Copies& c) { return size_of_own(c) <= few; }));
@@ -81,7 +81,7 @@ struct GatherScatter::Impl {
       const std::vector<std::string> kinds{"run", "gather", "scatter"};
       same_calls.emplace(comm, "a gather-scatter", kinds, options.exchange.wait_limit);
     }
-    // The devices have their own copies of these lists.
+    // The lists of the host are freed, because the devices have their own copies.
     for (Copies& c : copies) {
       unique_points.push_back(c.unique ? std::move(c.unique->points) : std::vector<std::uint32_t>{});
       c.shared = {};
@@ -99,7 +99,7 @@ struct GatherScatter::Impl {
     in_order.wait();
   }
 
-  /// Times whole gather-scatters of zeros. The step after the messages is left out: it costs the same by every route.
+  /// Tuning times whole gather-scatters of zeros, without the last step: it costs the same by every route.
   void connect() {
     std::optional<TuneOptions> how = options.tune;
     std::vector<Buffer<std::byte>> zeros;
@@ -124,7 +124,7 @@ struct GatherScatter::Impl {
       });
       how->work_name = std::to_string(static_cast<std::int64_t>(comm.sum_in_rank_order(own_points))) + " points" +
                        (how->work ? " and " + how->work_name : "");
-      how->work = [](std::vector<Stream>&) {};  // the callback of connect() below does the work
+      how->work = [](std::vector<Stream>&) {};  // no work here: the callback of connect() below does it
     }
     for (Way* each : {&both, &gather, &scatter}) {
       if (!each->mail) continue;
@@ -144,7 +144,7 @@ struct GatherScatter::Impl {
         });
       });
     }
-    for (Concurrent& own : concurrent) own.stream.synchronize();  // after an error nothing has waited for these
+    for (Concurrent& own : concurrent) own.stream.synchronize();  // after an error nothing has waited for these streams
   }
 
   void check_options() {
@@ -184,7 +184,7 @@ struct GatherScatter::Impl {
                   {{"option", "host_packed"}});
   }
 
-  /// The lists of one device, in its memory.
+  /// The lists of one device, in its device memory.
   struct OnDevice {
     OnDevice(Device device, Copies& c) : local(std::move(c.local)) {
       Stream stream(device);
@@ -200,8 +200,8 @@ struct GatherScatter::Impl {
       sent = upload(stream, c.unique->sent);
     }
     GroupTiles local;
-    ListOnDevice outgoing, shared;                        // of run()
-    ListOnDevice own, met, met_copies, gathered, theirs;  // of gather() and scatter()
+    ListOnDevice outgoing, shared;                        // lists of points that run() uses
+    ListOnDevice own, met, met_copies, gathered, theirs;  // lists of points for gather() and scatter()
     Buffer<std::uint32_t> sent;
   };
 
@@ -261,7 +261,7 @@ struct GatherScatter::Impl {
     sound.insert({d, values.data, elements});
   }
 
-  /// Arrays of all devices, checked. `count(d)`: number of values on device d.
+  /// Checked arrays of all devices. `count(d)`: number of values on device d.
   template <class Count>
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
                             const Count& count) {
@@ -285,10 +285,10 @@ struct GatherScatter::Impl {
     return all;
   }
 
-  /// One of the three operations: Q Q^T, Q^T or Q.
+  /// One of the three operations: gather and scatter at once (Q Q^T), gather (Q^T) or scatter (Q).
   struct Way {
     std::unique_ptr<Mailboxes> mail;
-    bool small = false;  // on all ranks
+    bool small = false;  // whether few points are shared within devices, on all ranks
   };
 
   /// Throws Error if an array that a call writes shares memory with another of its arrays.
@@ -358,7 +358,7 @@ struct GatherScatter::Impl {
   /// Exchange of the current operation. Null if no devices share an id, or if the host does the exchange.
   Exchange* current_exchange() const { return host ? nullptr : way->mail->exchange(); }
 
-  // The steps of the current operation on one device.
+  // Steps of the current operation on one device: arguments, packing, local work, work with received values.
 
   Operands operands(std::size_t d) const {
     Operands with{current[d], {}, {}, options.type, options.components, operation, wire};
@@ -377,7 +377,7 @@ struct GatherScatter::Impl {
     combine_to(stream, way == &both ? lists[d].outgoing : lists[d].gathered, with, with.mailbox);
   }
 
-  /// Work that needs no message.
+  /// Queues the work on values of this device alone.
   void do_own(std::size_t d, Stream& stream) const {
     const OnDevice& on = lists[d];
     const Operands with = operands(d);
@@ -387,7 +387,7 @@ struct GatherScatter::Impl {
     spread(stream, on.met_copies, with, with.unique);
   }
 
-  /// Work that needs the received values.
+  /// Queues the work that needs values received from other devices.
   void do_shared(std::size_t d, Stream& stream) const {
     const OnDevice& on = lists[d];
     const Operands with = operands(d);
@@ -396,8 +396,8 @@ struct GatherScatter::Impl {
     spread(stream, on.theirs, with, with.mailbox, true);
   }
 
-  /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work. Launches
-  /// would then take longer than the kernels, so a repeated call is replayed as one graph.
+  /// Runs a gather-scatter. With small messages the exchange is one launch on the caller's stream, concurrent with
+  /// local work. Launches would then take longer than the kernels, so a repeated call is replayed as one graph.
   void run(std::vector<Stream>& streams) {
     Exchange* const exchange = current_exchange();
     if (!exchange || !way->small) {
@@ -410,7 +410,7 @@ struct GatherScatter::Impl {
     in_order.end(streams);
   }
 
-  /// Returns true if a graph was launched.
+  /// Replays the call as a graph, recorded at its first repetition. Returns false if it cannot.
   bool replayed(Exchange& exchange, std::vector<Stream>& streams) {
     if (!recordable(exchange, streams)) return false;
     exchange.check();
@@ -442,10 +442,10 @@ struct GatherScatter::Impl {
     for (const Copies& c : copies) synchronize(machine.device(c.device).local);
   }
 
-  /// Runs everything up to the arrival of the messages in one launch. Local work is concurrent with it.
+  /// Packs and exchanges the values, until the messages have arrived. Local work is concurrent with it.
   void run_with(Exchange& exchange, std::vector<Stream>& streams) {
     std::size_t beside = 0;
-    // Also joins after an error: the caller may free the arrays behind this call on its streams.
+    // Streams join also after an error: the caller may free the arrays behind this call on its streams.
     const auto join = [&] {
       for (std::size_t d = 0; d < beside; ++d) streams[d].wait(concurrent[d].after);
     };
@@ -497,20 +497,20 @@ struct GatherScatter::Impl {
   std::vector<std::vector<std::uint32_t>> unique_points;
   std::vector<Counts> counts;
   std::vector<std::vector<std::int64_t>> remote;
-  // State of the last call:
+  // State of the last call: operation, arrays, and whether it was started but not finished.
   const Way* way = nullptr;
   std::vector<Values> current, uniques;
   Op operation = Op::add;
   bool open = false;
-  std::optional<SameCalls> same_calls;        // null on a single rank
-  CallsInOrder in_order{"a gather-scatter"};  // all calls use the same mailboxes
+  std::optional<SameCalls> same_calls;        // comparison of calls between ranks; null on a single rank
+  CallsInOrder in_order{"a gather-scatter"};  // order of calls across streams, because all calls use the same mailboxes
   struct Concurrent {
     explicit Concurrent(Device device) : stream(device), before(device), after(device) {}
     Stream stream;
     Event before, after;
   };
-  std::vector<Concurrent> concurrent;  // for run(), one per device
-  /// Key of a recorded call.
+  std::vector<Concurrent> concurrent;  // streams for local work in run(), one per device
+  /// Key by which a recorded call is found again.
   struct Call {
     const Way* way;
     Op op;

@@ -1,5 +1,5 @@
 #pragma once
-// Holders of ids. The lists of gather-scatters are compiled from them.
+// Holders of an id: the blocks that have it. The lists of gather-scatters are compiled from them.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace slipstream {
 
-/// Most points of a device: lists hold 32-bit indices.
+/// Maximum number of points of a device, because lists hold 32-bit indices.
 constexpr std::int64_t most_points = std::int64_t{1} << 32;
 
 struct Point {
@@ -22,7 +22,7 @@ struct Point {
   bool operator<(const Point& other) const { return std::tie(id, index) < std::tie(other.id, other.index); }
 };
 
-/// Not zeroed: threads write the points first.
+/// An array of points whose memory is not zeroed: threads write the points first.
 using Points = Unset<Point>;
 
 /// A block that has an id.
@@ -31,7 +31,7 @@ struct Holder {
   bool operator<(const Holder& other) const { return std::tie(id, block) < std::tie(other.id, other.block); }
 };
 
-/// Calls f(first, last) for each run of equal ids.
+/// Calls f(first, last) for each run of items with equal ids.
 template <class Items, class F>
 void each_id(const Items& items, const F& f) {
   for (std::size_t first = 0; first < items.size();) {
@@ -46,24 +46,24 @@ inline std::int64_t block_of(const SharedPoints& points, const Point& point) {
   return points.first_block + point.index / points.block;
 }
 
-/// Index of the first copy of an id: the lower bound in the sorted points.
+/// Index of the first copy of an id in the sorted points (lower bound).
 inline std::size_t place_of(const Points& sorted, std::int64_t id) {
   return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), Point{id, 0}) - sorted.begin());
 }
 
-/// Calls f(index) for the local copies of a holder. `at`: the next copy of the id; advanced behind the copies visited.
+/// Calls f(index) for the copies of an id in one block. `at`: the id's next copy; advanced behind the copies visited.
 template <class F>
 void each_copy(const SharedPoints& points, const Points& sorted, const Holder& holder, std::size_t& at, const F& f) {
   for (; at < sorted.size() && sorted[at].id == holder.id && block_of(points, sorted[at]) == holder.block; ++at)
     f(sorted[at].index);
 }
 
-/// Holders of one id: a range of all holders.
+/// Holders (blocks) of one id, as a range of the list of all holders.
 struct IdHolders {
   std::size_t first, last;
 };
 
-/// The devices of an id's holders but for one, ascending.
+/// The devices that have an id, except one, in ascending order.
 inline std::vector<int> devices_but(const std::vector<Holder>& shared, const IdHolders& id, int but) {
   std::vector<int> devices;
   for (std::size_t n = id.first; n < id.last; ++n)
@@ -73,7 +73,7 @@ inline std::vector<int> devices_but(const std::vector<Holder>& shared, const IdH
   return devices;
 }
 
-/// Adds a row for each block of the device that holds the id: its copies there. Returns the number of rows.
+/// Adds a row for each block of the device that holds the id, with its copies there. Returns the number of rows.
 inline std::int64_t list_blocks(const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared,
                                 const IdHolders& id, int device, Lists<std::uint32_t>& rows) {
   std::size_t at = place_of(sorted, shared[id.first].id);
@@ -88,12 +88,12 @@ inline std::int64_t list_blocks(const SharedPoints& points, const Points& sorted
 
 class SortedPoints;
 
-/// Compiles the lists of one device. `asked`: its points whose ids other devices may have.
+/// Compiles the lists of one device for a gather-scatter. `asked`: its points whose ids other devices may have.
 /// `shared`: all holders of the ids that several devices have, in the order of ids and blocks.
 Copies copies_of(int device, const SharedPoints& points, SortedPoints& sorted, const Points& asked,
                  const std::vector<Holder>& shared, bool host_packed);
 
-/// Lays out the mailbox: all outgoing ranges, then all incoming ones, each by the other device.
+/// Lays out a mailbox: all outgoing ranges, then all incoming ones, both in the order of the other device.
 Mailbox laid_out(std::map<int, MailboxShare>& mail);
 
 }  // namespace slipstream

@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// Converts to 32 bits, the index type of lists. Throws Error if the number is too large.
+/// Converts a count to 32 bits, the index type of lists. Throws Error if the number is too large.
 inline std::uint32_t counted(std::size_t items) {
   require(items <= UINT32_MAX, ErrorCode::unsupported,
           "a device shares " + std::to_string(items) +
@@ -27,7 +27,7 @@ struct Lists {
   void close() { starts.push_back(counted(items.size())); }
 };
 
-/// Points per block in 32 bits. A larger block contains every 32-bit index, so clamping changes no result.
+/// Number of points per block in 32 bits. A larger block contains every 32-bit index, so clamping changes no result.
 inline std::uint32_t points_of_block(std::int64_t block) {
   return static_cast<std::uint32_t>(std::min(block, std::int64_t{UINT32_MAX}));
 }

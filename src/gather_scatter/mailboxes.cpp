@@ -20,13 +20,13 @@ namespace {
 class MailboxPattern final : public Pattern {
  public:
   struct Stretch {
-    std::int64_t source = 0, target = 0;  ///< devices; equal to blocks
+    std::int64_t source = 0, target = 0;  ///< numbers of the devices, which equal those of the blocks
     std::int64_t from = 0, to = 0, count = 0;
     bool operator<(const Stretch& other) const {
       return std::pair(source, target) < std::pair(other.source, other.target);
     }
   };
-  /// Collective. A rank knows its own stretches only; all ranks compute one common fingerprint.
+  /// A rank knows its own stretches (ranges) only; all ranks compute one common fingerprint. Collective.
   MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());
@@ -37,7 +37,7 @@ class MailboxPattern final : public Pattern {
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }
-  /// Only for the own rank, because the stretches of others are unknown.
+  /// Transfers of the own rank only, because the stretches of others are unknown.
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
     require(rank == grid.rank(), ErrorCode::mismatch, "a gather-scatter is planned by its own rank alone");
     std::vector<int> all(static_cast<std::size_t>(components));
@@ -58,13 +58,13 @@ class MailboxPattern final : public Pattern {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// Position of one message in both parts of a device's mailbox, sent to the other device.
+/// Start of one message in both parts of a device's mailbox; ranks send it to the device at the other end.
 struct Address {
   std::int64_t device = 0, other = 0;
   std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< count: values that this device receives
 };
 
-/// Stretches to send and to receive. Throws mismatch if the two devices of a pair disagree on their number of values.
+/// Ranges of values to send and to receive. Throws mismatch if both devices of a pair disagree on a number of values.
 std::vector<MailboxPattern::Stretch> matched(const Communicator& comm, const Machine& machine,
                                              const std::vector<int>& devices, const std::vector<const Mailbox*>& boxes,
                                              const std::map<int, std::string>& received) {
@@ -85,14 +85,14 @@ std::vector<MailboxPattern::Stretch> matched(const Communicator& comm, const Mac
                         " of a gather-scatter list different numbers of shared values",
                     {{"device", devices[d]}, {"peer", mail.device}});
       list({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
-      // If both devices belong to this rank, each lists its outgoing stretch only.
+      // If both devices belong to this rank, each lists only the range that it sends.
       if (machine.device(mail.device).rank != comm.rank())
         list({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
     }
   return stretches;
 }
 
-/// `devices`: those of this rank.
+/// Ranges of mailboxes that this rank sends or receives. `devices`: devices of this rank. Collective.
 std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, const Machine& machine,
                                                   const std::vector<int>& devices,
                                                   const std::vector<const Mailbox*>& boxes, double seconds) {

@@ -24,9 +24,9 @@ class Finder {
   }
 
  private:
-  /// Holders of an id that this device has too.
+  /// Blocks that hold an id which this device has too.
   struct Group : IdHolders {
-    std::uint32_t at = 0;  // its unique value, if this device owns it
+    std::uint32_t at = 0;  // index of the id's unique value, if this device owns it
   };
   int owner(const Group& group) const { return static_cast<int>(shared_[group.first].device); }
   bool owned(const Group& group) const { return owner(group) == device_; }
@@ -52,7 +52,7 @@ class Finder {
   /// Lists the unique values in the order of their first points, and the copies of ids that only this device has.
   void list_owned() {
     struct Run {
-      std::uint32_t index, first, count;  // first point; its index in sorted_; number of copies
+      std::uint32_t index, first, count;  // index of first point; position in sorted_; number of copies
       Group* group;                       // null: only this device has the id
     };
     std::vector<Run> runs;
@@ -102,7 +102,7 @@ class Finder {
     }
   }
 
-  /// The order is that in which the owner lists what it receives: by id, then by block.
+  /// Lists the values to send to an owner, in the order in which it lists what it receives: by id, then by block.
   void list_gathered(int to) {
     for (const Group& group : groups_)
       if (!owned(group) && owner(group) == to) list_blocks(points_, sorted_, shared_, group, device_, found_.gathered);
@@ -120,7 +120,7 @@ class Finder {
   const SharedPoints& points_;
   const Points& sorted_;
   const std::vector<Holder>& shared_;
-  std::vector<Group> groups_;  // sorted by id
+  std::vector<Group> groups_;  // ids that this device shares, in ascending order
   std::map<int, MailboxShare> gather_mail_, scatter_mail_;
   std::map<int, std::int64_t> next_gathered_, next_scattered_;
   UniqueCopies found_;

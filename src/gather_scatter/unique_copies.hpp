@@ -5,7 +5,7 @@
 
 namespace slipstream {
 
-/// Compiles the lists of one device. `sorted`: its points, sorted by id. `shared`: all holders of ids that it shares.
+/// Compiles one device's lists for unique values. `sorted`: its points by id. `shared`: blocks with the ids it shares.
 UniqueCopies find_unique(int device, const SharedPoints& points, const Points& sorted,
                          const std::vector<Holder>& shared);
 

@@ -35,7 +35,7 @@ Layout layout_from_string(const std::string& name) {
 }
 
 Layout suited_layout(const Grid& grid) {
-  constexpr std::int64_t long_row = 32;  // length in cells from which a row fills the threads of a warp
+  constexpr std::int64_t long_row = 32;  // length in cells from which a row fills a warp's threads
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
   return suits ? Layout::soa_z : Layout::soa;
@@ -43,10 +43,10 @@ Layout suited_layout(const Grid& grid) {
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(options.type));
-  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment in bytes
+  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment of rows in bytes
   require(unit % size == 0, "the alignment of field " + options.name + " is " + std::to_string(options.alignment) +
                                 " bytes, which is no multiple of its values' " + std::to_string(size));
-  const std::int64_t step = unit / size;  // alignment in elements
+  const std::int64_t step = unit / size;  // alignment of rows in elements
   const auto round_up = [&](std::int64_t n) { return (n + step - 1) / step * step; };
   const bool apart = options.layout != Layout::aos;
   const std::int64_t per_cell = apart ? 1 : options.components;
@@ -110,7 +110,7 @@ void Field::drop_arrays() {
 }
 
 void Field::make_arrays() {
-  std::vector<Stream> streams;  // one per device: each host device has its own thread
+  std::vector<Stream> streams;  // one stream per device: each host device has its own thread
   const auto stream_of = [&](Device device) -> Stream& {
     const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
     return found == streams.end() ? streams.emplace_back(device) : *found;

@@ -40,8 +40,8 @@ class Set {
   hwloc_bitmap_t bits_;
 };
 
-/// The binding that this library made, and the one before it. A later Affinity must not mistake the library's own
-/// binding for the launcher's.
+/// The cores to which this library bound the process, and the cores before. A later Affinity must not mistake the
+/// library's own binding for the launcher's.
 struct OwnBinding {
   bool made = false;
   Set before, after;
@@ -82,7 +82,7 @@ struct Host {
     return set;
   }
 
-  /// Cores, or hardware threads if the host does not report cores.
+  /// Type of the hwloc objects that count as cores: hardware threads if the host does not report cores.
   hwloc_obj_type_t core_type() const {
     return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
   }
@@ -151,8 +151,8 @@ bool Affinity::bind(const std::vector<int>& cores) {
   if (threads.empty() || hwloc_set_cpubind(host().topology, threads.get(), HWLOC_CPUBIND_PROCESS) != 0) return false;
   own_binding() = {true, before, threads};
 
-  // hwloc treats this as a preference, because the STRICT flag is missing: a full node is no error. Threads created
-  // later inherit it.
+  // Memory is bound to the NUMA node. hwloc treats this as a preference, because the STRICT flag is missing: a full
+  // node is no error. Threads created later inherit it.
   const int node = numa_node({});
   if (node >= 0 && hwloc_get_nbobjs_by_type(host().topology, HWLOC_OBJ_NUMANODE) > 1) {
     Set nodes;

@@ -66,11 +66,11 @@ void require_thread() {
           {{"problem", "thread"}});
 }
 
-/// Duplicates that were not freed yet, in the order of creation. MPI_Comm_free is collective, so ranks must free in the
-/// same order.
+/// Duplicated MPI communicators that were not freed yet, in the order of creation. MPI_Comm_free is collective, so
+/// ranks must free in the same order.
 class Duplicates {
  public:
-  /// Never destroyed, because communicators may outlive static objects.
+  /// The list of duplicates, never destroyed, because communicators may outlive static objects.
   static Duplicates& all() {
     static auto& one = *new Duplicates;
     return one;
@@ -92,8 +92,8 @@ class Duplicates {
   }
 
  private:
-  /// If this thread may not call MPI, leaves the communicator to MPI_Finalize. The lock is released during MPI calls,
-  /// because threads of other ranks may free in another order.
+  /// Frees a communicator. If this thread may not call MPI, MPI_Finalize does so. The lock is released during MPI
+  /// calls, because threads of other ranks may free in another order.
   void free(std::uint64_t number) {
     if (!mpi_alive() || !thread_may_call()) return;
     std::unique_lock lock(mutex_);
@@ -115,7 +115,7 @@ void end_mpi() {
 
 bool started_here = false, common_end = false;
 
-/// Seconds that a failed rank waits for the others at its end.
+/// Seconds that a failed rank waits at its end for the other ranks.
 double end_wait() {
   const DecimalPoint point;
   const char* const text = std::getenv("SLIPSTREAM_END_WAIT");
@@ -123,7 +123,7 @@ double end_wait() {
   return seconds > 0 ? seconds : 30;
 }
 
-/// Runs at the end of the process. MPI_Finalize would wait forever for ranks that do not know that this one failed.
+/// Exit handler. A failed rank ends the job: MPI_Finalize would wait forever for ranks that do not know of the failure.
 void leave(int status, void*) {
   if (!mpi_alive()) return;
   if (status != 0 && !common_end && !all_ranks_end(end_wait())) {
@@ -138,7 +138,7 @@ void leave(int status, void*) {
   end_mpi();
 }
 
-/// Open MPI's plug-ins search the global symbols, which lack MPI's if a Python module loaded it.
+/// Makes MPI's symbols global: Open MPI's plug-ins need this, and a Python module loads MPI with local symbols.
 void make_symbols_global() {
   Dl_info where{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &where) && where.dli_fname)
@@ -253,7 +253,7 @@ bool all_ranks_end(double seconds) {
 }
 
 Communicator Communicator::world() {
-  started_by_mpi();  // evaluated before MPI starts, which changes the environment
+  started_by_mpi();  // called before MPI starts, which changes the environment that this inspects
   static const auto* const world = [] {
     start_mpi();
     return new Communicator(MPI_COMM_WORLD);

@@ -34,7 +34,7 @@ class Trial {
     write(sent_, rank);
     write(received_, -1);
   }
-  /// Runs the trial. Returns the problem on this rank; empty on success.
+  /// Sends and receives the message. Returns the problem on this rank; empty on success.
   std::string run(double limit, Liar liar) {
     const std::string problem = without_crash([&] { return exchange(limit, liar); });
     return problem.empty() ? verify() : problem;
@@ -95,7 +95,7 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
   });
   if (auto problem = first_failure(comm, text_of(unmade)); !problem.empty()) return problem;
   const std::string problem = first_failure(comm, trial->run(limit, liar));
-  // MPI may still write to the buffers of pending messages.
+  // The buffers of pending messages are never freed, because MPI may still write to them.
   if (!problem.empty()) keep_for_ever(std::move(trial));
   return problem;
 }
@@ -115,7 +115,7 @@ int answer_key(const std::string& question, Backend backend) {
   return key->second;
 }
 
-/// Writes the bytes to a new file. Uses no objects with destructors, because a crash leaves by longjmp.
+/// Writes device memory to a new file by MPI-IO. Uses no objects with destructors, because a crash leaves by longjmp.
 const char* write_file(const char* path, std::byte* values, int bytes, Liar liar) {
   if (liar) liar(values, static_cast<std::size_t>(bytes));
   MPI_File file = MPI_FILE_NULL;
@@ -151,7 +151,7 @@ std::string try_file(Device device, const std::string& path, Liar liar) {
 
 std::string gpu_mpi_claim(Backend backend) {
   if (backend == Backend::host) return {};
-  // The query is an extension of some MPI libraries, so it is looked up at run time.
+  // MPI's query about CUDA support is an extension of some MPI libraries, so it is looked up at run time.
   const auto ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
   if (!ask) return "the MPI library cannot tell whether it takes GPU memory (it has no MPIX_Query_cuda_support)";
   return ask() ? "" : "the MPI library was built without CUDA (MPIX_Query_cuda_support says no)";
@@ -170,8 +170,8 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
   require(!devices.empty(), "a rank without devices cannot prove what MPI does with their memory");
   if (auto problem = first_failure(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
   const auto most = static_cast<std::size_t>(comm.max(static_cast<double>(devices.size())));
-  // A separate communicator, so that pending messages cannot match the receives of another trial. After a failed trial
-  // it is never freed: freeing is collective, and some ranks may be unable to join.
+  // The trials have a separate communicator, so that pending messages cannot match the receives of another trial. After
+  // a failed trial it is never freed: freeing is collective, and some ranks may be unable to join.
   const Communicator own(comm.mpi());
   for (std::size_t d = 0; d < most; ++d)
     for (const int step : {0, 1})

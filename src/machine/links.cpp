@@ -5,8 +5,8 @@
 namespace slipstream::detail {
 namespace {
 
-/// Typical copy rate of one core through memory. A constant, because a measured rate would make plans differ between
-/// runs.
+/// Typical copy rate of one core through memory, in GB/s. A constant, because a measured rate would make plans differ
+/// between runs.
 constexpr double host_copy_gb_per_s = 10;
 
 class HostLinks final : public LinkProbe {

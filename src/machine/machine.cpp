@@ -27,7 +27,7 @@ std::string plural(std::int64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// Validates a description and names the invalid entry.
+/// Validates the description of a machine and names the invalid entry.
 class Checker {
  public:
   Checker(const std::string& machine, const std::vector<MachineDevice>& devices)
@@ -64,7 +64,7 @@ class Checker {
     demand(fit, "links", "its classes of links do not fit its " + plural(devices_.size(), "device"));
   }
 
-  /// Checks classes of links first, because there may be very many pairs.
+  /// Checks all links. Classes of links come first, because there may be very many pairs.
   void check_links(const Machine& machine) const {
     if (good(machine.links())) return;
     for (int from = 0; from < machine.devices(); ++from)
@@ -183,7 +183,7 @@ std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
 std::optional<LinkTable> links_of_groups(const std::vector<MachineDevice>& devices,
                                          const std::function<Link(int, int)>& link, const std::vector<int>& group,
                                          int groups) {
-  // Pairs of groups that never meet keep this placeholder.
+  // Pairs of groups without any link between them keep this placeholder.
   LinkTable between{groups,
                     std::vector<Link>(static_cast<std::size_t>(groups) * groups, {LinkKind::network, 1, false})};
   std::vector<bool> known(between.links.size());

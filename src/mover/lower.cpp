@@ -14,7 +14,7 @@
 namespace slipstream {
 namespace {
 
-/// Parts have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
+/// Parts of a message have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
 constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
 constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 
@@ -148,7 +148,7 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
     pieces(legs[l], *legs[l].transfer, std::max((bytes + chunks - 1) / chunks, std::min<std::size_t>(limit, 16384)),
            parts);
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      // The pieces of a large transfer spread over all chunks. Small transfers go to the chunks in turn.
+      // Pieces of a large transfer are spread over all chunks. Small transfers go to the chunks in turn.
       const std::size_t to = parts.size() > 1 ? p * chunks / parts.size() : lightest++ % chunks;
       Chunk& chunk = result->chunks[to];
       result->transfers.push_back(std::move(parts[p]));
@@ -185,14 +185,14 @@ std::size_t bytes_of_parts(const Cut& parts) {
   return bytes;
 }
 
-/// One end of a leg: a sequence of pieces (components) of equal size. Each piece is a strided box, a contiguous run or
-/// a list of elements.
+/// One end of a transfer: a sequence of pieces (components) of equal size. Each piece is a strided box, a contiguous
+/// run or a list of elements.
 struct Lowering::End {
   std::byte* base = nullptr;
   int array = -1;
   Extent extent{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
-  std::vector<std::int64_t> piece_offset;  // offset of each component in values; empty for lists and slots
+  std::vector<std::int64_t> piece_offset;  // offset of each component in values; empty for lists and receive buffers
   const std::int64_t* ids = nullptr;
   std::int64_t count = 0;
   Ring ring;
@@ -244,7 +244,7 @@ Lowering::End Lowering::field_end(const Leg& leg, IndexSet Transfer::*end_of, co
   end.base = place.origin;
   end.array = place.array;
   end.count = set.size();
-  // Whether a box extends to the end of the ghost cells along its rows.
+  // Gaps are free only if the box extends to the end of the ghost cells along its rows.
   const int along = place.shape.row_axis;
   const std::int64_t ghost = place.shape.ghost[along];
   end.free_gaps =
@@ -302,8 +302,8 @@ bool divides(const std::byte* address, const std::int64_t* stride, const std::in
 /// Shortest row in bytes for which a separate mover for the remainder saves time.
 constexpr std::int64_t long_row = 128;
 
-/// Whether both ends are aligned to words of `factor` values. If nothing is encoded, `factor` counts words of the
-/// mover.
+/// Whether addresses and strides at both ends are multiples of `factor` values. If nothing is encoded, `factor` counts
+/// words of the mover.
 bool serves(const Mover& mover, int factor) {
   return divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, factor * mover.word, mover.word) &&
          divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, factor * target_word(mover),
@@ -332,7 +332,7 @@ std::vector<int> wider(const Mover& mover) {
   return factors;
 }
 
-/// Chooses the widest words to which rows are aligned. The remainder of long rows becomes a mover of its own.
+/// Chooses the widest words to which a copy's rows are aligned. The remainder of long rows becomes a mover of its own.
 void widen(Mover mover, std::vector<Mover>& movers) {
   const std::int64_t values = mover.extent[0];
   for (const int factor : wider(mover)) {
@@ -353,7 +353,7 @@ void widen(Mover mover, std::vector<Mover>& movers) {
 
 }  // namespace
 
-/// A mover from one end to the other, without its word, addresses and strides.
+/// A mover from one end of a transfer to the other, without its word, addresses and strides.
 Mover Lowering::between(const End& source, const End& target, const Leg& leg, const Extent& extent) {
   Mover mover;
   std::copy(extent.begin(), extent.end(), mover.extent);
@@ -405,7 +405,7 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   }
 }
 
-/// Real and imaginary parts are separate movers with twice the stride.
+/// Makes movers for values coded in blocks. Real and imaginary parts are separate movers with twice the stride.
 void Lowering::join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
   const End& shaped = source.piece_offset.empty() ? target : source;
   const std::size_t count = std::max<std::size_t>(1, shaped.piece_offset.size());
@@ -512,7 +512,8 @@ std::size_t packet_bytes(const Leg& leg) {
 
 namespace {
 
-/// Assigns consecutive packets, which hold words of 4 bytes, to each mover. Wider values are contiguous within rows.
+/// Assigns consecutive packets in the receive buffer, of words of 4 bytes, to each mover. Wider values are contiguous
+/// within rows.
 std::vector<Mover> through_packets(std::vector<Mover> movers, Mover::Packets end, const Slot& slot) {
   std::byte* line = slot.base;
   for (Mover& mover : movers) {

@@ -11,7 +11,7 @@ std::int64_t ring_bytes(const Ring& ring, std::uint64_t sequence) {
   return chunk % ring.depth * ring.bytes;
 }
 
-/// Distance from an array's address at planning time to its current one.
+/// Distance in bytes from an array's address at planning time to its current one.
 std::ptrdiff_t moved(const Arrays* arrays, int array) {
   return array < 0 ? 0 : arrays->on_host()[array] - arrays->planned[static_cast<std::size_t>(array)];
 }

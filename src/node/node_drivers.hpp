@@ -13,13 +13,13 @@
 
 namespace slipstream {
 
-/// Buffer of an outgoing message: counters, then one place.
+/// Send buffer of a message between nodes, in shared host memory: counters, then the values.
 class NodeOutbox {
  public:
   NodeOutbox(const NodeMessage& message, std::byte* base) : message_(&message), base_(base) {}
   /// Number of the last exchange whose message has left.
   Signal* sent() const { return line(0); }
-  /// Number of pieces of a part that were written, over all exchanges so far.
+  /// Number of pieces of a part (one device's message) that were written, over all exchanges so far.
   Signal* full(int part) const { return line(1 + part); }
   std::byte* place() const { return base_ + counters(*message_); }
   static std::size_t bytes(const NodeMessage& message) { return counters(message) + message.chunks.bytes; }
@@ -34,16 +34,16 @@ class NodeOutbox {
   std::byte* base_;
 };
 
-/// Buffer of an incoming message: counters, then `depth` places, which exchanges use alternately.
+/// Receive buffers of a message between nodes: counters, then values of `depth` exchanges, used alternately.
 class NodeInbox {
  public:
   static constexpr int depth = 2;
   NodeInbox(const NodeMessage& message, std::byte* base) : message_(&message), base_(base) {}
-  /// Number of the last exchange whose place the receiver of a part has freed.
+  /// Number of the last exchange for whose values the receiver of a part (one device's message) has freed memory.
   Signal* free(int part) const {
     return reinterpret_cast<Signal*>(base_ + line_bytes * static_cast<std::size_t>(part));
   }
-  /// Number of the last exchange whose chunk has arrived in its place.
+  /// Number of the last exchange whose chunk of the message has arrived.
   Signal* full(int chunk) const { return reinterpret_cast<Signal*>(base_ + frees(*message_)) + chunk; }
   PlaceRing places() const {
     return {base_ + frees(*message_) + fulls(*message_), round_up(message_->chunks.bytes, NodeMessage::head), depth};
@@ -64,10 +64,10 @@ class NodeInbox {
   std::byte* base_;
 };
 
-/// MPI communicator and tags of a message.
+/// MPI communicator and tags of a message between nodes.
 struct NodeAddress {
   MPI_Comm comm = MPI_COMM_NULL;
-  int tag = 0;  ///< tag of the first chunk; each chunk has its own
+  int tag = 0;  ///< tag of the first chunk; further chunks have the tags that follow
   std::uint64_t plan = 0;
 };
 
@@ -84,7 +84,7 @@ class NodeDispatch {
     }
   }
 
-  /// Makes progress. Returns true once the message of this exchange has left.
+  /// Sends the chunks that are full. Returns true once the message of this exchange has left.
   bool progress(std::uint64_t sequence) {
     if (sequence_ != sequence) {
       sequence_ = sequence;
@@ -99,7 +99,7 @@ class NodeDispatch {
       started_[chunk] = true;
       --left_;
     }
-    // Tested at every call, because MPI makes progress only inside its calls.
+    // All requests are tested at every call, because MPI makes progress only inside its calls.
     const bool gone = requests_.all_done();
     if (left_ > 0 || !gone) return false;
     sent_ = sequence;
@@ -115,11 +115,11 @@ class NodeDispatch {
     return "the send of " + message_.described();
   }
 
-  /// Called at the end of the exchange. Returns false if MPI may still access the buffer.
+  /// Called after the last exchange. Returns false if MPI may still access the buffer.
   bool settle() { return requests_.settle(); }
 
  private:
-  /// First part with missing pieces of the chunk, or null.
+  /// First part of the message (one device's message) that lacks pieces of the chunk, or null.
   const NodeMessage::Part* missing(int chunk) const {
     const std::size_t end = message_.chunks.at(chunk) + message_.chunks.size(chunk);
     for (std::size_t n = first_part_[chunk]; n < message_.parts.size() && message_.parts[n].offset < end; ++n) {
@@ -134,11 +134,11 @@ class NodeDispatch {
   const NodeMessage& message_;
   NodeOutbox box_;
   std::uint64_t plan_;
-  std::vector<std::size_t> first_part_;  // first part of each chunk
+  std::vector<std::size_t> first_part_;  // index of the first part of each chunk
   Requests requests_;
   std::uint64_t sequence_ = 0, sent_ = 0;
-  std::vector<bool> started_;  // whether each chunk has started
-  int left_ = 0;               // chunks that have not started
+  std::vector<bool> started_;  // for each chunk, whether its send has started
+  int left_ = 0;               // number of chunks whose send has not started
 };
 
 class NodeArrival {
@@ -153,7 +153,7 @@ class NodeArrival {
                               message.sender, address.tag + c, address.comm);
   }
 
-  /// Makes progress. Returns true once the message of this exchange has arrived.
+  /// Receives chunks. Returns true once the message of this exchange has arrived.
   bool progress(std::uint64_t sequence) {
     if (sequence_ != sequence) {
       sequence_ = sequence;
@@ -187,7 +187,7 @@ class NodeArrival {
   bool settle() { return requests_.settle(); }
 
  private:
-  /// First part whose receiver still reads this exchange's receive buffer, or -1. All buffers are free at first.
+  /// First part of the message whose receiver still reads this exchange's buffer, or -1. All buffers are free at first.
   int occupied() const {
     if (sequence_ <= NodeInbox::depth) return -1;
     for (int part = 0; part < static_cast<int>(message_.parts.size()); ++part)
@@ -204,8 +204,8 @@ class NodeArrival {
   Requests requests_;
   std::uint64_t sequence_ = 0;
   bool open_ = false;
-  std::vector<bool> arrived_;  // whether each chunk has arrived
-  int left_ = 0;               // chunks that have not arrived
+  std::vector<bool> arrived_;  // for each chunk, whether it has arrived
+  int left_ = 0;               // number of chunks that have not arrived
 };
 
 }  // namespace slipstream

@@ -14,7 +14,7 @@ namespace slipstream {
 namespace {
 
 constexpr std::size_t smallest_piece = 1 << 20, smallest_throttled = 64 << 10, largest_piece = 4 << 20;
-constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;  // limit, because MPI counts in int
+constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;  // limit in bytes, because MPI counts in int
 constexpr std::size_t most_pieces = 1024;
 
 class MpiOutlet final : public Outlet {
@@ -27,7 +27,7 @@ class MpiOutlet final : public Outlet {
     for (int piece = 0; piece < pieces.count(); ++piece) add(place + pieces.at(piece), pieces.size(piece));
   }
   ~MpiOutlet() override {
-    if (!requests_.settle()) envelope_.release();  // the envelope is kept, because MPI may still read it
+    if (!requests_.settle()) envelope_.release();  // MPI may still read the envelope (header), so it is not freed
   }
   void send(int piece, std::uint64_t sequence) override {
     if (piece == 0) {
@@ -77,7 +77,7 @@ class MpiInlet final : public Inlet {
   int first(std::uint64_t sequence) const { return static_cast<int>((sequence - 1) % depth_) * (pieces_ + 1); }
   Message message_;
   int pieces_, depth_;
-  int complete_ = 0;  // number of completed requests of this exchange, including the envelope's
+  int complete_ = 0;  // number of completed requests of this exchange, with that of the envelope
   std::unique_ptr<Envelope> envelope_ = std::make_unique<Envelope>();
   Requests requests_;
 };
@@ -99,7 +99,7 @@ class MappedOutlet final : public Outlet {
  public:
   MappedOutlet(const Message& message, const Pieces& pieces, std::byte* buffer)
       : plan_(message.plan), pieces_(pieces.count()), control_(control_of(buffer)) {}
-  // All receive buffers are free at first, even before they are opened.
+  // Receive buffers are free at first, even before the receiver opens them.
   bool room(std::uint64_t sequence) override {
     return sequence <= mapped_places || load_acquire(&control_.free) >= sequence;
   }
@@ -134,7 +134,7 @@ class MappedInlet final : public Inlet {
   Control& control_;
 };
 
-/// Delays messages as a slow link would.
+/// Delays messages that the host sends, as a slow link would do.
 class ThrottledOutlet final : public Outlet {
  public:
   ThrottledOutlet(std::unique_ptr<Outlet> inner, const Pieces& pieces, const Throttle& throttle)

@@ -110,7 +110,7 @@ void Transpose::add(const Block& from, const Block& to, const std::vector<int>& 
   }
 }
 
-// Lists transfers in the order of source block, target block, then kept range.
+// Lists the transfers of a transpose, in the order of source block, target block, then range of kept cells.
 std::vector<Transfer> Transpose::transfers(const Grid& grid, int components, const Extent&, int rank) const {
   std::vector<int> all(static_cast<std::size_t>(components));
   std::iota(all.begin(), all.end(), 0);

@@ -49,7 +49,7 @@ CopyReceiver::CopyReceiver(const Message& message, const EndSite& site)
                      .after = {site.receive_buffer.free.front()}});
 }
 
-/// A test may delay arrived messages; without tests this is false.
+/// Whether a test delays arrived messages at this point; false without tests.
 bool CopyReceiver::delivers() const { return faults::held(faults::Lane::arrival); }
 void CopyReceiver::deliver(Stream& stream, std::uint64_t) { faults::reach(faults::Lane::arrival, stream); }
 

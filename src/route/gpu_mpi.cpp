@@ -1,4 +1,4 @@
-// Route by MPI on device memory: pack, send, unpack. The library must pass a test first, see machine/gpu_mpi.hpp.
+// Route by MPI on device memory: pack, send, unpack. The MPI library must pass a test first, see machine/gpu_mpi.hpp.
 #include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
 

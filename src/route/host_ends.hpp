@@ -1,7 +1,7 @@
 #pragma once
-// The ends that staged and gpu_mpi share: two state machines driven by the host. The sender packs, copies to host
-// memory (staged only) and sends piece by piece. The receiver does the reverse. The target has two places in turn, so
-// that begin never waits for a device.
+// Sender and receiver of the routes staged and gpu_mpi: two state machines driven by the host. The sender packs, copies
+// to host memory (staged only) and sends piece by piece. The receiver does the reverse. It has two receive buffers in
+// turn, so that begin never waits for a device.
 #include "route/route.hpp"
 
 namespace slipstream {

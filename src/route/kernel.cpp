@@ -1,4 +1,4 @@
-// Route within a device. Movers copy from block to block, ordered by the stream alone. Values that are combined go
+// Route within a device. Kernels copy from block to block, ordered by the stream alone. Values that are combined go
 // through slots, as those from other devices do: all are read before any target changes.
 #include "route/route.hpp"
 #include "route/store_ends.hpp"

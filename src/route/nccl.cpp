@@ -32,7 +32,7 @@ class NcclSender final : public Sender {
   Span<std::byte> wire_;
 };
 
-/// No counter is needed: the stream orders the unpacking after the receive, and the next receive after the unpacking.
+/// Receiver by NCCL. The stream orders unpacking after the receive, and the next receive after it, without a counter.
 class NcclReceiver final : public Receiver {
  public:
   NcclReceiver(const Message& message, const EndSite& site)

@@ -41,7 +41,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
 
 namespace {
 
-/// One end of a message, as told to the rank of the other end. `value`: the slot, told by the target.
+/// Offsets at one end of a message, as told to the rank of the other end. `value`: the slot, told by the target.
 struct ToldEnd {
   int source = 0, target = 0;
   bool of_target = false;
@@ -74,7 +74,7 @@ SymmetricLayout agreed_layout(const RouteSetup& setup) {
 
 namespace {
 
-/// Where both ends of a message lie in symmetric memory.
+/// Addresses of both ends of a message in symmetric memory.
 class NvshmemEnd {
  public:
   explicit NvshmemEnd(const Message& message)
@@ -117,8 +117,8 @@ class NvshmemSender final : public Sender {
   Lowering lowering_;
 };
 
-/// Unpacks from the slot. Kernels wait for the slot and free it on a node. Between nodes the library does both, and the
-/// slot is freed at the next begin.
+/// Receiver by NVSHMEM. Within a node kernels wait for the slot and free it. Between nodes the library does both, and
+/// the slot is freed at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
   NvshmemReceiver(const Message& message, const EndSite& site)
@@ -151,7 +151,7 @@ class NvshmemReceiver final : public Receiver {
  private:
   NvshmemEnd end_;
   Lowering lowering_;
-  Signal* free_;  // counter in the source's memory; null between nodes
+  Signal* free_;  // counter of free slots in the source's memory; null between nodes
 };
 
 class NvshmemRoute final : public RouteOf<NvshmemSender, NvshmemReceiver> {

@@ -37,8 +37,8 @@ class Nvshmem {
   }
   const std::string& missing() const { return library_.missing(); }
 
-  /// Starts NVSHMEM. Collective. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them
-  /// without a timeout and cannot be cancelled, so the job ends if `seconds` pass.
+  /// Starts NVSHMEM. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them without a
+  /// timeout and cannot be cancelled, so the job ends if `seconds` pass. Collective.
   void start(const Communicator& comm, Device device, double seconds);
 
   decltype(&nvshmemx_get_uniqueid) unique_id = library_["nvshmemx_get_uniqueid"];
@@ -87,7 +87,7 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   check_mpi(MPI_Comm_dup(comm.mpi(), &started_), "keep the ranks of NVSHMEM");
 }
 
-/// Symmetric memory, allocated by all ranks together and kept until the process ends. All ranks use the same numbers.
+/// Part of symmetric memory, allocated by all ranks together and kept until the process ends. All number parts alike.
 struct HeapChunk {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
@@ -114,7 +114,7 @@ std::byte* base_of(std::size_t chunk) {
   return heap().chunks[chunk].base;
 }
 
-/// All ranks must call NVSHMEM in the same order. Two threads that create exchanges at once could deadlock.
+/// Lock while an exchange calls NVSHMEM, which all ranks must call in the same order. Two threads could deadlock.
 class OneAtATime {
  public:
   explicit OneAtATime(const Communicator& comm) : lock_(mutex(), std::try_to_lock) {
@@ -153,7 +153,7 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
   for (std::size_t c = 0; c < fits.size(); ++c)
     if (fits[c] && (best == fits.size() || heap().chunks[c].bytes < heap().chunks[best].bytes)) best = c;
   if (best < heap().chunks.size()) {
-    synchronize(device);  // counters of the last exchange may still be in flight
+    synchronize(device);  // puts to the counters of the last exchange may still be in flight
     library.barrier();
   } else {
     auto* base = static_cast<std::byte*>(library.allocate(bytes));
@@ -219,7 +219,7 @@ class HeapBlock final : public NvshmemBlock {
   }
 
  private:
-  /// Clears the counters and asks for the addresses of the neighbours' blocks.
+  /// Sets the counters to 0 and asks for the addresses of the neighbours' blocks.
   void map(const RouteSetup& setup) {
     Stream stream(device_);
     fill(stream, base_, 0, layout.counter_bytes);
@@ -231,7 +231,7 @@ class HeapBlock final : public NvshmemBlock {
           mapped_[rank] = rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank));
   }
 
-  /// Tells both ends whether kernels of a message's target can access its source's memory. The target finds out.
+  /// Tells sources that their memory cannot be accessed by kernels of a message's target, which finds this out.
   void tell_unmapped(const RouteSetup& setup) {
     std::map<int, std::string> told;
     for (const RouteSetup::Letter& letter : setup.letters) {

@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// All routes by kind. The selection rules prefer lower kinds.
+/// All registered routes by kind. The selection rules prefer lower kinds.
 std::map<RouteKind, const Route*>& known() {
   static std::map<RouteKind, const Route*> routes;
   return routes;
@@ -68,7 +68,7 @@ Route::Table Route::execution() const {
 }
 
 KnownRoute::KnownRoute(const Route& route) : kind_(route.kind()) {
-  // Ranks exchange the routes in use as a bit mask.
+  // Kinds are below 64, because ranks exchange the routes in use as a bit mask.
   require(static_cast<int>(kind_) < 64 && known().emplace(kind_, &route).second, ErrorCode::internal,
           "two routes are of kind " + std::to_string(static_cast<int>(kind_)) + ", or it is beyond 63");
 }

@@ -10,19 +10,19 @@ namespace {
 constexpr std::size_t small_message = 4 << 20;
 // Row length in bytes below which rows fill their 32-byte sectors badly and reach a quarter of the link's bandwidth.
 constexpr std::size_t short_row = 128;
-// Latency-optimised packets save a fence and a counter, some microseconds, but send 1/31 more bytes.
+// Largest message in packets, in bytes. Packets save a fence and a counter, some microseconds, but send 1/31 more.
 constexpr std::size_t most_in_packets = 2 << 20;
-constexpr std::size_t largest_in_packets = 1 << 30;  // limited because words are counted in 32 bits
+constexpr std::size_t largest_in_packets = 1 << 30;  // limit in bytes, because words are counted in 32 bits
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
 std::size_t least_row_in_place(const Message& m, const Leg& leg) {
-  // A coded leg is packed, because stores in place would send its values uncoded.
+  // Coded values are packed, because stores in place would send them uncoded.
   if (leg.coded()) return SIZE_MAX;
   if (m.poison && !leg.produced) return SIZE_MAX;
   if (m.through_slots() || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
-  // produced values always go in place: computing takes longer than the handshake, and they are stored once
+  // The caller's kernels always store in place: computing takes longer than the handshake, and values are stored once.
   if (leg.produced) return 0;
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
 }
@@ -39,7 +39,7 @@ std::size_t bytes_in_packets(const Message& m, const std::vector<Leg>& legs) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  // One chunk only, because legs keep their order for combining, or because all places must be open at once.
+  // Combined messages, and others in slots at once, are one chunk: values keep their order, or all places must be open.
   if (m.at_once()) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
@@ -57,7 +57,7 @@ Slot slot_of_packets(const StorePlan& plan, std::byte* base) {
   return {base, {static_cast<std::int64_t>(plan.packet_bytes), plan.depth, 1, 0}};
 }
 
-/// Previous content of a chunk's slot: the chunk, and how many exchanges ago.
+/// Previous content of a slot: the chunk that it held, and how many exchanges ago.
 struct Before {
   int chunk = 0, lag = 0;
 };
@@ -93,7 +93,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   if (message.at_once()) {
     plan.depth = chunks;
   } else if (room >= 2 * chunks) {
-    // The target's message of the last exchange proves that it had emptied the slots of the exchange before.
+    // No sender waits: the target's last message proves that it had emptied the slots of the exchange before.
     plan.depth = 2 * chunks;
     plan.freed = !message.answered;
   } else {
@@ -164,7 +164,7 @@ StoreReceiver::StoreReceiver(const Message& message, const EndSite& site)
   batches.push_back({.before = {{site.receive_buffer.delivered, 0, message.source}}, .round = chunks});
 }
 
-/// Packets need no poison: their numbers show whether they have arrived.
+/// Debug mode: fills the receive buffer with NaN. Packets need none: their numbers show whether they have arrived.
 void StoreReceiver::poison(Stream& stream) {
   if (!plan_.packet_bytes && slot_)
     fill(stream, slot_, poison_byte, plan_.cut->slot_bytes * static_cast<std::size_t>(plan_.depth));

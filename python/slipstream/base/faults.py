@@ -25,7 +25,7 @@ def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
     return f"did you mean '{near}'?" if near else ""
 
 
-#: Bounds of a value by the names that pydantic gives them.
+#: Signs of numerical bounds, by the names that pydantic gives them.
 _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
@@ -45,8 +45,8 @@ def explain(
     error: Any, path: Path, known: Sequence[str], elsewhere: Sequence[str], patterns: Mapping[str, str], file: str
 ) -> Fault:
     """Rewords one pydantic error about the key at `path` of a case or a machine (`file`). `known`: the keys of its
-    table. `elsewhere`: tables that have a key of this name, as [grid]. `patterns`: the meaning of patterns, in
-    words."""
+    table. `elsewhere`: names of other tables that have this key, such as `[grid]`. `patterns`: the meaning of patterns,
+    in words."""
     kind = error["type"]
     if kind == "missing":
         return Fault(f"{show(path)}: missing; the {file} needs it", ErrorCode.NOT_FOUND, key=show(path))

@@ -13,7 +13,7 @@ from slipstream.base.faults import nearest_of
 from slipstream.base.keys import Table
 from slipstream.case.solver import all_solvers
 
-#: Signs of the bounds that pydantic reports.
+#: Signs of numerical bounds, by the names that pydantic gives them.
 _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 

@@ -108,7 +108,7 @@ class DnsRun(PlainRun):
             self.engine.carry(dict(carried))
 
     def _statistics(self) -> dict[str, Any]:
-        """Statistics of this step, cached."""
+        """Statistics of the flow at the present step, computed once a step."""
         if self._taken != self.engine.step:
             self._last = dict(self.engine.statistics())
             self._last["kmax_eta"] = self._last.pop("largest_mode_eta")
@@ -146,7 +146,7 @@ class DnsRun(PlainRun):
                 said = f"{error} (step {self.engine.step}): take a smaller dns.time_step"
                 raise TooFast(said, key="dns.time_step", step=self.engine.step) from None
 
-        # The spectrum comes first, so that it is also written when the flow is too fast.
+        # The spectrum is written first, because the second monitor raises an error if the flow is too fast.
         return [*more, Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]
 
     def _monitor_of_scalars(self, goes_on: bool) -> Monitor:
@@ -221,7 +221,8 @@ class DnsRun(PlainRun):
         conclude(case, figures, findings, console, troubles, said)
 
     def _scalars(self) -> dict[str, float]:
-        """Means over the window, and the balance of production and dissipation of each variance."""
+        """Findings of scalars.csv: means over the window of [output] mean_from, and production over dissipation of each
+        variance."""
         case = self._case
         if not case.dns.schmidt:
             return {}
@@ -242,8 +243,8 @@ class DnsRun(PlainRun):
         return result
 
     def _mean_spectrum(self) -> tuple[float, np.ndarray]:
-        """Mean of the rows of spectra.csv from a time on, and the time of the first one. If the file is incomplete, it
-        is the present spectrum."""
+        """Mean spectrum of the rows of spectra.csv from output.mean_from on, and the time of the first of them. Without
+        rows, it is the spectrum of the present step."""
         table = np.array(rows.read(self._case.folder / "spectra.csv")[1], dtype=float)
         if not table.size:
             return float(self._last["time"]), np.asarray(self._last["spectrum"])
@@ -263,8 +264,8 @@ class DnsRun(PlainRun):
         rate = -np.gradient(column["energy"], column["time"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
         figures["energy"] = found = energy.compare(vortex.decay(case), reference)
-        # The budget comes from differences between rows, unless every step was accounted for. Without losses it is
-        # relative to the energy.
+        # The error of the energy budget is found from differences between rows, relative to the dissipation. Without
+        # dissipation it is relative to the energy.
         budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max()
         budget /= column["dissipation"].max() or column["energy"].max() or 1.0
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}

@@ -96,7 +96,7 @@ class Simulation(_Base):
         return blocks
 
     def run(self, steps: int = 1) -> None:
-        """Makes `steps` steps."""
+        """Advances the solution by `steps` time steps."""
         self._engine.advance(steps)
 
     @property

@@ -25,7 +25,7 @@ class Running:
         self._what = what
         self._closed = False
         self._exchange = inner
-        self._arrays = arrays  # keeps the arrays alive
+        self._arrays = arrays  # a reference that keeps the caller's arrays alive
         self._open: list[int] = []
         for note in self.tuning.notes:
             warnings.warn(note, RuntimeWarning, stacklevel=3)
@@ -80,12 +80,12 @@ class Running:
         self.close()
 
     def messages(self) -> list[Message]:
-        """Messages that leave or reach this rank."""
+        """Messages of each exchange that leave or reach this rank."""
         return [Message(**each) for each in self._exchange.messages()]
 
     @property
     def tuning(self) -> Tuning:
-        """The choice of routes and its source."""
+        """The choice of routes by the tuner and its source."""
         return Tuning.of(self._exchange.tuning())
 
     @property

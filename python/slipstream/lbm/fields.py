@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Fields:
-    """Writes fields as a VTKHDF series. Its units are the length, length / reference velocity and the reference
-    velocity. Density is relative to that at rest; pressure is above that at rest, over density x reference
-    velocity^2. Cases in SI have SI units. Solid cells are hidden from VTK (vtkGhostType). Between two writes the
-    file is closed and complete."""
+    """Writes velocity, density and pressure of a run as a VTKHDF series. Its units are the length, length / reference
+    velocity and the reference velocity. Density is relative to that at rest; pressure is above that at rest, over
+    density x reference velocity^2. Cases in SI have SI units. Solid cells are hidden from VTK (vtkGhostType). Between
+    two writes the file is closed and complete."""
 
     def __init__(self, lbm: "Lbm", case: LbmCase, path: Path, goes_on: bool = False) -> None:
         """Creates the file or, with `goes_on`, continues it. Collective."""
@@ -42,5 +42,5 @@ class Fields:
         self._written = step
 
     def close(self) -> None:
-        """Ends the series."""
+        """Closes the file of fields; nothing can be added afterwards."""
         self._series.close()

@@ -55,7 +55,8 @@ def _si_figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
 def results(
     lbm: Any, case: LbmCase, reference: Any, figures: dict[str, Any], console: Console, troubles: Troubles
 ) -> None:
-    """Computes profiles and their comparison, and draws pictures. Collective; rank 0 writes."""
+    """Computes velocity profiles and their comparison with published ones, and draws pictures. Collective; rank 0
+    writes."""
     shown = case.output.profiles or case.output.pictures
     lines = profiles.profiles(lbm, case) if shown or reference else None
     result = profiles.compare(lines, reference) if lines is not None else None
@@ -86,7 +87,7 @@ def _show_profiles(
     console: Console,
     troubles: Troubles,
 ) -> None:
-    """Shows and writes profiles, on rank 0. Draws the plane if one is given."""
+    """Prints and writes velocity profiles, on rank 0. Draws the velocity in a plane if one is given."""
     for part in report.comparison(result):
         console.print(part)
     if figures["spanwise"] and case.dimensions == 3:
@@ -116,7 +117,7 @@ def _findings(
     console: Console,
     troubles: Troubles,
 ) -> dict[str, float]:
-    """Findings by name, which the case may give ranges for; on rank 0. Collective."""
+    """Results of a run as numbers by name, for which the case may give ranges; on rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
     if core().rank() != 0:
         return {}
@@ -138,7 +139,7 @@ def _findings(
 
 
 def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) -> None:
-    """Shows the loads over the last half of the run, and draws their picture."""
+    """Prints the forces on bodies over the last half of the run, and draws their picture."""
     series = load_series.read(case.folder / "loads.csv", case)
     if not series:
         return
@@ -152,7 +153,7 @@ def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) 
 
 
 def _decay(case: LbmCase, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:
-    """Findings of the energy over time, and its picture."""
+    """Results on the kinetic energy over time, as numbers by name, and its picture."""
     decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
     figures["energy"] = compared = energy.compare(decay, reference)
     if case.output.pictures:

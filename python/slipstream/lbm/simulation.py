@@ -149,7 +149,7 @@ class Simulation(_Base):
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         _warn([*cautions.of_flow(case), *solids.thin_places(self._engine, case)], above=2)
         self._files: dict[Path, Fields] = {}
-        self._mass: float | None = None  # mass before the first step of the whole run
+        self._mass: float | None = None  # mass of the fluid before the first step of the whole run
         self._restored_in: Path | None = None  # folder of the checkpoint from which the run was restored
 
     def run(
@@ -212,7 +212,7 @@ class Simulation(_Base):
         return outcome
 
     def _keeper(self, console: Console) -> checkpoint.Keeper | None:
-        """The object that writes checkpoints, if the case asks for them."""
+        """The object that writes checkpoints during a run, if the case asks for them."""
         wanted = self.case.checkpoint
         if not (wanted.every or wanted.wall_clock_limit):
             return None
@@ -241,7 +241,7 @@ class Simulation(_Base):
         return checkpoint.save(self._engine, self.case, self._flow, into, goes_on)
 
     def _goes_on_in(self, folder: Path) -> bool:
-        """Whether the simulation was restored from a checkpoint in this folder."""
+        """Whether this simulation was restored from a checkpoint in the given folder."""
         return self._restored_in == folder.absolute()
 
     def restore(self, path: str | Path = "last") -> None:
@@ -269,7 +269,7 @@ class Simulation(_Base):
 
     @property
     def _time(self) -> float:
-        """Length of a step, in the unit of time in use."""
+        """Length of a step, in the unit of time of the caller."""
         return self.case.time_step
 
     @property
@@ -328,7 +328,7 @@ class Simulation(_Base):
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._engine.set_solid(mask)
-        self._files.clear()  # files of a flow that begins anew begin anew, too
+        self._files.clear()  # the flow begins anew, and so do its files
         self._mass = None
         running.fill(self._engine, self.case)
 

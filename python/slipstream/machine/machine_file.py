@@ -70,7 +70,7 @@ class HostTable(Table):
 
 
 class LinkTable(Table):
-    """Rates in each direction: of a single pair, and of what many concurrent pairs share."""
+    """Rates of a link in each direction: of a single pair of devices, and of what many concurrent pairs share."""
 
     kind: Kind
     gb_per_s: Positive
@@ -91,7 +91,7 @@ class PairTable(Table):
 
 
 class LinksTable(Table):
-    """Links by the distance between two devices."""
+    """Links of a described machine, by the distance between two devices."""
 
     within: LinkTable | None = None
     between: LinkTable | None = None
@@ -130,7 +130,7 @@ class MachineFile(Table):
         ]
 
     def group(self, device: int) -> int:
-        """Number of a device's group within its node."""
+        """Number of the group of a device within its node."""
         local, group = device % self.devices_per_node, 0
         while local >= self.device.groups[group]:
             local -= self.device.groups[group]
@@ -141,7 +141,7 @@ class MachineFile(Table):
         return device // self.devices_per_node
 
     def sort(self, a: int, b: int) -> str:
-        """Kind of link between two devices: "pair", "within", "between" or "network"."""
+        """Kind of the link between two devices: "pair", "within", "between" or "network"."""
         if self.node(a) != self.node(b):
             return "network"
         if self._pair(a, b) is not None:
@@ -149,8 +149,8 @@ class MachineFile(Table):
         return "within" if self.group(a) == self.group(b) else "between"
 
     def link(self, a: int, b: int) -> Link:
-        """The link from a to b: a pair's own rate, or its share of what all devices have together where that is less.
-        The link of a device to itself has half the rate of its memory."""
+        """The link from device a to device b: a pair's own rate, or its share of the rate for all devices if that is
+        less. The link of a device to itself has half the rate of its memory."""
         if a == b:
             return {"kind": "same", "gb_per_s": self.device.memory_gb_per_s / 2, "peer": True}
         table = self.table(a, b)
@@ -169,9 +169,8 @@ class MachineFile(Table):
         return [[self.link(a, b) for b in devices] for a in devices]
 
     def link_classes(self) -> tuple[list[Link], list[list[int]], list[list[int]]]:
-        """Distinct links, and the index of the link between devices a and b of one node, and of different nodes: nodes
-        are equal.
-        """
+        """The distinct links, and tables of their indices: for devices a and b of one node, and of different nodes. All
+        nodes have the same table, because they are equal."""
         per_node = self.devices_per_node
         links: list[Link] = []
 
@@ -241,7 +240,7 @@ class MachineFile(Table):
 
 
 def _keys_at(path: toml_text.Path) -> list[str]:
-    """Keys that the table at `path` may have."""
+    """Names of the keys that the table at `path` of a machine file may have."""
     table: Any = MachineFile
     for part in path:
         if isinstance(part, int):

@@ -23,7 +23,7 @@ class PlainRun:
     engine: Any
 
     def change(self, since: int) -> float | None:
-        """The largest |du/dt| of the last step."""
+        """Largest |du/dt| of the solved fields u in the last step."""
         found: float = self.engine.largest_change()
         return found
 
@@ -63,7 +63,8 @@ class History:
     def __init__(
         self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str], every: int | None = None
     ) -> None:
-        """`every`: number of steps between rows; None: a row whenever the run computes its residual."""
+        """Opens the CSV file. `every`: number of steps between its rows; None: a row whenever the run computes its
+        residual."""
         self._engine, self._case, self._columns = engine, case, columns
         self._written = engine.step if goes_on else -1
         self._rows: Rows | None = None
@@ -92,7 +93,8 @@ def conclude(
     troubles: Troubles,
     lines: Sequence[str],
 ) -> None:
-    """Adds the findings and the expected values to the figures, prints them, and writes findings.json, on rank 0."""
+    """Adds the findings of a run and its expected values to the figures, prints them, and writes findings.json, on rank
+    0."""
     figures["findings"], figures["expected"] = found, expected.against(case, found)
     for line in lines:
         console.print(line)

@@ -9,7 +9,7 @@ from slipstream.case.case import Case
 
 
 def is_there(time: float, last: float) -> bool:
-    """Whether the last frame of a file has this time."""
+    """Whether the last frame of a file of fields has the given time."""
     return math.isclose(time, last, rel_tol=1e-9)
 
 
@@ -31,5 +31,5 @@ class FieldSeries:
             self._series.write(self._case.time_of(self._written), self._items)
 
     def close(self) -> None:
-        """Ends the series."""
+        """Closes the file of fields; nothing can be added afterwards."""
         self._series.close()

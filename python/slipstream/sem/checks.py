@@ -16,9 +16,9 @@ from slipstream.sem.tables import SideTable
 
 Problem = tuple[Path, str]
 
-#: Suffixes of an unknown's name in the state, for this step and the two before it.
+#: Suffixes of an unknown's name in checkpoints, for its values in this step and the two before it.
 _LEVELS = ("", "1", "2")
-#: Keys of [exchange] that this solver does not support, with the reason.
+#: Keys of [exchange] that solvers on elements do not support, with the reason.
 _NOT_OURS = {
     **dict.fromkeys(EXCHANGE_PARTS["blocks"], "elements are dealt out in order, and nothing is cut"),
     **dict.fromkeys(EXCHANGE_PARTS["rim"], "belongs to solvers with halos"),
@@ -241,7 +241,7 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
 def _own_expressions(
     case: SemCase, unknown: Unknown, places: np.ndarray, there: np.ndarray, time: float | None
 ) -> Iterator[Problem]:
-    """Faults of one unknown's expressions. `there`: mapped coordinates of the points."""
+    """Faults of one unknown's expressions. `there`: points of the box after the map, at which they are evaluated."""
     sides = unknown.key("boundaries", *(["boundaries"] if unknown.path else []))
     for side, entry in unknown.boundaries.given():
         axis, end = "xyz".index(side[0]), side[1] == "+"
@@ -261,7 +261,7 @@ def _own_expressions(
 def _side_expressions(
     case: SemCase, path: Path, entry: SideTable, places: np.ndarray, time: float | None
 ) -> Iterator[Problem]:
-    if entry.where is None:  # where `where` restricts a condition, its value may be undefined elsewhere
+    if entry.where is None:  # a condition restricted by `where` may have no value elsewhere
         for kind in ("value", "flux", "transfer"):
             given = getattr(entry, kind)
             if given is not None:

@@ -20,19 +20,20 @@ Array = np.ndarray
 
 
 def along(one: SemReceiverTable) -> Array:
-    """Coordinates of the points of a line, [point][x y z]."""
+    """Coordinates of the points along a receiver that is a line, [point][x y z]."""
     assert one.to is not None
     return np.linspace(one.at, one.to, one.points)
 
 
 def probe(engine: "Sem | Flow", points: Array, key: str) -> "Probe":
-    """Makes a probe at points. Raises CaseError with the key if a point is in no element. Collective."""
+    """Locates points in the elements, and returns the object that evaluates fields there. Raises CaseError with the key
+    if a point is in no element. Collective."""
     with as_case_error(key):
         return engine.probe([(float(x), float(y), float(z)) for x, y, z in points])
 
 
 def monitors(engine: "Sem", case: SemCase, goes_on: bool) -> Sequence[Monitor]:
-    """Monitor of receivers.csv, if receivers are at points. All points are located before the first step."""
+    """Monitor of receivers.csv, if some receivers are single points. All points are located before the first step."""
     for name, one in case.receivers.items():
         probe(engine, np.array([one.at]) if one.to is None else along(one), f"receivers.{name}")
     names = [name for name, one in case.receivers.items() if one.to is None]

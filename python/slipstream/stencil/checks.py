@@ -12,7 +12,7 @@ from slipstream.stencil.case import StencilCase
 
 Problem = tuple[Path, str]
 
-#: Keys of [exchange] that implicit runs do not support: they are cut into slabs, and values travel uncoded.
+#: Keys of [exchange] that implicit runs do not support, because their grid is cut into slabs and values travel uncoded.
 _NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "coding", "measure_errors")
 
 
@@ -222,7 +222,7 @@ def _time_step(case: StencilCase) -> Iterator[Problem]:
     given = case.stencil.time_step
     try:
         limit = case.stable_time_step
-    except ValueError as error:  # the speed has no value in a cell that was not tried
+    except ValueError as error:  # the speed of waves has no value in a cell that was not sampled
         yield ("stencil", "speed"), Fault.of(error)
         return
     if given is not None and given > limit * (1 + 1e-12) and not case.implicit:

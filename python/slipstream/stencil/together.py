@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def fastest(machine: "Machine", options: dict[str, Any]) -> tuple[int, list[str]]:
-    """The fastest number of steps per exchange, and lines on the measurement. Collective."""
+    """The fastest number of steps per exchange, and lines of text on the measurement. Collective."""
     with as_case_error():
         found = part("stencil").tune_steps(machine, options)
     tried = ", ".join(f"{number}: {seconds * 1e6:.3g} us" for number, seconds in found["tried"])

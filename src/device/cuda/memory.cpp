@@ -44,7 +44,7 @@ void* allocate_host(Device device, std::size_t bytes) {
   return pointer;
 }
 
-/// Free memory of a GPU by NVML, without a context: a process queries all visible GPUs but uses one.
+/// Reads the free memory of GPUs by NVML, without a context: a process queries all visible GPUs but uses one.
 std::optional<std::size_t> memory_free_by_nvml(const std::string& uuid) {
   struct Memory {
     unsigned long long total, free, used;
@@ -68,19 +68,19 @@ struct Region {
 };
 
 std::mutex mutex;
-std::vector<Region> regions;  // regions exported by this process
-// Mappings of other processes' memory that are in use, by device and proof.
+std::vector<Region> regions;  // allocations that this process exported
+// Mappings of other processes' memory that are in use. Keys: device, and proof (random bytes that identify the memory).
 std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;
 std::map<MemoryProof, std::weak_ptr<void>> imported_host;
 
-/// The driver's identifier of the allocation, unique in a process; 0 if the memory is gone.
+/// The driver's identifier of an allocation, unique in a process; 0 if the memory is gone.
 std::uint64_t serial_of(CUdeviceptr pointer) {
   unsigned long long serial = 0;
   const CUresult status = driver().pointer_attribute(&serial, CU_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
   return status == CUDA_SUCCESS ? serial : 0;
 }
 
-/// Copies the bytes of a proof between host and device memory, independent of the caller's streams.
+/// Copies a proof (random bytes that identify shared memory) to or from a device, independent of the caller's streams.
 void copy_proof(Device device, void* to, const void* from) {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), device, "making a stream");
@@ -90,7 +90,7 @@ void copy_proof(Device device, void* to, const void* from) {
   check(status, device, "copying the proof of shared memory");
 }
 
-/// Resolves a handle of this process: the driver refuses to open its own.
+/// Memory behind a handle that this process exported itself: the driver refuses to open it.
 std::shared_ptr<void> own_memory(Device device, const Region& region) {
   require(serial_of(region.base) == region.serial, ErrorCode::wrong_state,
           "memory of this process that was exported to " + to_string(device) +
@@ -122,7 +122,7 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
   return owned;
 }
 
-/// Memory that the caller allocated gets its proof at the first export. The mutex must be held.
+/// The exported allocation at `base`. A caller's allocation gets its proof at the first export. Needs the mutex.
 Region region_of(CUdeviceptr base) {
   const std::uint64_t serial = serial_of(base);
   const auto known = std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.base == base; });
@@ -131,7 +131,7 @@ Region region_of(CUdeviceptr base) {
   return regions.emplace_back(Region{base, serial, host::make_proof(), -1});
 }
 
-/// Stores a new proof behind the values of shared memory.
+/// Stores a new proof, random bytes that identify the memory, behind the values of shared memory.
 void prove(Device device, void* pointer, std::size_t bytes) {
   Region region{reinterpret_cast<CUdeviceptr>(pointer), serial_of(reinterpret_cast<CUdeviceptr>(pointer)),
                 host::make_proof(), static_cast<std::int64_t>(bytes - sizeof(MemoryProof))};
@@ -163,7 +163,7 @@ void* allocate_pinned_shared(Device device, std::size_t bytes) {
   return pointer;
 }
 
-/// Opens a neighbour's memory file and pins it for the devices of this process.
+/// Opens a memory file of another process and pins it for the devices of this process.
 std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
   whole.offset = 0;
   std::weak_ptr<void>& known = imported_host[whole.proof];
@@ -249,7 +249,7 @@ std::string CudaBackend::memory_problem(Device device, const void* pointer, std:
   if (attributes.type == cudaMemoryTypeDevice && attributes.device != device.index)
     return "the array lies on cuda:" + std::to_string(attributes.device) + ", but its block on " + to_string(device) +
            ": allocate it there, or give the block to the other device";
-  // Memory mapped by the user may continue in a second allocation.
+  // The size of memory that the user mapped is not checked: it may continue in a second allocation.
   if (!mappable(device, pointer)) return {};
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   CUdeviceptr base = 0;

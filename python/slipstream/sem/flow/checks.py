@@ -138,7 +138,7 @@ def _parts(
 
 
 def _side_expressions(case: FlowCase, path: Path, entry: FlowSideTable, places: np.ndarray) -> Iterator[Problem]:
-    if entry.where is None:  # where `where` restricts a condition, its velocity may be undefined elsewhere
+    if entry.where is None:  # a condition restricted by `where` may have no velocity elsewhere
         yield from _parts(case, (*path, "velocity"), entry.velocity, places, 0.0)
         return
     yield from checks.tried(case, (*path, "where"), entry.where, places, None)

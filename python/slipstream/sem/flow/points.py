@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from slipstream._sem import Flow, Probe
 
 Array = np.ndarray
-#: Columns of receivers.csv: name, field of the state and its component.
+#: Columns of receivers.csv: name, field of the solver's state and its component.
 COLUMNS = {"u": ("velocity", 0), "v": ("velocity", 1), "w": ("velocity", 2), "p": ("pressure", 0)}
-#: Columns of planes.csv after the position: means over a plane.
+#: Columns of planes.csv after the position: means over a plane of velocities u, v, w, pressure p and products of
+#: velocities.
 OF_PLANES = (*COLUMNS, "uu", "vv", "ww", "uv", "uw", "vw")
 
 
@@ -29,7 +30,7 @@ def _values(engine: "Flow", there: "Probe") -> dict[str, Array]:
 
 
 def monitors(engine: "Flow", case: FlowCase, goes_on: bool) -> Sequence[Monitor]:
-    """Monitor of receivers.csv, if receivers are at points. All points are located before the first step."""
+    """Monitor of receivers.csv, if some receivers are single points. All points are located before the first step."""
     for name, one in case.receivers.items():
         probe(engine, np.array([one.at]) if one.to is None else along(one), f"receivers.{name}")
     names = [name for name, one in case.receivers.items() if one.to is None]
@@ -76,7 +77,7 @@ def write_planes(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
 
 
 def from_published(engine: "Flow", case: FlowCase, reference: Reference) -> float:
-    """Largest error at the points of a published cavity, in percent of the lid speed. Collective."""
+    """Largest error of the velocity at the points of a published cavity, in percent of the lid speed. Collective."""
     largest = 0.0
     for line in reference.lines:
         across, part = (1, 0) if line.name == "u_of_y" else (0, 1)

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from slipstream._core import Trace
     from slipstream._sem import Flow
 
-#: Columns of statistics.csv after step and time. Iterations are means over the steps since the row before.
+#: Columns of statistics.csv after step and time. Numbers of iterations are means over the steps since the row before.
 COLUMNS = (
     "energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "mean_u", "mean_v", "mean_w",
     "pressure_iterations", "velocity_iterations",
 )  # fmt: skip
-#: Names of the entries of `Flow.past` in a checkpoint.
+#: Keys of a checkpoint for the values that `Flow.past` of the compiled solver returns, in their order.
 _PAST = ("last_length", "length_before", "lengths", "averaged", "earlier")
 _SUMS = ("solutions", "iterations", "unconverged", "rounded")
 
@@ -52,7 +52,7 @@ class FlowRun(PlainRun):
         self._last: dict[str, Any] = {}
         self._taken = -1
         self._before: dict[str, dict[str, int]] = {name: dict.fromkeys(_SUMS, 0) for name in ("pressure", "velocity")}
-        #: Effort up to the last row of statistics.csv.
+        #: Numbers of linear solutions and iterations up to the last row of statistics.csv.
         self._counted = self._before
         elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
         self._idle = f"{devices} devices share {elements} elements: some have none" if elements < devices else ""
@@ -93,24 +93,25 @@ class FlowRun(PlainRun):
         return {"pressure": dict(self.engine.pressure_effort()), "velocity": dict(self.engine.velocity_effort())}
 
     def _efforts_of_all(self) -> dict[str, dict[str, int]]:
-        """Solver efforts by unknown, including those before a restart."""
+        """Numbers of linear solutions and iterations by unknown, including those before a restart."""
         return {
             name: {key: now[key] + self._before[name][key] for key in _SUMS} for name, now in self._efforts().items()
         }
 
     def carried(self) -> dict[str, Any]:
-        """Numbers for a checkpoint: `Flow.past`, and the effort so far and up to the last row."""
+        """Numbers for a checkpoint: `Flow.past`, and numbers of linear solutions and iterations so far and up to the
+        last row."""
         return dict(zip(_PAST, self.engine.past(), strict=True)) | self._efforts_of_all() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        # Checkpoints of earlier versions have no earlier pressure solutions.
+        # Checkpoints of earlier versions lack the key for earlier pressure solutions.
         past = {"earlier": 0, **carried}
         self.engine.set_past(*(past[name] for name in _PAST))
         self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
         self._counted = carried["counted"]
 
     def _statistics(self) -> dict[str, Any]:
-        """Statistics of this step, cached."""
+        """Statistics of the flow at the present step, computed once a step."""
         if self._taken != self.engine.step:
             velocity, pressure = self._case.solution
             with as_case_error("exact"):
@@ -126,7 +127,7 @@ class FlowRun(PlainRun):
 
         def take() -> None:
             now, before = self._efforts_of_all(), self._counted
-            # A row that only the end of the run before has made is dropped by a restart.
+            # A restart drops the row that an early end of the run added, and counts its iterations in the next row.
             if self.engine.step % self._case.check_every == 0:
                 self._counted = now
             means = {
@@ -199,7 +200,8 @@ class FlowRun(PlainRun):
         conclude(case, figures, findings, console, troubles, said)
 
     def _decay(self, figures: dict[str, Any], console: Console) -> dict[str, float]:
-        """Compares dissipation and enstrophy of statistics.csv with published ones, if there are any."""
+        """Compares dissipation and enstrophy of the Taylor-Green vortex with published ones, if the case is that
+        flow."""
         case = self._case
         header, lines = rows.read(case.folder / "statistics.csv")
         table = np.array(lines, dtype=float)
@@ -215,10 +217,10 @@ class FlowRun(PlainRun):
         errors = np.abs(column["enstrophy"] / wanted - 1)
         result["energy.largest_enstrophy_error"] = float(errors.max())
         result["energy.largest_enstrophy_error_at"] = float(time[errors.argmax()])
-        # The comparison begins at the peak of the dissipation, where the elements resolve least.
+        # The comparison begins at the largest dissipation, at which the flow is resolved least.
         if time[-1] >= 9:
             result["divergence.at_9"] = float(np.interp(9, time, column["divergence"]))
-        # The first row is left out, because it has no step before it.
+        # The first row is left out, because no step precedes it.
         off = np.abs(column["decay"] - rate)[1:].max() / reference.dissipation.max()
         result["energy.largest_decay_error"] = float(off)
         console.print(

@@ -14,7 +14,7 @@ from slipstream.sem.flow.case import FlowCase
 title = "Spectral elements"
 precisions: tuple[str, ...] = ()
 
-#: Orders of the elements: the first order that divides the number of points is used.
+#: Orders of the elements for the comparison of solvers: the first one that divides the number of points is used.
 ORDERS = (7, 8, 6, 9, 5, 10)
 
 
@@ -53,6 +53,6 @@ def tables(cells: int, time: float) -> dict[str, Any]:
 
 def decay(case: Case) -> Decay:
     header, lines = rows.read(case.folder / "statistics.csv")
-    # The first row has no decay, because no step precedes it.
+    # The first row is left out: it has no decay, because no step precedes it.
     column = dict(zip(header, np.array(lines, dtype=float)[1:].T, strict=True))
     return Decay(column["time"], column["energy"], column["dissipation"], column["decay"])
