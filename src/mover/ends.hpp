@@ -106,9 +106,9 @@ class MessageEnd {
   virtual std::string waiting_for() const { return {}; }
   /// Bytes of device memory that this end holds.
   virtual std::int64_t bytes() const { return 0; }
-  /// Debug mode: fills memory with NaN (exchange/poison.hpp). A sender fills the buffer of packed values before anything
-  /// is packed. A receiver fills the receive buffer of the next message. This happens after this message is unpacked,
-  /// and before its source is told that the buffer is free.
+  /// Debug mode: fills memory with NaN (exchange/poison.hpp). A sender fills the buffer of packed values before
+  /// anything is packed. A receiver fills the receive buffer of the next message. This happens after this message is
+  /// unpacked, and before its source is told that the buffer is free.
   virtual void poison(Stream&) {}
 };
 
