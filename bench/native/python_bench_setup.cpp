@@ -245,7 +245,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
     const auto copies = counted(lists, lists_s, [&] {
       SortedPoints sorted(Device{}, mine);
       const Points asked = sorted.in(others);
-      return std::make_unique<Copies>(copies_of(rank, mine, sorted, asked, holders, false));
+      return std::make_unique<Copies>(copies_of(rank, mine, sorted, asked, holders, false, false));
     });
     const auto grid = counted(rest, costs.grid_s, [&] {
       const std::int64_t row = copies->mailbox.size;

@@ -1,7 +1,6 @@
 #include "coding/wire.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 
@@ -53,30 +52,28 @@ struct Refusing {
   DType type;
   const std::string& field;
 
-  std::string what() const {
-    return "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": ";
-  }
   void unless(bool good, ErrorCode code, const std::string& why, const char* option) const {
     if (good) return;
-    throw Error(code, what() + why,
+    throw Error(code,
+                "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": " + why,
                 {{"of", field}, {"type", to_string(type)}, {"coding", to_string(coding)}, {"option", option}});
   }
 };
 
+/// The first option of a coding; null if it has none.
+const char* option_of(const Coding& c) {
+  return c.rate ? "rate" : c.block ? "block" : c.max_error ? "max_error" : c.type ? "format" : nullptr;
+}
+
 /// The Wire (resolved coding) of the codings raw and cast.
 Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
-  refuse.unless(!coding.rate && !coding.block && !coding.max_error, ErrorCode::unsupported,
-                (coding.kind == Coding::Kind::raw ? std::string("raw sends values as they are")
-                                                  : std::string("cast writes each value by itself")) +
-                    ", and takes neither rate nor block nor max error: leave them out, or choose blockfloat or zfp",
-                coding.rate    ? "rate"
-                : coding.block ? "block"
-                               : "max_error");
-  if (coding.kind == Coding::Kind::raw) {
-    refuse.unless(!coding.type, ErrorCode::unsupported,
-                  "raw sends values as they are, and was given a format: choose cast", "format");
-    return Wire::same;
-  }
+  const bool raw = coding.kind == Coding::Kind::raw;
+  refuse.unless(!coding.rate && !coding.block && !coding.max_error && !(raw && coding.type), ErrorCode::unsupported,
+                raw ? "raw sends values as they are, and takes no options: leave them out, or choose another coding"
+                    : "cast writes each value by itself, and takes neither rate nor block nor max error: leave them "
+                      "out, or choose blockfloat or zfp",
+                option_of(coding));
+  if (raw) return Wire::same;
   const bool wide = type == DType::f64 || type == DType::c128;
   refuse.unless(wide || type == DType::f32, ErrorCode::unsupported,
                 "cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw", "type");
@@ -87,12 +84,9 @@ Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
 }
 
 Wire wire_of_own(const Coding& coding, DType type, const Refusing& refuse) {
-  refuse.unless(!coding.rate && !coding.block && !coding.max_error && !coding.type, ErrorCode::unsupported,
+  refuse.unless(!option_of(coding), ErrorCode::unsupported,
                 "a coding of one's own takes neither rate nor block nor max error nor format: leave them out",
-                coding.rate        ? "rate"
-                : coding.block     ? "block"
-                : coding.max_error ? "max_error"
-                                   : "format");
+                option_of(coding));
   const int number = own_coding_number(coding.name);
   refuse.unless(number > 0, ErrorCode::not_found,
                 "this process knows no such coding: call add_coding() before exchanges are made", "coding");

@@ -46,12 +46,11 @@ ItemArrays::ItemArrays(const Plan& plan, std::vector<ExchangeItem> wanted, Excha
       count = std::min(count * field->options().copies, std::int64_t{1} << 32);
       copies += (copies.empty() ? "" : " x ") + std::to_string(field->options().copies);
     }
-  if (count > most_combinations)
-    throw Error(ErrorCode::unsupported,
-                "the fields of one exchange have " + copies + " copies, which can be current in " +
-                    std::to_string(count) + " combinations, and at most " + std::to_string(most_combinations) +
-                    " are listed: put fields that swap into two exchanges or more",
-                {{"combinations", count}, {"limit", most_combinations}});
+  require(count <= most_combinations, ErrorCode::unsupported,
+          "the fields of one exchange have " + copies + " copies, which can be current in " + std::to_string(count) +
+              " combinations, and at most " + std::to_string(most_combinations) +
+              " are listed: put fields that swap into two exchanges or more",
+          {{"combinations", count}, {"limit", most_combinations}});
   combinations_ = static_cast<int>(count);
   for (const auto& item : items) {
     if (!item.produced) generations_.emplace_back(item.source, item.source->generation());

@@ -23,18 +23,15 @@ void check_items(const Communicator& comm, const Grid& grid, const std::vector<E
   };
   require_ranks_of(comm, grid.machine(), grid.rank(), "an exchange");
   for (const auto& item : items) {
-    if (!(item.pattern && item.source))
-      throw Error(ErrorCode::invalid_argument, "an item of an exchange has no pattern or no field",
-                  {{"option", "items"}});
-    if (!same(item.source->grid(), grid))
-      throw Error(ErrorCode::mismatch,
-                  "field " + item.source->options().name + " does not lie on the grid of its exchange",
-                  {{"field", item.source->options().name}});
-    if (!same(item.to().grid(), item.pattern->target(grid)))
-      throw Error(ErrorCode::mismatch,
-                  "field " + item.to().options().name + " does not lie on the blocks that the pattern '" +
-                      item.pattern->name() + "' brings values to",
-                  {{"field", item.to().options().name}, {"pattern", item.pattern->name()}});
+    require(item.pattern && item.source, ErrorCode::invalid_argument,
+            "an item of an exchange has no pattern or no field", {{"option", "items"}});
+    require(same(item.source->grid(), grid), ErrorCode::mismatch,
+            "field " + item.source->options().name + " does not lie on the grid of its exchange",
+            {{"field", item.source->options().name}});
+    require(same(item.to().grid(), item.pattern->target(grid)), ErrorCode::mismatch,
+            "field " + item.to().options().name + " does not lie on the blocks that the pattern '" +
+                item.pattern->name() + "' brings values to",
+            {{"field", item.to().options().name}, {"pattern", item.pattern->name()}});
   }
 }
 

@@ -39,6 +39,9 @@ Trials measure(const Communicator& comm, const TuneOptions& how, const Trial& tr
 double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run,
                       std::int64_t multiple = 1);
 
+/// A time in words: "12.3 us".
+std::string microseconds(double time);
+
 /// Alternatives of which the fastest is chosen.
 struct Choices {
   ResultCache::Kind kind;

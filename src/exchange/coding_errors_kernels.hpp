@@ -41,7 +41,7 @@ class ErrorProbe {
   void run(Stream& stream) const;
   /// Coding errors of the last run. Blocks until the device has finished.
   ErrorSums sums() const;
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(works_.bytes() + partial_.bytes()); }
 
  private:
   Device device_;

@@ -145,25 +145,15 @@ std::vector<Wait> Launches::waits_for_packing() {
 
 /// Decodes received values that are coded in blocks into memory of their own, where they are combined like raw values.
 void Launches::decode_apart() {
-  const auto each = [&](const auto& f) {
-    for (const Incoming& in : incoming_)
-      if (channel_of(in.channel).message.combines)
-        for (Arrived& arrived : in.end->arrived)
-          if (!arrived.leg->wire.by_value()) f(*in.end, arrived);
-  };
-  std::size_t bytes = 0;
-  each([&](const Receiver&, const Arrived& arrived) { bytes += round_up(raw(*arrived.leg).bytes(), leg_alignment); });
-  if (bytes == 0) return;
-  decodings_ = mine_.arena.take<std::byte>(bytes);
-  std::byte* to = decodings_.data();
-  each([&](Receiver& receiver, Arrived& arrived) {
-    const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
-    const auto movers = Lowering::decoding(*arrived.leg, arrived.values, to);
-    // All values of a combined message are in place at the same time, so one batch suffices.
-    append(receiver.batches.front().movers, movers);
-    arrived = {&decoded, to};
-    to += round_up(decoded.bytes(), leg_alignment);
-  });
+  for (const Incoming& in : incoming_)
+    for (Arrived& arrived : in.end->arrived) {
+      if (!channel_of(in.channel).message.combines || arrived.leg->wire.by_value()) continue;
+      const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
+      std::byte* const to = decodings_.emplace_back(mine_.arena.take<std::byte>(decoded.bytes())).data();
+      // All values of a combined message are in place at the same time, so one batch suffices.
+      append(in.end->batches.front().movers, Lowering::decoding(*arrived.leg, arrived.values, to));
+      arrived = {&decoded, to};
+    }
 }
 
 /// Creates a batch of copies for each set of messages whose values are combined with one another. It starts when these
@@ -481,12 +471,11 @@ std::vector<MeasuredCoding> Launches::measured_codings() const {
 }
 
 std::int64_t Launches::bytes() const {
-  auto bytes = static_cast<std::int64_t>(stamps_.bytes() + on_.table.device.bytes());
-  for (const Span<Signal>& counters : counters_) bytes += static_cast<std::int64_t>(counters.bytes());
+  std::int64_t bytes = bytes_of(stamps_, on_.table.device);
+  for (const Span<Signal>& counters : counters_) bytes += bytes_of(counters);
   for (const Outgoing& out : outgoing_) bytes += out.end->bytes() + (out.probe ? out.probe->bytes() : 0);
   for (const Incoming& in : incoming_) bytes += in.end->bytes();
-  for (const auto& [item, windows] : windows_)
-    bytes += static_cast<std::int64_t>(windows.table.bytes() + windows.first.bytes());
+  for (const auto& [item, windows] : windows_) bytes += bytes_of(windows.table, windows.first);
   for (const Program* program : {&first_, &last_, &whole_, &opening_}) bytes += program->bytes();
   return bytes + (poison_ ? poison_->bytes() : 0);
 }

@@ -9,7 +9,6 @@
 
 #include "exchange/arrays.hpp"
 #include "exchange/coding_errors_kernels.hpp"
-#include "exchange/coding_times.hpp"
 #include "exchange/combine.hpp"
 #include "exchange/memory.hpp"
 #include "exchange/plan.hpp"
@@ -24,6 +23,14 @@ struct ProducedWindows {
   Buffer<Window> table;        ///< the views of `list` in device memory
   Buffer<std::int32_t> first;  ///< index of the first view of each [block][component] in `table`
 };
+
+/// Times of the encoding and decoding of a message, apart from its transfer.
+struct CodingTimes {
+  double encode_us = -1, decode_us = -1;
+};
+/// `encoding`: the message's copies that encode. They read the exchange's arrays in place; codes and decoded values go
+/// to temporary memory. Blocks until the device is done.
+CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays& arrays);
 
 /// Coding errors and times of a message, measured by its sender.
 struct MeasuredCoding {
@@ -126,10 +133,10 @@ class Launches {
   std::vector<Outgoing> outgoing_;     // senders, with the farthest target first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
-  std::vector<Span<Signal>> counters_;  // signals for waits between batches of one launch
-  Span<std::byte> decodings_;           // memory of decoded values, which are combined later
-  std::deque<Leg> decoded_legs_;        // transfers of the decoded values
-  /// Batches that combine values, each with the message that it reads if it reads only one.
+  std::vector<Span<Signal>> counters_;      // for waits between batches of one launch
+  std::vector<Span<std::byte>> decodings_;  // decoded values that are combined
+  std::deque<Leg> decoded_legs_;            // legs of these values
+  /// Batches that combine, with the message that a batch reads if it is only one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;

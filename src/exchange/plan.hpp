@@ -133,7 +133,6 @@ struct Plan {
   bool host_driven = false, capturable = true, limited_in_graphs = true;
 
  private:
-  void check_own_codings() const;
   Message message_of(const Channel& channel) const;
   void prove_answers();
   std::string field_names() const;

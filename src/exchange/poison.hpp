@@ -26,15 +26,17 @@ class Poisoning {
   /// Orders the stream's next work after fill() has written NaN.
   void order(Stream& stream) const { stream.wait(filled_); }
   /// Debug mode: fills windows (views for the caller's kernels) with NaN. look() finds the NaN that these left.
-  void fill_windows(Stream& stream);
-  void look(Stream& stream);
+  void fill_windows(Stream& stream) { windows_->fill(stream, on_.memory.broken()); }
+  void look(Stream& stream) { windows_->look(stream, on_.memory.broken()); }
   /// Releases slots (receive buffers) to their sources, after they are unpacked and filled with NaN.
-  void release(Stream& stream, const Pulse& pulse) const;
+  void release(Stream& stream, const Pulse& pulse) const {
+    if (!release_.empty()) release_.run(stream, pulse, false);
+  }
   /// Counts of the values that this rank's kernels did not store. Valid once look() has run.
-  Poison::Left left() const { return windows_ ? windows_->left() : Poison::Left{}; }
-  /// Error of an exchange whose kernels left `all` values unwritten. `left`: those of this device; it names the first.
-  Unwritten unwritten(std::uint64_t number, const Poison::Left& left, std::int64_t all) const;
-  std::int64_t bytes() const;
+  Poison::Left left() const { return windows_->left(); }
+  /// Error of an exchange whose kernels left `all` values unwritten. It names the first of this device.
+  Unwritten unwritten(std::uint64_t number, std::int64_t all) const;
+  std::int64_t bytes() const { return targets_->bytes() + windows_->bytes() + release_.bytes(); }
 
  private:
   const Plan& plan_;

@@ -1,7 +1,6 @@
 #pragma once
 // Debug mode: fills memory with NaN (poison) before values are stored, and counts the NaN that is left.
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
@@ -25,21 +24,19 @@ class Poison {
  public:
   /// Fills `places` with NaN later. `arrays`: table of their arrays, by number, which must outlive this object.
   Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays);
-  bool empty() const { return places_.empty(); }
   /// Writes NaN after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
   void fill(Stream& stream, const Signal* broken) const;
   /// Counts the values that still hold the NaN of fill().
   void look(Stream& stream, const Signal* broken);
   struct Left {
-    std::int64_t count = 0;       ///< number of values that still hold NaN
-    std::int64_t place = -1;      ///< index in `places` of the first value with NaN
-    std::int64_t value = 0;       ///< number of this value within its place, x fastest
-    void add(const Left& other);  ///< adds the count, and keeps the earlier first value
+    std::int64_t count = 0;   ///< number of values
+    std::int64_t place = -1;  ///< place of the first value
+    std::int64_t value = 0;   ///< index of the first value in its place, x fastest
   };
   /// Counts of values with NaN that the last look() found. Valid once its work has run.
   Left left() const;
   const Window& window(std::int64_t place) const { return places_[static_cast<std::size_t>(place)].places; }
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(table_.bytes() + found_.bytes()); }
 
  private:
   Device device_;

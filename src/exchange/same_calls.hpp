@@ -28,7 +28,6 @@ class SameCalls {
   void compare(int kind, Op op, const Problem& problem, bool each = false, std::uint64_t details = 0);
 
  private:
-  int way_of(int kind, Op op) const;
   std::string described(int call) const;
 
   int rank_;

@@ -17,7 +17,6 @@
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "exchange/tuner_candidates.hpp"
-#include "exchange/tuner_variants.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
@@ -43,6 +42,8 @@ class Tuner {
       item.produced = false;
     }
     planned_ = planned(items_);
+    result_.options = options;
+    result_.source = "rules";
     options_.trace = nullptr;
     options_.poison = false;
   }
@@ -57,12 +58,13 @@ class Tuner {
       words = described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
               std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
               overlapped_;
-      mine = number();
+      Hash hash;  // of everything that must be equal on all ranks; it differs from the hash of any exchange
+      hash.add(plan_hash(grid_, planned_, options_), how_.warm_ups, how_.trials,
+               std::bit_cast<std::uint64_t>(how_.drop_factor), overlapped_);
+      mine = hash.value();
     });
     require_same(comm_, mine, words, "exchanges", unplanned);
     check_work(comm_, how_);
-    result_.options = options_;
-    result_.source = "rules";
     list_messages();
     if (worth_measuring()) find();
     result_.seconds = seconds_now() - start;
@@ -70,17 +72,6 @@ class Tuner {
   }
 
  private:
-  /// Hash of everything about the tuning that must be equal on all ranks. It differs from the hash of any exchange.
-  std::uint64_t number() const {
-    Hash hash;
-    for (const std::uint64_t value :
-         {plan_hash(grid_, planned_, options_), static_cast<std::uint64_t>(how_.warm_ups),
-          static_cast<std::uint64_t>(how_.trials), std::bit_cast<std::uint64_t>(how_.drop_factor)})
-      hash.add(value);
-    hash.add(overlapped_);
-    return hash.value();
-  }
-
   // Candidates: lists messages, fields and the allowed routes ------------------------------------------------------
 
   /// Lists the messages of this rank, and the classes of all ranks' messages.
@@ -104,16 +95,13 @@ class Tuner {
   }
 
   bool worth_measuring() {
-    if (!bare_.empty()) {
-      result_.notes.push_back("field " + bare_ + " may have no arrays to measure with: its routes follow the rules");
-      return false;
-    }
-    if (onto_itself_) {
-      result_.notes.push_back(
-          "a field is moved onto itself, and measuring would change it: its routes follow the rules");
-      return false;
-    }
+    if (!bare_.empty()) return follow_rules("field " + bare_ + " may have no arrays to measure with");
+    if (onto_itself_) return follow_rules("a field is moved onto itself, and measuring would change it");
     return !classes_.all().empty();
+  }
+  bool follow_rules(const std::string& why) {
+    result_.notes.push_back(why + ": the routes follow the rules");
+    return false;
   }
 
   /// Puts fields of zeros in place of those into which exchanges combine, because each of them would change the sums.
@@ -131,10 +119,7 @@ class Tuner {
                                           }));
     if (no_room) {
       zeros_.clear();
-      result_.notes.push_back(
-          std::string("no room for zeros in place of what is combined: the routes follow the rules (") +
-          no_room->what() + ")");
-      return false;
+      return follow_rules("no room for zeros in place of what is combined (" + text_of(no_room) + ")");
     }
     for (ExchangeItem& item : items_)
       for (Field** field : {&item.source, &item.target})
@@ -142,19 +127,15 @@ class Tuner {
     return true;
   }
 
-  /// Properties of device pairs as exchanges will find them, with the test of MPI on device memory. Collective.
-  Pairs proven_pairs() const {
+  /// The allowed routes that serve each class on all ranks, in the order of the rules. Collective.
+  std::map<ClassNumber, std::vector<RouteKind>> serving() const {
+    // The properties are those that the exchanges will find: MPI with device memory is tested.
     const auto& allowed = options_.routes;
     std::vector<Device> devices;
     for (const Stream& stream : streams_) devices.push_back(stream.device());
     const bool asked =
         std::any_of(allowed.begin(), allowed.end(), [](RouteKind kind) { return traits_of(kind).device_memory; });
-    return Pairs(grid_.machine(), planned_, asked ? prove_gpu_mpi(comm_, devices) : "");
-  }
-
-  /// The allowed routes that serve each class on all ranks, in the order of the rules. Collective.
-  std::map<ClassNumber, std::vector<RouteKind>> serving() const {
-    const Pairs pairs = proven_pairs();
+    const Pairs pairs(grid_.machine(), planned_, asked ? prove_gpu_mpi(comm_, devices) : "");
     std::map<ClassNumber, std::vector<RouteKind>> found;
     for (const auto& [number, one] : classes_.all()) {
       std::uint64_t refused = 0;
@@ -162,10 +143,9 @@ class Tuner {
         for (const PairKey& key : one.mine)
           if (!refusal(kind, pairs.of(key.first, key.second), options_).empty()) refused |= bit(kind);
       refused = comm_.any(refused);
-      for (const RouteKind kind : all_routes()) {
-        const bool allowed = std::find(options_.routes.begin(), options_.routes.end(), kind) != options_.routes.end();
-        if (allowed && !(refused & bit(kind))) found[number].push_back(kind);
-      }
+      for (const RouteKind kind : all_routes())
+        if (std::find(allowed.begin(), allowed.end(), kind) != allowed.end() && !(refused & bit(kind)))
+          found[number].push_back(kind);
     }
     return found;
   }
@@ -211,15 +191,14 @@ class Tuner {
   }
 
   /// Returns work that also records an Overflow, which is no fault of the route.
-  std::function<void()> watched(std::function<void()> work) {
-    return [this, work = std::move(work)] {
-      try {
-        work();
-      } catch (const Overflow& overflow) {
-        too_large_ = overflow;
-        throw;
-      }
-    };
+  template <class Work>
+  auto watched(const Work& work) {
+    try {
+      return work();
+    } catch (const Overflow& overflow) {
+      too_large_ = overflow;
+      throw;
+    }
   }
 
   /// Whether no rank failed. If one did, drops the candidate with a note. Throws Overflow on all ranks if some rank met
@@ -236,15 +215,6 @@ class Tuner {
     return false;
   }
 
-  /// Describes a message of this rank that takes another route than requested; empty if there is none.
-  static std::string astray(const Exchange& exchange, const std::map<PairKey, RouteKind>& chosen) {
-    for (const MessageInfo& m : exchange.messages())
-      if (const auto asked = chosen.find({m.source, m.target}); asked != chosen.end() && asked->second != m.route)
-        return "the message from device " + std::to_string(m.source) + " to device " + std::to_string(m.target) +
-               " took the route " + to_string(m.route) + " (" + m.reason + ")";
-    return {};
-  }
-
   void measure(Candidate& candidate) {
     ExchangeOptions options = options_;
     options.knobs = candidate.knobs;
@@ -253,23 +223,23 @@ class Tuner {
     std::optional<Exchange> exchange;
     const auto make = [&] {
       exchange.emplace(comm_, grid_, items_, options);
-      const std::string stray = astray(*exchange, options.chosen);
-      require(stray.empty(), ErrorCode::unavailable, stray);
+      for (const MessageInfo& m : exchange->messages())
+        if (const auto asked = options.chosen.find({m.source, m.target}); asked != options.chosen.end())
+          require(asked->second == m.route, ErrorCode::unavailable,
+                  "the message from device " + std::to_string(m.source) + " to device " + std::to_string(m.target) +
+                      " took the route " + to_string(m.route) + " (" + m.reason + ")");
     };
     if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
     const auto once = [&] { once_(*exchange, streams_); };
     const auto timed = [&] {
-      double taken = never;
-      watched([&] {
-        const double start = seconds_now();
-        once();
-        for (Stream& stream : streams_) stream.synchronize();
-        taken = seconds_now() - start;
-        const std::vector<double> times = exchange->arrival_us();
-        for (std::size_t m = 0; m < times.size(); ++m)
-          if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
-      })();
+      const double start = seconds_now();
+      once();
+      for (Stream& stream : streams_) stream.synchronize();
+      const double taken = seconds_now() - start;
+      const std::vector<double> times = exchange->arrival_us();
+      for (std::size_t m = 0; m < times.size(); ++m)
+        if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
       return taken;
     };
     const auto note = [&](double seconds) {
@@ -280,7 +250,8 @@ class Tuner {
       note(first);
       return hopeless(candidate);
     };
-    const Trials found = slipstream::measure(comm_, how_, {timed, watched(once), is_hopeless});
+    const Trials found =
+        slipstream::measure(comm_, how_, {[&] { return watched(timed); }, [&] { watched(once); }, is_hopeless});
     if (!goes_on(candidate, found.failure)) return;
     note(found.seconds);
     candidate.measured = true;
@@ -295,11 +266,10 @@ class Tuner {
   bool hopeless(const Candidate& candidate) const {
     if (best_.empty()) return false;
     if (overlaps()) return candidate.whole > how_.drop_factor * best_whole_;
-    for (const auto& [key, time] : candidate.times) {
-      const auto best = best_.find(key);
-      if (best == best_.end() || time < how_.drop_factor * best->second) return false;
-    }
-    return true;
+    return std::all_of(candidate.times.begin(), candidate.times.end(), [&](const auto& time) {
+      const auto best = best_.find(time.first);
+      return best != best_.end() && time.second >= how_.drop_factor * best->second;
+    });
   }
 
   // Deciding: takes the fastest candidate, or a mixture of the best ------------------------------------------------
@@ -316,7 +286,9 @@ class Tuner {
     if (candidates_.front().measured) measure(candidates_.front());
     const Mixture best_mixture = mixture_of(candidates_, classes_, options_.knobs, overlaps());
     Candidate mixed = best_mixture.candidate;
-    if (!measured_before(candidates_, mixed)) {
+    if (std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& c) {
+          return c.measured && c.route && c.chosen == mixed.chosen && c.knobs == mixed.knobs;
+        })) {
       measure(mixed);
       candidates_.push_back(mixed);
     }
@@ -437,11 +409,7 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
 
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how, const Once& once) {
-  Trace* const trace = options.trace;
-  Tuning tuning = Tuner(comm, grid, items, options, how, once).run();
-  tuning.options.trace = trace;
-  tuning.options.poison = options.poison;
-  return tuning;
+  return Tuner(comm, grid, items, options, how, once).run();
 }
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Candidates of the tuner, and the mixture of the best candidates.
+// Candidates of the tuner: settings of the knobs, and the mixture of the best ones.
 #include <map>
 #include <optional>
 #include <string>
@@ -23,8 +23,17 @@ struct Candidate {
   bool measured = false;
 };
 
-/// Text of a time with its unit: "12.3 us".
-std::string microseconds(double time);
+/// The parts of an exchange that its settings depend on.
+struct Tried {
+  const Grid& grid;
+  const std::vector<ExchangeItem>& items;
+  const ExchangeOptions& options;
+  bool several_ranks = false;
+};
+
+/// Settings of the knobs that a route supports, with words for each. Knobs that the user set stay unchanged. `largest`:
+/// bytes of the largest message that the route serves.
+std::vector<std::pair<std::string, Knobs>> variants(const Tried& tried, RouteKind kind, double largest);
 
 /// A candidate with the fastest route of each class, and the reasons for these routes.
 struct Mixture {
@@ -35,8 +44,5 @@ struct Mixture {
 /// whole exchange. `by_whole`: a route's best setting is chosen by the whole exchange's time, not its messages'.
 Mixture mixture_of(const std::vector<Candidate>& candidates, const MessageClasses& classes, const Knobs& knobs,
                    bool by_whole);
-
-/// Whether a candidate with the same routes and knobs has been measured.
-bool measured_before(const std::vector<Candidate>& candidates, const Candidate& mixed);
 
 }  // namespace slipstream

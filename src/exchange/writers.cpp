@@ -1,5 +1,6 @@
 // Finds values that an exchange would write twice in undefined order.
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <slipstream/error.hpp>
@@ -47,10 +48,9 @@ void check_boxes(const Writer& a, const Writer& b) {
 int axis_of_most_starts(Writers first, Writers last) {
   std::array<std::size_t, 3> starts{};
   for (std::size_t a = 0; a < 3; ++a) {
-    std::vector<std::int64_t> lows;
-    for (Writers w = first; w != last; ++w) lows.push_back(w->set().box.lo[a]);
-    std::sort(lows.begin(), lows.end());
-    starts[a] = static_cast<std::size_t>(std::unique(lows.begin(), lows.end()) - lows.begin());
+    std::set<std::int64_t> lows;
+    for (Writers w = first; w != last; ++w) lows.insert(w->set().box.lo[a]);
+    starts[a] = lows.size();
   }
   return static_cast<int>(std::max_element(starts.begin(), starts.end()) - starts.begin());
 }

@@ -59,8 +59,6 @@ struct Partials {
 /// Lists of one device for summing and copying back at once (Q Q^T). Points within a row are in ascending order.
 struct Copies {
   int device = 0;
-  std::int64_t block = 1;  ///< number of points per block
-  std::int64_t points = 0;
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
   std::int64_t local_groups = 0, local_copies = 0;  ///< numbers of ids and of copies in `local`
   Lists<Term> shared;                               ///< terms of ids that other devices have too, by order of blocks

@@ -9,7 +9,7 @@
 
 #include "coding/wire.hpp"
 #include "gather_scatter/copies.hpp"
-#include "gather_scatter/device_rows.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 

@@ -213,24 +213,13 @@ CombinedRows<T, Turn, Item> combined(const DeviceRows<Item>& rows, const Operand
 /// Calls f with a value of the C++ type of a number type.
 template <class F>
 void with_type(DType type, const F& f) {
-  switch (type) {
-    case DType::f32:
-      return f(float{});
-    case DType::f64:
-      return f(double{});
-    case DType::i32:
-      return f(std::int32_t{});
-    case DType::i64:
-      return f(std::int64_t{});
-    case DType::c64:
-      return f(Complex<float>{});
-    case DType::c128:
-      return f(Complex<double>{});
-    default:
-      throw Error(ErrorCode::unsupported,
-                  "a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128",
-                  {{"option", "type"}, {"given", to_string(type)}});
-  }
+  const auto is = [&](DType one, auto value) { return type == one && (f(value), true); };
+  if (is(DType::f32, float{}) || is(DType::f64, double{}) || is(DType::i32, std::int32_t{}) ||
+      is(DType::i64, std::int64_t{}) || is(DType::c64, Complex<float>{}) || is(DType::c128, Complex<double>{}))
+    return;
+  throw Error(ErrorCode::unsupported,
+              "a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128",
+              {{"option", "type"}, {"given", to_string(type)}});
 }
 
 /// Calls f with a value of the C++ type and the function that rounds as its coding does.

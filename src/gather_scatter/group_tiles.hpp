@@ -8,7 +8,7 @@
 
 #include <slipstream/device/function.hpp>
 
-#include "gather_scatter/device_rows.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 

@@ -19,14 +19,11 @@ namespace slipstream {
 /// Mailboxes (arrays of sent and received values) of this rank's devices, and the exchange between them.
 class Mailboxes {
  public:
-  struct Options {
-    DType type = DType::f64;
-    int components = 1;
-    Coding coding = {};
-  };
   /// Allocates one mailbox per device of this rank, as `boxes` describes. `name`: for error messages. Collective.
+  /// `coding`: in place of that in `options`.
   Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
-            const std::vector<const Mailbox*>& boxes, const Options& options, double seconds);
+            const std::vector<const Mailbox*>& boxes, const GatherScatterOptions& options, const Coding& coding,
+            double seconds);
 
   /// Creates the exchange. Collective, called once. If `how` is given, routes are tuned with exchanges run by `once`.
   void connect(const Communicator& comm, const ExchangeOptions& options, const std::optional<TuneOptions>& how,

@@ -9,8 +9,8 @@
 #include <slipstream/stream.hpp>
 
 #include "device/sort/sort.hpp"
-#include "gather_scatter/device_rows.hpp"
 #include "gather_scatter/holders.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 

@@ -13,7 +13,7 @@ Array = np.ndarray
 class Statistics(Record):
     """Statistics of an unknown u over the domain. The last two are None if the case has no exact solution e."""
 
-    volume: float  #: volume of the domain in length^3
+    volume: float  #: volume of the domain, in length^3
     mean: float
     least: float
     largest: float

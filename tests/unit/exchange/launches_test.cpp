@@ -146,7 +146,7 @@ TEST_P(LaunchesOn, TellOfWindowsThatNobodyStoredTo) {
     const Poison::Left left = each->poison()->left();
     EXPECT_GT(values, 0);
     EXPECT_EQ(left.count, values);
-    expect_error([&] { throw each->poison()->unwritten(1, left, left.count); }, ErrorCode::wrong_state,
+    expect_error([&] { throw each->poison()->unwritten(1, left.count); }, ErrorCode::wrong_state,
                  {{"sequence", 1}, {"values", values}, {"item", 0}, {"field", "u"}, {"pattern", "halo"}});
   }
 }
