@@ -64,7 +64,7 @@ DeviceBackend* cuda_backend();
 /// The implementation of a backend; throws if the backend is not in this build.
 DeviceBackend& backend_of(Backend backend);
 
-/// Frees unused chunks of a device's arenas; true if there were any.
+/// Frees unused chunks of a device's arenas. Returns true if there were any.
 bool free_unused_chunks(Device device);
 
 /// Allocates without injecting test faults; allocate() adds those.

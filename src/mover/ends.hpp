@@ -93,7 +93,7 @@ struct Arrived {
   const std::byte* values = nullptr;
 };
 
-/// Common parts of both ends. Batches run in the one launch of the end's device.
+/// Common parts of the sender and the receiver of a message. Batches run in the one launch of their device.
 class MessageEnd {
  public:
   virtual ~MessageEnd() = default;
@@ -104,16 +104,16 @@ class MessageEnd {
   /// Does this message's work on the host. Returns true once this exchange needs no more of it.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
-  /// Bytes of device memory that this sender holds.
+  /// Bytes of device memory that this end holds.
   virtual std::int64_t bytes() const { return 0; }
-  /// Poisons its memory (exchange/poison.hpp). A sender poisons the buffer of packed values before anything is packed.
-  /// A receiver poisons the receive buffer of the next message: after this message is unpacked, and before its source
-  /// is told that the buffer is free.
+  /// Debug mode: fills memory with NaN (exchange/poison.hpp). A sender fills the buffer of packed values before
+  /// anything is packed. A receiver fills the receive buffer of the next message. This happens after this message is
+  /// unpacked, and before its source is told that the buffer is free.
   virtual void poison(Stream&) {}
 };
 
-/// The sending end. At begin the batches of all senders come first in stream order, then transfer() of each sender and
-/// receiver.
+/// The sender of a message. At begin the batches of all senders come first in stream order, then transfer() of each
+/// sender and receiver.
 class Sender : public MessageEnd {
  public:
   /// Copies in launches of transfer(), although Pack::fused was requested. Their coding errors are measured, too.
@@ -124,9 +124,9 @@ class Sender : public MessageEnd {
   virtual void join(Stream&) {}
 };
 
-/// The receiving end. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it calls
-/// progress() until true, calls deliver() and runs the batches. If the message is combined, the batches hold no movers
-/// and `arrived` lists the received values.
+/// The receiver of a message. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it
+/// calls progress() until true, calls deliver() and runs the batches. If the message is combined, the batches hold no
+/// movers and `arrived` lists the received values.
 class Receiver : public MessageEnd {
  public:
   std::vector<Signal*> opened;
@@ -141,7 +141,7 @@ class Receiver : public MessageEnd {
 /// Sizes and counts of a message's slots (receive buffers). Both ends compute the same.
 struct SlotNeed {
   std::size_t slot_bytes = 0;  ///< size of one slot in bytes; 0: the message uses no slots
-  int depth = 1;               ///< number of slots in the ring
+  int depth = 1;               ///< number of slots in the ring of receive buffers
   int chunks = 0;              ///< number of counters of full slots, and of free slots
   bool in_place = false;       ///< needs the counters ready and delivered, and access to the target's fields
   std::size_t host_bytes = 0;  ///< bytes of pinned host memory of the target that the source reaches too

@@ -14,7 +14,7 @@
 namespace slipstream {
 namespace {
 
-/// Parts have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
+/// Parts of a message have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
 constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
 constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 
@@ -512,7 +512,8 @@ std::size_t packet_bytes(const Leg& leg) {
 
 namespace {
 
-/// Assigns consecutive packets, which hold words of 4 bytes, to each mover. Wider values are contiguous within rows.
+/// Assigns consecutive packets in the receive buffer, of words of 4 bytes, to each mover. Wider values are contiguous
+/// within rows.
 std::vector<Mover> through_packets(std::vector<Mover> movers, Mover::Packets end, const Slot& slot) {
   std::byte* line = slot.base;
   for (Mover& mover : movers) {

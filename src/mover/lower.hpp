@@ -83,6 +83,7 @@ class Lowering {
 
  private:
   struct End;
+  /// End of a transfer in a field.
   End field_end(const Leg& leg, IndexSet Transfer::*end_of, const Place& place);
   static End slot_end(const Leg& leg, const Slot& slot);
   static Mover between(const End& source, const End& target, const Leg& leg, const Extent& extent);

@@ -13,13 +13,13 @@
 
 namespace slipstream {
 
-/// Buffer of an outgoing message: counters, then one place.
+/// Send buffer of a message between nodes, in shared host memory: counters, then the values.
 class NodeOutbox {
  public:
   NodeOutbox(const NodeMessage& message, std::byte* base) : message_(&message), base_(base) {}
   /// Number of the last exchange whose message has left.
   Signal* sent() const { return line(0); }
-  /// Number of pieces of a part that were written, over all exchanges so far.
+  /// Number of pieces of a part (one device's message) that were written, over all exchanges so far.
   Signal* full(int part) const { return line(1 + part); }
   std::byte* place() const { return base_ + counters(*message_); }
   static std::size_t bytes(const NodeMessage& message) { return counters(message) + message.chunks.bytes; }
@@ -34,16 +34,16 @@ class NodeOutbox {
   std::byte* base_;
 };
 
-/// Buffer of an incoming message: counters, then `depth` places, which exchanges use alternately.
+/// Receive buffers of a message between nodes: counters, then values of `depth` exchanges, used alternately.
 class NodeInbox {
  public:
   static constexpr int depth = 2;
   NodeInbox(const NodeMessage& message, std::byte* base) : message_(&message), base_(base) {}
-  /// Number of the last exchange whose place the receiver of a part has freed.
+  /// Number of the last exchange for whose values the receiver of a part (one device's message) has freed memory.
   Signal* free(int part) const {
     return reinterpret_cast<Signal*>(base_ + line_bytes * static_cast<std::size_t>(part));
   }
-  /// Number of the last exchange whose chunk has arrived in its place.
+  /// Number of the last exchange whose chunk of the message has arrived.
   Signal* full(int chunk) const { return reinterpret_cast<Signal*>(base_ + frees(*message_)) + chunk; }
   PlaceRing places() const {
     return {base_ + frees(*message_) + fulls(*message_), round_up(message_->chunks.bytes, NodeMessage::head), depth};
@@ -99,7 +99,7 @@ class NodeDispatch {
       started_[chunk] = true;
       --left_;
     }
-    // Tested at every call, because MPI makes progress only inside its calls.
+    // All requests are tested at every call, because MPI makes progress only inside its calls.
     const bool gone = requests_.all_done();
     if (left_ > 0 || !gone) return false;
     sent_ = sequence;
@@ -119,7 +119,7 @@ class NodeDispatch {
   bool settle() { return requests_.settle(); }
 
  private:
-  /// First part with missing pieces of the chunk, or null.
+  /// First part of the message (one device's message) that lacks pieces of the chunk, or null.
   const NodeMessage::Part* missing(int chunk) const {
     const std::size_t end = message_.chunks.at(chunk) + message_.chunks.size(chunk);
     for (std::size_t n = first_part_[chunk]; n < message_.parts.size() && message_.parts[n].offset < end; ++n) {
@@ -187,7 +187,7 @@ class NodeArrival {
   bool settle() { return requests_.settle(); }
 
  private:
-  /// First part whose receiver still reads this exchange's receive buffer, or -1. All buffers are free at first.
+  /// First part of the message whose receiver still reads this exchange's buffer, or -1. All buffers are free at first.
   int occupied() const {
     if (sequence_ <= NodeInbox::depth) return -1;
     for (int part = 0; part < static_cast<int>(message_.parts.size()); ++part)

@@ -96,14 +96,14 @@ std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int ran
   return letters;
 }
 
-/// One message for each pair of nodes. Its parts are contiguous in pinned host memory of the rank that sends it, and
-/// all ranks of the node map this memory. Each device copies or packs its part into it, and the device's rank
-/// increments a counter. The sending rank passes a chunk to MPI once all pieces in the chunk are written. The receiving
-/// rank receives into memory that its node maps too, and sets the chunk's counter. Each device then reads its part, and
-/// its rank frees it.
+/// One message for each pair of nodes. Its parts, one per pair of devices, are contiguous in pinned host memory of the
+/// rank that sends it, and all ranks of the node map this memory. Each device copies or packs its part into it, and the
+/// device's rank increments a counter. The sending rank passes a chunk to MPI once all pieces in the chunk are written.
+/// The receiving rank receives into memory that its node maps too, and sets the chunk's counter. Each device then reads
+/// its part, and its rank frees it.
 class NodeMail final : public Mail {
  public:
-  /// Collective. If some rank cannot share host memory with its node, no rank carries any message.
+  /// If some rank cannot share host memory with its node, no message is joined with others. Collective.
   explicit NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
     for (NodeMessage& message :
          node_messages(setup.machine, letters_of_node(setup, rank_), setup.knobs, setup.throttle))
@@ -183,7 +183,7 @@ class NodeMail final : public Mail {
   void keep_memory() override { keep_for_ever(std::move(memory_)); }
 
  private:
-  /// A message and the positions of its buffers in the memory of the ranks that drive it.
+  /// A message between nodes and the offsets of its buffers in the memory of the ranks that call MPI for it.
   struct Carried {
     NodeMessage message;
     std::size_t outbox = 0, inbox = 0;
@@ -193,7 +193,7 @@ class NodeMail final : public Mail {
     int part;
   };
   /// Assigns offsets to the buffers of each message of the node, in the memory of the rank that sends or receives it.
-  /// Returns this rank's size.
+  /// Returns the bytes of this rank's memory.
   std::size_t place_boxes() {
     std::map<int, std::size_t> bytes;
     const auto place = [&](int rank, std::size_t box) {
@@ -216,8 +216,8 @@ class NodeMail final : public Mail {
     });
   }
 
-  /// The driver of one end of a message is chosen among all messages of its node, which the other node does not know.
-  /// So the driver tells the ranks of the other node. Collective.
+  /// Exchanges the numbers of driving ranks, which call MPI for a message. Each is chosen among all messages of its
+  /// node, which the other node does not know. So the driver tells the ranks of the other node. Collective.
   void meet_drivers(const RouteSetup& setup) {
     struct Driver {
       int from, to, rank;
@@ -240,8 +240,8 @@ class NodeMail final : public Mail {
                 driver.rank;
   }
 
-  /// Each rank that drives a message exports its memory to the ranks of its node that have a part, and these map the
-  /// memory.
+  /// Shares buffers on a node. Each rank that drives a message exports its memory to the ranks of its node that have a
+  /// part, and these map the memory.
   void share(const RouteSetup& setup, std::size_t bytes) {
     const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
     const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
@@ -292,7 +292,7 @@ class NodeMail final : public Mail {
   }
 
   std::vector<Carried> messages_;                  // messages in which this rank has a part
-  std::map<std::pair<int, int>, Found> parts_of_;  // by source and target device
+  std::map<std::pair<int, int>, Found> parts_of_;  // message and part index, by pair of devices
   std::string refusal_;
   int rank_ = 0;
   Span<std::byte> memory_;

@@ -134,7 +134,7 @@ class MappedInlet final : public Inlet {
   Control& control_;
 };
 
-/// Delays messages as a slow link would.
+/// Delays messages that the host sends, as a slow link would do.
 class ThrottledOutlet final : public Outlet {
  public:
   ThrottledOutlet(std::unique_ptr<Outlet> inner, const Pieces& pieces, const Throttle& throttle)

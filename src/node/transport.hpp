@@ -92,7 +92,7 @@ std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces
 class Mail : public RouteState {
  public:
   virtual bool carries(const Message& message) const = 0;
-  /// Send and receive buffers of a message that travels in shared buffers.
+  /// Send buffer and receive buffers of a message that travels in shared buffers.
   virtual PlaceRing outgoing_place(const Message& message) const = 0;
   virtual PlaceRing incoming_places(const Message& message) const = 0;
   virtual std::unique_ptr<Outlet> outlet(const Message& message) = 0;
@@ -102,7 +102,7 @@ class Mail : public RouteState {
 /// Mail with one message for each pair of nodes. Collective.
 std::shared_ptr<RouteState> node_mail(const RouteSetup& setup);
 
-/// The object whose shared buffers carry the message; null if the message has its own.
+/// The object whose shared buffers carry a message; null if the message has buffers of its own.
 inline Mail* mail_of(const Message& message) {
   auto* mail = dynamic_cast<Mail*>(message.state.get());
   return mail && mail->carries(message) ? mail : nullptr;

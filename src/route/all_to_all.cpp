@@ -64,7 +64,7 @@ bool by_puts(MpiCalls calls) { return calls == MpiCalls::put_fence || calls == M
 /// exchange, or in none, therefore only delays the others.
 class AllToAll final : public Mail {
  public:
-  /// Collective. `staged`: messages within a rank travel by other means.
+  /// Allocates the buffers of all messages. `staged`: those within a rank travel by other means. Collective.
   AllToAll(const RouteSetup& setup, bool staged)
       : calls_(setup.knobs.mpi),
         rank_(setup.comm.rank()),
@@ -78,7 +78,7 @@ class AllToAll final : public Mail {
       allocate(setup, staged);
     });
     const bool member = place_of(rank_) < members_.size();
-    // Each step is collective. If one fails on some rank, all ranks stop before the next one.
+    // Each step of set-up is collective. If one fails on some rank, all ranks stop before the next one.
     on_all_ranks(setup.comm, [&] {
       check_mpi(MPI_Comm_split(setup.own->mpi(), member ? 0 : MPI_UNDEFINED, rank_, &comm_),
                 "gather the ranks of an exchange");
@@ -100,7 +100,7 @@ class AllToAll final : public Mail {
     int ended = 0;
     MPI_Finalized(&ended);
     if (ended) return;
-    // All ranks must free a window together. If some cannot, the window must keep this rank's memory.
+    // All ranks must free an MPI window together. If some cannot, the window must keep this rank's memory.
     if (abandoned_ || !all_are_clean()) {
       keep_memory();
       farewell_.leave_alone();
@@ -163,7 +163,7 @@ class AllToAll final : public Mail {
     }
     if (!answered()) return false;
     if (phase_ == Phase::leaving) {
-      // Makes the values that other ranks have put visible to this rank.
+      // Makes the values that other ranks have put in the window visible to this rank.
       check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window_), "lock a window");
       check_mpi(MPI_Win_sync(window_), "see what other ranks put");
       check_mpi(MPI_Win_unlock(0, window_), "unlock a window");
@@ -183,7 +183,7 @@ class AllToAll final : public Mail {
                                                : "";
   }
 
-  /// A call that some ranks never enter cannot be cancelled, so its buffers are kept.
+  /// Keeps the buffers if a call is pending: a call that some ranks never enter cannot be cancelled.
   void leave() override {
     dirty_ = sequence_ > 0 && done_ < sequence_ && phase_ != Phase::gathering;
     if (!dirty_) return;
@@ -197,7 +197,7 @@ class AllToAll final : public Mail {
     keep_for_ever(std::move(in_));
   }
 
-  /// Called by an end when it has packed its message.
+  /// Called by a sender when it has packed its message; opened(): by a receiver, when its buffer is free.
   void packed() { ++packed_; }
   void opened() { ++opened_; }
   bool over(std::uint64_t sequence) const { return done_ >= sequence; }
@@ -248,11 +248,11 @@ class AllToAll final : public Mail {
       if (all[static_cast<std::size_t>(rank)]) members_.push_back(rank);
   }
 
-  /// Both ends of a block know all of its messages, and lay it out alike: by source, then target.
+  /// Lays out blocks of messages. Both ends of a block know all its messages, and order them by source, then target.
   void lay_out(const RouteSetup& setup, bool staged) {
     const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
-    std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of each block, by sending and receiving rank
-    // offset of each message in its block, by source and target device
+    std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of all messages, by sending and receiving rank
+    // offset of each message among those of its two ranks, by source and target device
     std::map<std::pair<int, int>, std::int64_t> within;
     for (const RouteSetup::Letter& letter : setup.letters) {
       const std::pair ranks{rank_of(letter.source), rank_of(letter.target)};
@@ -287,8 +287,8 @@ class AllToAll final : public Mail {
     }
   }
 
-  /// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. Each rank sends the offsets in its
-  /// own window. A window holds its places one after another. Collective.
+  /// Exchanges offsets for MPI_Put: where this rank's blocks lie in the other ranks' windows. Each rank sends the
+  /// offsets in its own window. A window holds its receive buffers one after another. Collective.
   void tell_offsets(const RouteSetup& setup) {
     std::map<int, std::string> told;
     for (std::size_t m = 0; m < members_.size(); ++m)
@@ -336,7 +336,7 @@ class AllToAll final : public Mail {
     }
   }
 
-  /// Starts with the own rank and goes round, so that ranks do not all put to the same rank at once.
+  /// Puts blocks into other ranks' windows, from the own rank on, so that ranks do not all put to the same one at once.
   void put() {
     const bool locks = calls_ == MpiCalls::put_lock;
     for (std::size_t n = 0; n < members_.size(); ++n) {
@@ -380,7 +380,7 @@ class AllToAll final : public Mail {
   Phase phase_ = Phase::gathering;
   std::uint64_t sequence_ = 0, ending_ = 0, done_ = 0;
   int packed_ = 0, opened_ = 0;
-  bool dirty_ = false;      // whether a call has not completed
+  bool dirty_ = false;      // whether an MPI call is still pending
   bool abandoned_ = false;  // whether some rank did not take part in the teardown
 };
 
@@ -414,7 +414,7 @@ class Trial {
   }
   std::string run(Liar liar) {
     if (liar) liar(mail_->outgoing_place(letter(me_, me_)).base, bytes_);
-    mail_->progress(1);  // starts the call
+    mail_->progress(1);  // starts the MPI call
     for (int other = 0; other < setup_.machine.devices(); ++other) {
       mail_->packed();
       mail_->opened();

@@ -8,9 +8,9 @@
 
 namespace slipstream {
 
-/// Tests the call on device memory. Returns why it does not work, the same text on all ranks; empty if small and large
-/// messages arrived intact. The test is needed because a library with support for device memory may still corrupt data
-/// or crash in windows. Collective.
+/// Tests an MPI call for all ranks on device memory. Returns why it does not work, the same text on all ranks; empty if
+/// small and large messages arrived intact. The test is needed because a library with support for device memory may
+/// still corrupt data or crash in windows. Collective.
 std::string try_calls(const RouteSetup& setup, Liar liar = nullptr);
 
 /// AllToAll of a route; null if the knobs select point-to-point sends, or if no message leaves its rank. Collective.

@@ -72,8 +72,8 @@ class HostEnd {
   Pieces pieces_;
   Span<std::byte> packed_, own_place_;
   PlaceRing places_;
-  std::unique_ptr<Moves> moves_;  // movers of the whole message; null if the device's one launch runs them
-  std::vector<PartMoves> parts_;  // movers by part, which replace moves_
+  std::unique_ptr<Moves> moves_;  // copies of the whole message; null if the device's one launch runs them
+  std::vector<PartMoves> parts_;  // copies by part, which replace moves_
   std::unique_ptr<Stream> lane_;
   Trace* trace_;
   std::string row_;  // name of the end's row in the trace
@@ -88,7 +88,7 @@ class HostSender final : public Sender, private HostEnd {
                 "to device " + std::to_string(message.target)),
         failure_(site.pulse.failure),
         ready_(site.device) {
-    // MPI sends from this buffer unless values go through the host.
+    // MPI sends from this buffer, unless values go through host memory.
     const Memory memory = staged ? Memory::device : Memory::message;
     if (!straight_) packed_ = site.arena.take<std::byte>(message.bytes, memory);
     if (Mail* mail = mail_of(message)) {
@@ -127,7 +127,7 @@ class HostSender final : public Sender, private HostEnd {
   bool progress(std::uint64_t sequence) override {
     if (state_ == State::waiting && outlet_->room(sequence)) start(sequence);
     if (state_ == State::copying) {
-      // If the launch that packs has timed out, the copied values are old. They are not sent.
+      // If the launch that packs has timed out, the values copied to the host are old. They are not sent.
       for (; sent_ < pieces_.count() && copied(sent_).done() && !load_acquire(&failure_->set); ++sent_)
         outlet_->send(sent_, sequence);
       outlet_->drive();
@@ -163,7 +163,7 @@ class HostSender final : public Sender, private HostEnd {
 
   void make_parts(const EndSite& site) {
     std::size_t at = 0;
-    // If some values are produced, the parts are not sent before these are stored. One launch then packs all other
+    // If the caller's kernels store some values, the parts are not sent before that. One launch then packs all other
     // values.
     if (message_.produced) batches.emplace_back();
     for (const Chunk& chunk : message_.parts->chunks) {
@@ -215,7 +215,7 @@ class HostSender final : public Sender, private HostEnd {
   const Failure* failure_;
   std::unique_ptr<Outlet> outlet_;
   std::size_t packed_parts_ = 0;
-  Event ready_;  // recorded after the work that computes the caller's values
+  Event ready_;  // event recorded after the work that computes the caller's values
   std::vector<Event> copied_;
   Stream* stream_ = nullptr;
   State state_ = State::idle;
@@ -295,7 +295,7 @@ class HostReceiver final : public Receiver, private HostEnd {
     if (site.receive_buffer.host) {
       places_ = host_places(message_, site.receive_buffer.host);
       inlet_ = mapped_inlet(message_, pieces_, site.receive_buffer.host);
-      // The source may write these places before any of them is opened, so they are poisoned now.
+      // Debug mode fills the buffers with NaN now, because the source may write them before any of them is opened.
       for (; message_.poison && poisoned_ < static_cast<std::uint64_t>(places_.depth); ++poisoned_)
         poison_place(poisoned_ + 1);
       return;
@@ -320,8 +320,8 @@ class HostReceiver final : public Receiver, private HostEnd {
     }
   }
 
-  /// This receive buffer was last read `depth` exchanges before. The event of the exchange after that one proves that
-  /// its readers are done.
+  /// Whether a receive buffer may be overwritten. It was last read `depth` exchanges before. The event of the exchange
+  /// after that one proves that its readers are done.
   bool place_is_free(std::uint64_t sequence) const {
     const std::uint64_t after = sequence - static_cast<std::uint64_t>(places_.depth) + 1;
     if (after == 0) return true;
@@ -337,7 +337,7 @@ class HostReceiver final : public Receiver, private HostEnd {
     }
   }
 
-  /// Only a message with its own buffer is poisoned here. Messages of nodes and of all ranks share one buffer.
+  /// Debug mode: fills a message's own receive buffer with NaN. Messages of nodes and of all ranks share one buffer.
   void poison_place(std::uint64_t sequence) {
     if (mail_of(message_)) return;
     std::byte* const place = places_.of(sequence);
@@ -361,7 +361,7 @@ class HostReceiver final : public Receiver, private HostEnd {
     unpacking_ = std::make_unique<Stream>(site.device, Priority::high);
   }
 
-  /// Copies the pieces before number `to` from the host to the device.
+  /// Copies the pieces of a message before number `to` from the host to the device.
   void upload(Stream& lane, int to, std::uint64_t sequence) {
     if (uploaded_ == 0 && to > 0 && lane_) lane.wait(turn_[sequence % 2]);
     if (!uploads_ || uploaded_ == to) {
@@ -381,7 +381,7 @@ class HostReceiver final : public Receiver, private HostEnd {
     move(lane, "unpack", sequence);
   }
 
-  /// Unpacks the parts that are completely on the device.
+  /// Unpacks the parts of a message that are completely on the device.
   void unpack_parts(Stream& lane, std::uint64_t sequence) {
     const std::size_t brought = std::min(pieces_.at(uploaded_), message_.bytes);
     for (; unpacked_parts_ < parts_.size() && parts_[unpacked_parts_].end <= brought; ++unpacked_parts_) {
@@ -398,11 +398,11 @@ class HostReceiver final : public Receiver, private HostEnd {
   Device device_;
   std::unique_ptr<Inlet> inlet_;
   std::size_t unpacked_parts_ = 0;
-  Event turn_[2];  // events of alternate exchanges: all readers of the previous exchange are done
+  Event turn_[2];  // events of alternate exchanges, reached when all readers of the previous exchange are done
   Event received_;
   std::unique_ptr<Stream> unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
-  std::uint64_t poisoned_ = 0;  // number of leading exchanges whose receive buffers were poisoned at set-up
+  std::uint64_t poisoned_ = 0;  // number of first exchanges whose receive buffers were poisoned at set-up
   int uploaded_ = 0;
   bool waiting_ = false;
 };

@@ -286,12 +286,12 @@ class Clique final : public NcclClique {
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();
 };
 
-/// The cliques of this process. Exchanges may end in any thread. Never destroyed, because graphs may outlive all static
-/// objects.
+/// The cliques (NCCL communicators) of this process. Exchanges may end in any thread. Never destroyed, because graphs
+/// may outlive all static objects.
 struct Cliques {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Clique>> retired;  // unused cliques whose work is still held by graphs
-  // cliques in use by exchanges; each user holds the communicator, so its handle stays unique
+  std::vector<std::unique_ptr<Clique>> retired;  // unused cliques whose work graphs hold
+  // cliques in use by exchanges; each user holds the MPI communicator, so its handle stays unique
   std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> in_use;
 };
 

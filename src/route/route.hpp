@@ -79,7 +79,7 @@ class Route {
   RouteFacts facts_;
 };
 
-/// A route with these ends.
+/// A route with these sender and receiver classes.
 template <class SenderEnd, class ReceiverEnd>
 class RouteOf : public Route {
  public:

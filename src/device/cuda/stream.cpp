@@ -216,7 +216,7 @@ class CudaStream final : public detail::StreamImpl {
   }
 
  private:
-  /// Identifies the capture that the stream takes part in; 0 if none.
+  /// Number of the capture that the stream takes part in; 0: none.
   unsigned long long capture_number() const {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long number = 0;
@@ -235,7 +235,7 @@ class CudaStream final : public detail::StreamImpl {
     for (std::size_t row = 0; row < rows; ++row) copy(to + row * to_pitch, from + row * from_pitch, width);
   }
 
-  /// Copies all planes in one call, if the copy engine supports the pitches: planes of whole rows.
+  /// Copies all planes of a box in one call, if the copy engine supports the pitches: planes of whole rows.
   bool copy_planes(const Region& region) {
     const auto fits = [&](const Pitch& pitch) {
       return pitch.row >= region.width && pitch.row <= most_pitch_ && pitch.plane % pitch.row == 0 &&

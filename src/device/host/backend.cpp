@@ -34,7 +34,7 @@ struct Allocation {
 
 std::mutex mutex;
 std::map<const char*, Allocation> allocations;        // allocations by the address of their first byte
-std::map<MemoryProof, std::weak_ptr<void>> imported;  // imported memory by the proof of its allocation
+std::map<MemoryProof, std::weak_ptr<void>> imported;  // imported memory by its proof, random bytes that identify it
 std::atomic<std::int64_t> of_devices{0};
 
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
@@ -56,7 +56,7 @@ void* map(std::size_t bytes, int file) {
   return pointer == MAP_FAILED ? nullptr : pointer;
 }
 
-/// An anonymous memory file, so that no name is left behind; neighbours open it through /proc.
+/// Creates an anonymous memory file, so that no name is left behind; other processes open it through /proc.
 int make_file(std::size_t bytes) {
   const int file = memfd_create("slipstream", MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
@@ -66,7 +66,7 @@ int make_file(std::size_t bytes) {
   return file;
 }
 
-/// The proof is stored behind the user's bytes.
+/// Offset of the proof (random bytes that identify the memory), which is stored behind the user's bytes.
 std::int64_t proof_at(std::size_t bytes) { return static_cast<std::int64_t>(bytes - sizeof(MemoryProof)); }
 
 /// The shared allocation that contains an address, or end(). The mutex must be held.
@@ -196,7 +196,7 @@ class HostBackend final : public detail::DeviceBackend {
       require(file >= 0, ErrorCode::unavailable,
               "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
                   std::strerror(errno) + "); turn the routes direct and colocated off");
-      // The descriptor may now refer to another file, which may be too short to hold the proof.
+      // The proof is checked only if the length fits: the descriptor may refer to another, shorter file by now.
       struct stat status {};
       const bool whole = fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(handle.bytes);
       void* mapped = whole ? map(handle.bytes, file) : nullptr;

@@ -66,7 +66,7 @@ struct Capture {
   struct Op {
     Kind kind;
     int lane;
-    int recording;  // index of the recording that is made or waited for
+    int recording;  // index of the event's recording that is made or waited for
     Task task;
   };
   std::vector<Op> ops;
@@ -109,12 +109,12 @@ class HostEvent final : public detail::EventImpl {
     capture = by;
     recording = number;
   }
-  // The capture in which the event was recorded last, and the index of the recording; -1: in none.
+  // The capture in which the event was recorded last, and the index of that recording; -1: in none.
   std::weak_ptr<Capture> capture;
   int recording = -1;
 
  private:
-  /// An event captured into a graph cannot be queried; CUDA refuses it, too.
+  /// The event's last recording. An event captured into a graph cannot be queried; CUDA refuses it, too.
   std::shared_ptr<Point> point_outside(const char* what) const {
     std::lock_guard lock(mutex_);
     require(recording < 0, ErrorCode::wrong_state,
@@ -154,7 +154,7 @@ HostEvent& host_event(detail::EventImpl& event) {
 std::mutex registry_mutex;
 std::set<HostStream*> registry;
 
-/// A queue with its own worker thread.
+/// A stream of the host backend: a queue of tasks with its own worker thread.
 class HostStream final : public detail::StreamImpl {
  public:
   explicit HostStream(Device device) : StreamImpl(device), worker_([this] { serve(); }) {
@@ -245,8 +245,8 @@ class HostStream final : public detail::StreamImpl {
     });
   }
 
-  /// Waits for all streams of a virtual device, then throws an error of one. That stream keeps the error for its own
-  /// synchronize().
+  /// Waits for all streams of a virtual device, then throws an error of one stream. That stream keeps the error for its
+  /// own synchronize().
   static void synchronize_all(int device) {
     std::lock_guard lock(registry_mutex);
     std::exception_ptr first;
@@ -259,7 +259,7 @@ class HostStream final : public detail::StreamImpl {
     if (first) std::rethrow_exception(first);
   }
 
-  /// Queues the task, or records it while the stream is being captured.
+  /// Queues a task, or records it while the stream is being captured.
   void submit(Task task) {
     if (capture_) {
       capture_->ops.push_back({Capture::Kind::task, lane_, -1, std::move(task)});
@@ -268,7 +268,7 @@ class HostStream final : public detail::StreamImpl {
     }
   }
 
-  /// Queues the task even while the stream is being captured; used by replays.
+  /// Queues a task even while the stream is being captured; used by replays of graphs.
   void enqueue(Task task) {
     {
       std::lock_guard lock(mutex_);
@@ -333,8 +333,8 @@ HostStream& host_stream(detail::StreamImpl& stream) {
   return static_cast<HostStream&>(stream);
 }
 
-/// Replays recorded work. The work of the origin runs on the launching stream, that of each other stream on a separate
-/// stream. Recorded concurrency is thus preserved.
+/// Replays recorded work of several streams. The work of the capture's first stream runs on the launching stream, that
+/// of each other stream on a separate stream. Recorded concurrency is thus preserved.
 class HostGraph final : public Graph::Impl {
  public:
   HostGraph(std::vector<Capture::Op> ops, const std::vector<Device>& lanes, int recordings)
@@ -376,7 +376,7 @@ class HostGraph final : public Graph::Impl {
   Device device_;
 };
 
-/// The stream's worker replays the body on a separate stream and reads the condition after each replay.
+/// A repeated graph. The stream's worker replays the body on another stream and reads the condition after each replay.
 class HostLoop final : public Graph::Impl {
  public:
   HostLoop(std::shared_ptr<Graph::Impl> body, Device device, const std::int32_t* again)
@@ -412,7 +412,7 @@ std::shared_ptr<Graph::Impl> HostStream::end_capture() {
   for (HostStream* stream : capture->streams) stream->capture_.reset();
   require(capture->streams.front() == this, ErrorCode::wrong_state,
           "a capture was ended on another stream than it was begun on");
-  // Checks that all work is reachable backwards from the end of the origin.
+  // Every task must be reachable backwards from the end of the capture's first stream.
   std::vector<bool> joined(capture->streams.size(), false), wanted(capture->recordings, false);
   joined[0] = true;
   bool loose = false;
