@@ -9,21 +9,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.base.faults import nearest_of
-from slipstream.base.keys import Table
+from slipstream.base.faults import BOUNDS, nearest_of
+from slipstream.base.keys import Table, tables_within
 from slipstream.case.solver import all_solvers
 
-#: Signs of the bounds that pydantic reports.
-_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
-
-
-def tables_within(annotation: Any) -> Iterator[type[Table]]:
-    """The table types in an annotation, including those of a dictionary's values."""
-    if isinstance(annotation, type) and issubclass(annotation, Table):
-        yield annotation
-    for part in get_args(annotation):
-        yield from tables_within(part)
 
 
 def tables(case_type: type[Table], at: str = "") -> Iterator[tuple[str, type[Table]]]:
@@ -57,13 +47,6 @@ def rows(table: type[Table]) -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-def is_number(annotation: Any) -> bool:
-    """Whether a value may be a number, or a list of numbers."""
-    if get_origin(annotation) is Literal:
-        return False
-    return annotation in (int, float) or any(is_number(part) for part in get_args(annotation))
-
-
 def values(field: FieldInfo) -> str:
     """The values that a key accepts, in words: `number > 0`, `3 x integer`, `auto, host, cuda`."""
     return _values(field.annotation, field.metadata)
@@ -76,7 +59,7 @@ def _values(annotation: Any, metadata: Sequence[Any] = ()) -> str:
             f"{sign} {getattr(entry, name):g}"
             for entry in metadata
             for entry in (entry, *getattr(entry, "metadata", ()))
-            for name, sign in _BOUNDS.items()
+            for name, sign in BOUNDS.items()
             if isinstance(getattr(entry, name, None), int | float)
         ]
         return " ".join([_WORDS[annotation], *bounds])

@@ -1,26 +1,15 @@
 """Arrays of callers as the fields of an exchange: checked, described, and agreed on by all ranks."""
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.exchange import apart, arrays
-from slipstream.exchange.grid import Grid, refuse_together
-from slipstream.exchange.records import Triple
+from slipstream.exchange.grid import Grid
+from slipstream.machine.told import Triple
 
 #: Keys of a field that follow from its arrays.
 KIND = ("type", "components")
-
-
-def described(items: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], Exception | None]:
-    """The items up to the first invalid one, and its error."""
-    found: list[dict[str, Any]] = []
-    try:
-        found.extend(items)
-    except (TypeError, ValueError) as error:
-        return found, error
-    return found, None
 
 
 def item(
@@ -148,9 +137,8 @@ def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(*array["stride"], array["component_stride"]) for array in item["arrays"]]
 
 
-def agree(comm: Any, problem: Exception | None, items: list[dict[str, Any]]) -> None:
-    """Raises the error of any rank on all ranks. Ranks without blocks get the kinds of the fields. Collective."""
-    refuse_together(comm, problem)
+def agree(comm: Any, items: list[dict[str, Any]]) -> None:
+    """Checks that all ranks have the same fields. Ranks without blocks get their kinds. Collective."""
     kinds = [[item[key] for key in KIND] if item["arrays"] else None for item in items]
     mine = {"names": [item["name"] for item in items], "kinds": kinds}
     everyone = [json.loads(text) for text in comm.all_gather(json.dumps(mine))]

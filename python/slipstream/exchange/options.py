@@ -11,16 +11,11 @@ from slipstream.base.faults import nearest_of
 Width = int | Sequence[int]
 
 
-class ExchangeOptions(TypedDict, total=False):
-    """Options of all classes that exchange values; Exchange documents them."""
+class MessageOptions(TypedDict, total=False):
+    """Options of messages, which are keys of [exchange] in a case file, too."""
 
-    tune: Literal["rules", "measure"]
     retune: bool
-    tune_with: tuple[str, Callable[[list[int]], object]]
-    tuner_cache: str
-    wait_limit: float
     throttle: str
-    trace: bool
     poison: bool
     measure_errors: bool
     pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"]
@@ -29,6 +24,16 @@ class ExchangeOptions(TypedDict, total=False):
     mpi: Literal["sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"]
     sync: bool
     teams: int
+
+
+class ExchangeOptions(MessageOptions, total=False):
+    """Options of all classes that exchange values; Exchange documents them."""
+
+    tune: Literal["rules", "measure"]
+    tune_with: tuple[str, Callable[[list[int]], object]]
+    tuner_cache: str
+    wait_limit: float
+    trace: bool
     in_place: int
     packet_limit: int
     chunk: int

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from rich.console import RenderableType
 
-from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, on_all_ranks, part
-from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.case.solver import Run, Solver, Table, Tiles
+from slipstream.base.errors import CaseError, ErrorCode, Fault
+from slipstream.case.solver import Solver, Table, Tiles
 from slipstream.flow import energy, load_series, profiles
 from slipstream.geometry import bodies, domain
 from slipstream.lbm import cautions, checks, report
@@ -19,7 +18,7 @@ from slipstream.lbm.tables import BY_MOMENTS, LbmTable
 from slipstream.machine.told import Plan
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine, Trace
+    from slipstream._core import Machine
 
 
 #: Number formats that take less memory than the key's own, the most accurate first.
@@ -30,6 +29,7 @@ class LbmSolver(Solver[LbmCase]):
     """The lattice Boltzmann solver."""
 
     compiled = ("lbm", "Lbm")
+    runs = ("slipstream.lbm.running", "started")
     case_type = LbmCase
     unit_of_rate = "MLUPS"
     files = ("profiles.csv", "comparison.json", "loads.csv", energy.FILE)
@@ -134,11 +134,6 @@ class LbmSolver(Solver[LbmCase]):
             if in_place:
                 yield {"precision": precision} | in_place
 
-    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        from slipstream.lbm import running
-
-        return running.LbmRun(running.compiled(setup, trace), setup.case)
-
     def quantities(self, case: LbmCase) -> Mapping[str, Any]:
         # Imported late, because code that draws is loaded only when something is drawn.
         found: Mapping[str, Any] = import_module("slipstream.pictures.flow_quantities").quantities(case)
@@ -164,7 +159,7 @@ class LbmSolver(Solver[LbmCase]):
     def facts(self, case: LbmCase) -> list[tuple[str, str]]:
         return report.facts(case)
 
-    def problems(self, case: LbmCase) -> list[tuple[toml_text.Path, str]]:
+    def problems(self, case: LbmCase) -> list[Fault]:
         return checks.problems(case)
 
     def warnings(self, case: LbmCase) -> list[str]:
