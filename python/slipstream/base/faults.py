@@ -25,6 +25,13 @@ def nearest(word: str, known: Sequence[str]) -> str:
     return f"did you mean '{near}'?" if near else ""
 
 
+def unknown(said: str, name: str, known: Sequence[str], **facts: Any) -> Fault:
+    """The fault of a name that is not known. Its text is `said` and the nearest name, or all names if none is near."""
+    near, there = nearest_of(name, known), ", ".join(known)
+    hint = f"did you mean '{near}'?" if near else f"there are {there}"
+    return Fault(said + hint, ErrorCode.NOT_FOUND, nearest=near, allowed=there, **facts)
+
+
 #: Bounds of a value by the names that pydantic gives them.
 BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 

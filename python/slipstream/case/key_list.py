@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.base.faults import BOUNDS, nearest_of
+from slipstream.base.errors import CaseError
+from slipstream.base.faults import BOUNDS, unknown
 from slipstream.base.keys import Table, tables_within
 from slipstream.case.solver import all_solvers
 
@@ -108,11 +108,8 @@ def listed(wanted: str) -> list[tuple[str, str, type[Table]]]:
         if not wanted or f"{key[0]}.".startswith(f"{wanted.rstrip('.')}.")
     }
     if not chosen:
-        near, there = nearest_of(wanted, known_names), ", ".join(known_names)
-        said = f"check: --keys {wanted}: no such table; " + (
-            f"did you mean '{near}'?" if near else f"there are {there}"
-        )
-        raise CaseError(said, ErrorCode.NOT_FOUND, key="--keys", given=wanted, nearest=near, allowed=there)
+        said = f"check: --keys {wanted}: no such table; "
+        raise CaseError(unknown(said, wanted, known_names, key="--keys", given=wanted))
     shared = len(all_solvers())
     return [
         (path, "" if len(solvers) == shared else " ".join(solvers), table) for (path, table), solvers in chosen.items()

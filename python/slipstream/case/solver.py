@@ -42,11 +42,9 @@ class Fields(Protocol):
 
     def write(self) -> None:
         """Adds the fields of this step to the file, unless it has them. Collective."""
-        ...
 
     def close(self) -> None:
         """Ends the series."""
-        ...
 
 
 class Engine(Protocol):
@@ -55,32 +53,25 @@ class Engine(Protocol):
     @property
     def step(self) -> int:
         """Number of steps done."""
-        ...
 
     @property
     def time(self) -> float:
         """Current time, in the solver's own units."""
-        ...
 
     def advance(self, steps: int) -> None:
         """Makes `steps` steps."""
-        ...
 
     def inspect(self) -> None:
         """Raises an error where a guard finds that the state has diverged."""
-        ...
 
     def phases(self) -> list[Phase]:
         """Time of the kernels and exchanges, by name."""
-        ...
 
     def report(self) -> list[dict[str, Any]]:
         """The messages of the last exchange: slipstream.exchange.records.Delivery."""
-        ...
 
     def tuning(self) -> dict[str, Any]:
         """How routes were found: slipstream.exchange.records.Tuning."""
-        ...
 
 
 class Run(ABC):

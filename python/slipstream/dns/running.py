@@ -167,13 +167,8 @@ class DnsRun(Run):
         return row
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
-        table = self._case.dns
-        return {
-            "viscosity": table.viscosity,
-            "scheme": table.scheme,
-            "precision": table.precision,
-            "device_bytes": max(self.engine.bytes()),
-        }
+        found = self._case.dns.model_dump(include={"viscosity", "scheme", "precision"})
+        return found | {"device_bytes": max(self.engine.bytes())}
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         found, case = self._statistics(), self._case

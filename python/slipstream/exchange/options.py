@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from slipstream.base.errors import ErrorCode, OptionError
-from slipstream.base.faults import nearest_of
+from slipstream.base.faults import unknown
 
 #: Width of layers in cells, or one width for each axis, x first.
 Width = int | Sequence[int]
@@ -68,11 +68,4 @@ def check(what: str, call: Callable[..., Any], options: Iterable[str], kind: typ
         if key not in kind.__annotations__:
             own = [name for name in inspect.signature(call).parameters if name != "options"]
             known = [*own, *kind.__annotations__]
-            near = nearest_of(key, known)
-            hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
-            raise UnknownOption(
-                f"{what} has no option named '{key}'; {hint}",
-                option=key,
-                nearest=near,
-                allowed=None if near else ", ".join(known),
-            )
+            raise UnknownOption(unknown(f"{what} has no option named '{key}'; ", key, known, option=key))

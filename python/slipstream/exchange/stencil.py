@@ -8,7 +8,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode, RangeError
-from slipstream.base.faults import nearest_of
+from slipstream.base.faults import unknown
 from slipstream.base.records import Closing
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange.grid import Grid, refused_by_all
@@ -190,11 +190,7 @@ class Stencil(Closing):
 
     def _known(self, name: str) -> None:
         if name not in self.names:
-            near, known = nearest_of(name, self.names), ", ".join(self.names)
-            hint = f"did you mean '{near}'?" if near else f"there are {known}"
-            raise ArgumentError(
-                f"no field '{name}'; {hint}", ErrorCode.NOT_FOUND, field=name, nearest=near, allowed=known
-            )
+            raise ArgumentError(unknown(f"no field '{name}'; ", name, self.names, field=name))
 
     def _streams(self) -> list[Any] | None:
         """CuPy's current stream of each device of this rank, on which the update runs."""

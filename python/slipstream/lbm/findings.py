@@ -18,14 +18,10 @@ from slipstream.run.troubles import Troubles
 def figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
     """Results of the flow as numbers, for comparison.json."""
     scales = case.scales
+    own = {"lattice", "representation", "collision", "smagorinsky", "precision", "streaming"}
     return {
-        "lattice": case.lbm.lattice,
-        "representation": case.lbm.representation,
-        "collision": case.lbm.collision,
-        "smagorinsky": case.lbm.smagorinsky,
+        **case.lbm.model_dump(include=own),
         "force": list(case.force),
-        "precision": case.lbm.precision,
-        "streaming": case.lbm.streaming,
         **_si_figures(case, outcome),
         "reynolds": scales.reynolds,
         "reference_velocity": scales.reference_velocity,

@@ -103,19 +103,15 @@ class Artist(Protocol):
 
     def there(self, frame: Frame) -> list[str]:
         """The scenes that a frame has."""
-        ...
 
     def name(self, scene_name: str) -> str:
         """Name of a scene in the picture's file name."""
-        ...
 
     def figure(self, frame: Frame, scene_name: str) -> Figure:
         """Draws a scene. The caller saves and closes the figure."""
-        ...
 
     def film(self, scene_name: str) -> Iterator[Array]:
         """The pixels of all frames, in the same colours."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,8 @@ class SemRun(ElementsRun):
         return [solutions.monitor(self.engine, self._case, goes_on, [*self._case.sem.scalars]), *kept]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
-        table = self._case.sem
-        return {"equation": table.equation, "order": table.order, "precision": "f64", "factors": self._case.factors}
+        found = self._case.sem.model_dump(include={"equation", "order"})
+        return found | {"precision": "f64", "factors": self._case.factors}
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         case = self._case

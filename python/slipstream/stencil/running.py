@@ -107,13 +107,8 @@ class StencilRun(Run):
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         case = self._case
-        return {
-            "equation": case.stencil.equation,
-            "precision": case.stencil.precision,
-            **({"scheme": case.stencil.time} if case.implicit else {}),
-            "time_step": case.time_step,
-            "spacing": case.spacing,
-        }
+        found = case.stencil.model_dump(include={"equation", "precision", "spacing"}) | {"time_step": case.time_step}
+        return found | ({"scheme": case.stencil.time} if case.implicit else {})
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         case = self._case

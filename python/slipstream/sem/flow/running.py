@@ -140,14 +140,8 @@ class FlowRun(ElementsRun):
         return [history(self.engine, self._case, goes_on, "loads.csv", columns, row, every)]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
-        table = self._case.sem
-        return {
-            "equation": table.equation,
-            "order": table.order,
-            "viscosity": table.viscosity,
-            "precision": "f64",
-            "factors": self._case.factors,
-        }
+        found = self._case.sem.model_dump(include={"equation", "order", "viscosity"})
+        return found | {"precision": "f64", "factors": self._case.factors}
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         found, case = self._statistics(), self._case
