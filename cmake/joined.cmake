@@ -24,7 +24,7 @@ function(slipstream_join result name)
     string(APPEND content "#include \"${included}\"\n")
   endforeach()
   set(joined ${SLIPSTREAM_JOINED_FOLDER}/${name}.cpp)
-  file(CONFIGURE OUTPUT ${joined} CONTENT "${content}" @ONLY)  # keeps the time stamp of an unchanged file
+  file(CONFIGURE OUTPUT ${joined} CONTENT "${content}" @ONLY)  # file(CONFIGURE) keeps the time stamp of an unchanged file
   set(${result} ${joined} PARENT_SCOPE)
 endfunction()
 

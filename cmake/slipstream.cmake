@@ -5,7 +5,7 @@ set(SLIPSTREAM_USES_stencil krylov)
 set(SLIPSTREAM_USES_dns fft collective)
 set(SLIPSTREAM_USES_sem krylov gather_scatter)
 
-# Sets <result> to the targets that a library links: the engine, and the libraries in the table above.
+# Sets <result> to the targets that a library links: the engine, and the libraries in its SLIPSTREAM_USES_<name>.
 function(slipstream_uses result name)
   set(targets ${SLIPSTREAM_USES_${name}})
   list(TRANSFORM targets PREPEND slipstream_)

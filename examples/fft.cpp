@@ -24,8 +24,8 @@ int main(int argc, char** argv) {
     slip::Fft fft(comm, machine, {24, 20, 16}, options);
     const slip::Box cells = fft.physical().block(fft.physical().local()[0]).box,
                     modes = fft.spectral().block(fft.spectral().local()[0]).box;  // order of this box: z, x, y
-    std::vector<double> u(cells.volume());                                        // this rank's slab [z][y][x]
-    std::vector<std::complex<double>> v(modes.volume());                          // modes [y][x][z]
+    std::vector<double> u(cells.volume());                                        // values of the slab [z][y][x]
+    std::vector<std::complex<double>> v(modes.volume());                          // values of the modes [y][x][z]
     std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
     for (std::size_t i = 0; i < u.size(); ++i) u[i] = wave(i % 24, cells.lo[2] + i / (24 * 20));

@@ -5,8 +5,8 @@ import slipstream as slip
 
 grid = slip.Grid((24, 20, 16), backend="host")
 plan = slip.fft.Plan(grid, "float64")
-u = np.empty(plan.physical.array_shape(0))  # this rank's slab [z, y, x]
-v = np.empty(plan.spectral.array_shape(0), complex)  # modes [y, x, z]
+u = np.empty(plan.physical.array_shape(0))  # values of this rank's slab [z, y, x]
+v = np.empty(plan.spectral.array_shape(0), complex)  # values of the modes [y, x, z]
 z = np.arange(plan.physical.local[0].lo[2], plan.physical.local[0].hi[2])[:, None, None]
 u[:] = np.cos(2 * np.pi * (3 * np.arange(24) / 24 + 2 * z / 16))
 plan.forward(u, v)

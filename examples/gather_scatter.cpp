@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // The code for Slipstream begins here.
-    // or another communicator of the program; the library uses a duplicate
+    // MPI_COMM_WORLD may be another communicator of the program; the library uses a duplicate.
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
     const std::int64_t rank = comm.rank(), first = 2 * rank + 1, last = 2 * ((rank + 1) % comm.size()) + 1;
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
 
     slip::GatherScatter sum(comm, machine,
                             {{ids, rank, 3}});  // this rank has one block of 3 points, with the number `rank`
-    sum.run(streams, {{u.data()}});             // u becomes Q Q^T u
+    sum.run(streams, {{u.data()}});             // each point gets the sum of all its copies
     streams[0].synchronize();
     sum.check();  // throws if another rank did not take part; so does the next run
     // The code for Slipstream ends here.

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // The code for Slipstream begins here.
-    // or another communicator of the program; the library uses a duplicate
+    // MPI_COMM_WORLD may be another communicator of the program; the library uses a duplicate.
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
     slip::GridOptions cut{.periodic = {true, true, true}};

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // The code for Slipstream begins here.
-    // or another communicator of the program; the library uses a duplicate
+    // MPI_COMM_WORLD may be another communicator of the program; the library uses a duplicate.
     const slip::Communicator comm(MPI_COMM_WORLD);
     const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::cuda, 1, 0, false, false});
     const slip::Device gpu = machine.device(machine.devices_of_rank(comm.rank())[0]).local;

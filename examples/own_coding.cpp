@@ -34,14 +34,14 @@ struct TopBits {
 };
 
 int main() {
-  const slip::Communicator comm = slip::Communicator::world();  // starts MPI and ends it
+  const slip::Communicator comm = slip::Communicator::world();  // this object starts MPI and ends it
   slip::add_coding<TopBits>("top bits");
   const slip::Backend backend = slip::available(slip::Backend::cuda) ? slip::Backend::cuda : slip::Backend::host;
   const slip::Machine machine = slip::Machine::discover(comm, {.backend = backend});
   const slip::Grid grid({64, 8, 8}, machine, comm.rank(), {.periodic = {true, true, true}});
   slip::Field u(grid, {.name = "u", .type = slip::DType::f64, .ghost = {1, 1, 1}, .shared = true});
   const auto wave = [](std::int64_t x) { return 1e200 * std::sin(2 * M_PI * (x + 0.5) / 64); };
-  std::vector<double> all;  // the whole grid [z][y][x]
+  std::vector<double> all;  // values of the whole grid [z][y][x]
   for (int n = 0; n < 64 * 8 * 8; ++n) all.push_back(wave(n % 64));
   u.write({{0, 0, 0}, {64, 8, 8}}, all.data());
   std::vector<slip::Stream> streams;

@@ -7,7 +7,7 @@
 namespace slip = slipstream;
 
 struct Heat {
-  double rate;  // diffusivity x time step / cell^2
+  double rate;  // number diffusivity x time step / cell^2
   SLIP_FN double operator()(const slip::Around<double>& u) const {
     const double around = u(1, 0, 0) + u(-1, 0, 0) + u(0, 1, 0) + u(0, -1, 0) + u(0, 0, 1) + u(0, 0, -1);
     return u(0, 0, 0) + rate * (around - 6 * u(0, 0, 0));
@@ -15,7 +15,7 @@ struct Heat {
 };
 
 int main() {
-  const slip::Communicator comm = slip::Communicator::world();  // starts MPI and ends it
+  const slip::Communicator comm = slip::Communicator::world();  // this object starts MPI and ends it
   const slip::Backend backend = slip::available(slip::Backend::cuda) ? slip::Backend::cuda : slip::Backend::host;
   const slip::Machine machine = slip::Machine::discover(comm, {.backend = backend});
   const slip::Grid grid({48, 32, 32}, machine, comm.rank(), {.periodic = {true, true, true}});

@@ -8,7 +8,7 @@ rank, size = slabs.comm.rank, slabs.comm.size
 slabs = slip.Grid((16, 8, 24), backend="host", device_grid=(1, 1, size))
 turned = slip.Grid((24, 8, 16), backend="host", device_grid=(1, 1, size))
 (_, _, first), (_, _, behind) = slabs.local[0].lo, slabs.local[0].hi
-# this rank's slab [z, y, x]
+# values of this rank's slab [z, y, x]
 u = np.broadcast_to(np.arange(first, behind)[:, None, None] + 1j, (behind - first, 8, 16)).copy()
 v = np.empty(turned.array_shape(0), complex)
 slip.Transpose(slabs, turned, u, v, axes=(2, 1, 0)).run()

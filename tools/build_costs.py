@@ -27,7 +27,7 @@ STEPS = ("demo", "host", "kit", "ci")
 
 
 def cmake_lines(clone: Path, target: str, environment: dict[str, str]) -> str:
-    """The cmake commands of a Makefile target, joined for one shell."""
+    """The cmake commands of a target of the Makefile, joined for one shell."""
     told = subprocess.run(
         ["make", "-n", target], cwd=clone, env=environment, capture_output=True, text=True, check=True
     )
@@ -49,7 +49,7 @@ def children_s() -> float:
 
 
 def slowest_unit_s(build: Path) -> float:
-    """Longest wall time of an object file in Ninja's log, or 0."""
+    """Longest wall-clock seconds of an object file in Ninja's log, or 0."""
     log = build / ".ninja_log"
     if not log.exists():
         return 0.0

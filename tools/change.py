@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def git(root: Path, *words: str) -> str:
-    """Raises subprocess.CalledProcessError if git fails."""
+    """Runs git in a folder and returns its output. Raises subprocess.CalledProcessError if git fails."""
     answer = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True)
     return answer.stdout.decode("utf-8", errors="replace")
 

@@ -15,21 +15,21 @@ from pathlib import Path
 import check_includes
 from check_includes import INCLUDE, SOLVERS, imported, module_of
 
-#: Python rooms that are loaded only by name.
+#: Folders of the Python package whose modules are loaded only by name.
 LEAVES = (*SOLVERS, "bench")
-#: The solver of a case without a solver's table.
+#: Solver that computes a case file without a table of a solver.
 USUAL = "lbm"
-#: A test that names one of these uses every solver.
+#: Pattern of words that name all cases or solvers: a test with such a word depends on every solver.
 EVERY_SOLVER = re.compile(r"\bCASES\b|\bSOLVERS\b|cases/?[\"']")
-#: Files that affect how all tests are built or run.
+#: Pattern of the files that affect how all tests are built or run.
 EVERYTHING = re.compile(
     r"(.*/)?CMakeLists\.txt|CMakePresets\.json|cmake/.*|pyproject\.toml|Makefile|tools/setup\.sh|tests/python/conftest\.py"
 )
-#: Files that the whole package loads.
+#: Pattern of the files that the whole package loads.
 BASE = re.compile(r"python/slipstream/(base/|__init__\.py)")
-#: Files that no test reads.
+#: Pattern of the files that no test reads.
 NOTHING = re.compile(r"LICENSE|\.clang-(format|tidy)|\.pre-commit-config\.yaml|\.github/.*|bench/results/tests/.*")
-#: Files that tests read only by name.
+#: Pattern of the files that tests read only by name.
 NAMED = re.compile(r"(docs|cases|machines|tools|bench|bin|\.ci)/.*|[A-Z]+\.(md|cff)|\.gitignore")
 PROGRAMS = ("tests/unit/", "tests/mpi/")
 HAS_TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)", re.MULTILINE)
@@ -37,7 +37,7 @@ INSTALLED = "installed"
 
 
 class Tree:
-    """The files of a source tree and their dependencies; paths are relative to its root."""
+    """The files of a source tree and their dependencies, by paths relative to its root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -62,13 +62,13 @@ class Tree:
 
     @cached_property
     def cxx_tests(self) -> dict[str, set[str]]:
-        """C++ test files with the files and rooms that each depends on."""
+        """C++ test files, each with the files and folders of src/ that it depends on."""
         tests = [path for path in self.includes if path.startswith(PROGRAMS) and HAS_TEST.search(self.text(path))]
         return {path: self._depends(path) for path in tests}
 
     @cached_property
     def below(self) -> dict[str, set[str]]:
-        """Rooms that the files of a room include directly."""
+        """For each folder of src/, the folders whose files its own files include directly."""
         found: dict[str, set[str]] = {}
         for path, targets in self.includes.items():
             if room := room_of(path):
@@ -87,7 +87,7 @@ class Tree:
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
-        """Modules that each module imports or names, except rooms that are loaded by name."""
+        """Python modules that each module imports or names, except solvers and benchmarks, which are loaded by name."""
         found = {}
         for module, path in self.modules.items():
             targets = self._imported(self.text(str(path)))
@@ -95,9 +95,8 @@ class Tree:
         return found
 
     def _imported(self, text: str) -> set[str]:
-        """Includes the packages around each module, which are loaded before it. Excludes slipstream itself, which loads
-        others on demand.
-        """
+        """Modules that a Python text imports or names. Includes the packages around each module, which are loaded
+        before it. Excludes slipstream itself, which loads others on demand."""
         tree = ast.parse(text)
         names = {name for _, name in imported(tree, self.modules)}
         plain = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
@@ -113,7 +112,7 @@ class Tree:
         found = {}
         for path in self._files("tests/python", "test_*.py"):
             files, text = [path], self.text(path)
-            # A helper is imported, or started by name.
+            # A test imports helpers, or starts them by name as processes.
             while new := [name for name in helpers if name not in files and names(text, Path(name).stem)]:
                 files += new
                 text += "".join(helpers[name] for name in new)
@@ -137,7 +136,7 @@ class Tree:
         if changed.startswith(("src/", "include/", "bench/native/")):
             return self._broken_by_cxx(changed)
         if changed.startswith(PROGRAMS) and changed.endswith(".cpp") and changed not in self.cxx_tests:
-            # A helper of all tests of the program, or a deleted file.
+            # The changed file is a helper of all tests of a program, or was deleted.
             return {path for path in self.cxx_tests if path.split("/")[1] == changed.split("/")[1]}
         if changed.startswith("tests/python/"):
             return {path for path, test in self.python_tests.items() if changed in test.files}
@@ -190,7 +189,7 @@ class PythonTest:
         self.path, self.files, self.text, self.modules, self.runs_cases = path, files, text, modules, runs_cases
 
     def meets(self, room: str) -> bool:
-        """Whether a test depends on a room that is loaded by name."""
+        """Whether a test depends on a solver or on the benchmarks, which are loaded by name."""
         return (
             self.path.startswith(f"tests/python/{room}/")
             or any(leaf(module) == room for module in self.modules)
@@ -216,13 +215,13 @@ def reached(start: Iterable[str], graph: dict[str, set[str]]) -> set[str]:
 
 
 def leaf(module: str) -> str | None:
-    """The room of a module if it is loaded by name."""
+    """Folder of a module of a solver or a benchmark, which are loaded by name; None for other modules."""
     room = check_includes.python_room(module)
     return room if room in LEAVES else None
 
 
 def room_of(path: str) -> str | None:
-    """As in check_includes, but each solver is a separate room."""
+    """Folder of src/ that a file belongs to, as in check_includes, but with each solver as a folder of its own."""
     room = check_includes.room_of(Path(path))
     if room == "solver" and (solver := leaf_of_cxx(path)):
         return f"solver/{solver}"
@@ -230,7 +229,7 @@ def room_of(path: str) -> str | None:
 
 
 def leaf_of_cxx(path: str) -> str | None:
-    """The solver of a C++ file, or "bench"; None for common files."""
+    """Name of the solver that a C++ file belongs to, or "bench"; None for common files."""
     parts = Path(path).parts
     if parts[0] == "src" and parts[1] == "solver" and parts[2] in SOLVERS:
         return parts[2]
@@ -244,7 +243,7 @@ def leaf_of_cxx(path: str) -> str | None:
 
 
 def suites(text: str) -> list[str]:
-    """The GoogleTest suites that a file defines."""
+    """Names of the GoogleTest suites that a C++ file defines."""
     return sorted(set(HAS_TEST.findall(text)))
 
 
@@ -255,7 +254,7 @@ def google_filter(texts: Iterable[str]) -> str:
 
 
 def described(files: set[str], tree: Tree) -> str:
-    """Summary of these test files: the number of each kind, or their rooms and names."""
+    """Text on the chosen test files: the number of each kind, or their folders and names."""
     kinds = {
         "C++ on one rank": (PROGRAMS[0], tree.cxx_tests),
         "C++ on several": (PROGRAMS[1], tree.cxx_tests),

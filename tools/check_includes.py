@@ -38,7 +38,7 @@ RANKS = [
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
-#: A solver has a room in Python, and public headers with its name.
+#: Names of the solvers. Each has a folder in Python, and public headers with its name.
 SOLVERS = re.findall(
     r'"(\w+)": "slipstream\.\1\.solver"',
     (Path(__file__).parents[1] / "python" / "slipstream" / "base" / "registry.py").read_text(encoding="utf-8"),
@@ -63,7 +63,7 @@ ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("",
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
 }
 
-#: A file of route/ that contains this is a route.
+#: Text by which a file of route/ is recognised as one that defines a route.
 MAKES_KNOWN = "const KnownRoute "
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -84,18 +84,17 @@ PYTHON_RANKS = [
     SOLVERS, ["cli"], ["bench"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
-#: The table of solvers refers to rooms further left.
+#: File whose table of solvers may refer to folders that it must not import.
 REGISTRY = PACKAGE / "base" / "registry.py"
 #: Names that modules may import from the package itself.
 OF_PACKAGE = {"__version__", "_core", "_collective", "_gather_scatter", "_fft", *(f"_{name}" for name in SOLVERS)}
-#: Names of modules in strings. `slipstream` alone does not match, because it may be the program.
+#: Pattern of module names in strings. `slipstream` alone does not match, because it may be the program.
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?|slipstream_bench(\.\w+)*\.?")
 
 
 def room_of(path: Path) -> str | None:
-    """Room of a file by its path relative to the root: src/<room>/..., include/slipstream/... or bench/native/...;
-    otherwise None.
-    """
+    """Folder that a C++ file belongs to, its room, by its path relative to the root: src/<room>/...,
+    include/slipstream/... or bench/native/...; otherwise None."""
     parts = path.parts
     if parts[:2] == ("bench", "native"):
         return "bench"
@@ -107,7 +106,7 @@ def room_of(path: Path) -> str | None:
 
 
 def target_of(include: str, source: Path, root: Path) -> Path | None:
-    """Target of an include, relative to the root; None for headers of the system or of a library."""
+    """File that an include names, relative to the root; None for headers of the system or of a library."""
     if include.startswith("slipstream/"):
         return Path("include", include)
     for folder in (source.parent, Path("src"), Path("bench")):
@@ -118,9 +117,8 @@ def target_of(include: str, source: Path, root: Path) -> Path | None:
 
 
 def check_include(source: Path, target: Path, routes: Collection[str]) -> str | None:
-    """Why `source` must not include `target`, both relative to the root; None if it may. `routes`: the files of route/
-    that register a route, without suffix.
-    """
+    """Text on why `source` must not include `target`, both relative to the root; None if it may. `routes`: the files of
+    route/ that define a route, without suffix."""
     here, there = room_of(source), room_of(target)
     if there is None:
         return f"includes {target}, which stands in no room: add it to PUBLIC_ROOMS in tools/check_includes.py"
@@ -136,12 +134,13 @@ def check_include(source: Path, target: Path, routes: Collection[str]) -> str | 
 
 
 def blank_comments(text: str) -> str:
-    """The text without comments, with unchanged line numbers."""
+    """A C++ text without its comments, with unchanged line numbers."""
     return COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
 
 
 def check_vendor(path: Path, line: str) -> str | None:
-    """Names the part of a line without comments that belongs in device/; None if there is none."""
+    """The part of a line that names a vendor's library or a macro, and so belongs in device/; None if there is none.
+    The line has no comments."""
     if room_of(path) == "device":
         return None
     if path.parts[0] != "tests" and MACRO.search(line):
@@ -149,7 +148,7 @@ def check_vendor(path: Path, line: str) -> str | None:
     if BACKEND_IF.search(line):
         return "asks for the backend with #if: only device/ may"
     include = INCLUDE.match(line)
-    # Messages for users may name cudaMalloc; calls may not.
+    # Messages for users may name functions such as cudaMalloc; only calls are faults.
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"
@@ -159,9 +158,8 @@ def check_vendor(path: Path, line: str) -> str | None:
 
 
 def sub_rooms(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """For each folder that contains both a file of src/ and a file that it includes: their sub-folders, or the folder
-    itself.
-    """
+    """For each folder that holds both an including and an included file of src/: the sub-folders in which they lie, or
+    the folder itself."""
     for folder in source.parents:
         if len(folder.parts) > 1 and folder.parts[0] == "src" and target.is_relative_to(folder):
             names = [str(folder / path.relative_to(folder).parts[0]) for path in (source, target)]
@@ -171,9 +169,8 @@ def sub_rooms(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def check_file(path: Path, root: Path, routes: Collection[str], within: dict[str, dict[str, str]]) -> list[str]:
-    """All findings in one file as 'path:line: finding'. Adds the includes between sub-rooms to `within`, with their
-    location.
-    """
+    """All faults in one C++ file as 'path:line: fault'. Adds the includes between sub-folders to `within`, with their
+    location."""
     findings = []
     here = room_of(path)
     if path.parts[0] != "tests" and here not in RANK_OF:
@@ -190,12 +187,12 @@ def check_file(path: Path, root: Path, routes: Collection[str], within: dict[str
 
 
 def module_of(path: Path) -> str:
-    """`slipstream.case.reader` for python/slipstream/case/reader.py; a package has the name of its folder."""
+    """Name of the module in a Python file, such as `slipstream.case.reader`; a package has the name of its folder."""
     return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
 
 
 def python_room(module: str) -> str | None:
-    """Room of a module; None for the package itself and for modules outside of the rooms."""
+    """Folder of the package that a module belongs to; None for the package itself and for other modules."""
     parts = module.split(".")
     if parts[0] == BENCHMARKS.name:
         return BENCHMARKS.parts[0]
@@ -203,9 +200,8 @@ def python_room(module: str) -> str | None:
 
 
 def imported(tree: ast.Module, modules: Mapping[str, Path]) -> Iterator[tuple[int, str]]:
-    """Line and name of each package module that a file imports, or names in a string. `slipstream.NAME` without a
-    module NAME stands for an attribute of the package.
-    """
+    """Line and name of each module of the package that a file imports, or names in a string. `slipstream.NAME` without
+    a module NAME stands for an attribute of the package."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names if NAMES_MODULE.fullmatch(alias.name))
@@ -218,7 +214,7 @@ def imported(tree: ast.Module, modules: Mapping[str, Path]) -> Iterator[tuple[in
 
 
 def check_import(source: Path, module: str) -> str | None:
-    """Why `source` must not import a module of the package; None if it may."""
+    """Text on why `source` must not import a module of the package; None if it may."""
     here, there = python_room(module_of(source)), python_room(module)
     if here is None or module.removeprefix("slipstream.") in OF_PACKAGE:
         return None
@@ -230,7 +226,7 @@ def check_import(source: Path, module: str) -> str | None:
 
 
 def circles(graph: Mapping[str, Mapping[str, object]]) -> Iterator[list[str]]:
-    """Cycles of modules or sub-rooms; each belongs to at most one cycle."""
+    """Cycles of modules or sub-folders in a graph of imports or includes; each belongs to at most one cycle."""
     done: set[str] = set()
 
     def visit(module: str, way: list[str]) -> list[str]:
@@ -247,11 +243,11 @@ def circles(graph: Mapping[str, Mapping[str, object]]) -> Iterator[list[str]]:
 
 
 def check_python(root: Path) -> tuple[int, list[str]]:
-    """Number of files in the Python packages, and all findings in them."""
+    """Number of files in the Python packages, and all faults of their imports."""
     folders = (root / PACKAGE, root / BENCHMARKS)
     files = sorted(file.relative_to(root) for folder in folders for file in folder.rglob("*.py"))
     modules = {module_of(path): path for path in files}
-    graph: dict[str, dict[str, int]] = {}  # the line of each import, by importer and imported module
+    graph: dict[str, dict[str, int]] = {}  # the line of each import, by importing and imported module
     findings = []
     for module, path in modules.items():
         here = python_room(module)
@@ -274,7 +270,7 @@ def check_python(root: Path) -> tuple[int, list[str]]:
 
 
 def check_tree(root: Path) -> tuple[int, list[str]]:
-    """Number of files read, and all findings."""
+    """Number of source files that were read, and all faults of includes and imports."""
     root = root.resolve()
     folders = ("include", "src", "bench/native", "tests")
     files = sorted(

@@ -27,13 +27,13 @@ from pathlib import Path
 from change import base_of, changed_files, git
 
 LIMIT = 30
-#: Limits of all pages: the share of inverted openings, words a sentence, lines without a heading.
+#: Limits for all pages: share of inverted openings, words per sentence, lines without a heading.
 MOST_INVERTED, MOST_WORDS, MOST_LINES = 0.01, 18.0, 40
-#: Pages of results consist mostly of tables.
+#: Folders of pages of results, which consist mostly of tables.
 RESULTS = ("docs/results/", "docs/notes/")
 GENERATED = re.compile(r"(<!-- (?:table|directions): [^\n]*-->\n).*?(?=<!-- end -->)", re.DOTALL)
 
-#: Words of our own for which the field has a term. docs/glossary.md has those that stay.
+#: Words of this project for which the field has a term. docs/glossary.md has those that stay.
 HOME_MADE = {
     "carriage": "transport",
     "fullness": "share of the memory",
@@ -46,28 +46,29 @@ HOME_MADE = {
 HOME_MADE_TERM = re.compile(rf"\b({'|'.join(HOME_MADE)})\b(?! return)", re.IGNORECASE)
 GLOSSARY, MOST_TERMS = "docs/glossary.md", 20
 
-#: Openings that put an object or a clause before the subject, or leave the subject out.
+#: Pattern of openings that put an object or a clause before the subject, or leave the subject out.
 INVERTED = re.compile(
     r"(Of|Who|Whose|Whom|What|Which|Whatever|Whoever|Whichever|Nobody|Beside"
     r"|(By|From|To|In|On|At|For|With|Into) (what|which|whom)|Where nobody)\b"
 )
 
-#: A full stop after one of these ends no sentence.
+#: Pattern of abbreviations whose full stop ends no sentence.
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|resp|Fig|Eq)\.$")
-#: A sentence ends before a capital, code or the keys of an entry (`key: `). An entry may end with a semicolon, too.
+#: Pattern of the end of a sentence, before a capital, code or the keys of an entry (`key: `). An entry may end with a
+#: semicolon, too.
 SENTENCE_END = re.compile(r"[.!?][)\"'*_]*\s+(?=[\"'(*_`]*[A-Z`]|--|[\w.]+(?:, [\w.]+)*: )|;\s+(?=[\w.]+: )")
 
 CODE_SPAN = re.compile(r"``[^`]+``|`[^`]+`")
 CITATION = re.compile(r"\([^()]*\b(?:1[6-9]|20)\d\d\b[^()]*\)")
-#: A reference such as `Author: Title, 2017` is one sentence.
+#: Pattern of a reference such as `Author: Title, 2017`, which counts as one sentence.
 CITES = re.compile(r", (?:1[6-9]|20)\d\d\b(?!-)")
-#: Comments with these beginnings address a tool, not a reader.
+#: Pattern of beginnings of comments that address a tool, not a reader.
 PRAGMA = re.compile(r"(noqa|type:|fmt:|ruff:|pragma|NOLINT|clang-format|shellcheck|!|-\*-)")
 CODE_LINE = re.compile(r"[\w\".\[\]]+ *(=|\+=) *\S|\$ |>>> |(?!.*[a-z]{2} [a-z]{2,} [a-z]{2}).*[;{}\\]$")
-#: Columns of a table that is laid out with spaces.
+#: Pattern of a line of a table that is laid out with spaces.
 TABLE_LINE = re.compile(r"\||.*\S {3,}\S")
 ITEM = re.compile(r"[-*+] +")
-#: A line with such a beginning starts an item, if the line before it ends a sentence.
+#: Pattern of a line's beginning that starts an item, if the line before it ends a sentence.
 NUMBER_OR_KEY = re.compile(r"(\d+[.)]|`[^`]+`(, `[^`]+`)*:|[\w.-]+(, [\w.-]+)*:) +")
 
 
@@ -90,7 +91,7 @@ Line = tuple[int, str]
 
 
 def word_count(text: str) -> int:
-    """Words as a reader counts them: code is one word; numbers and formulas are none."""
+    """Number of words as a reader counts them: code is one word; numbers and formulas are none."""
     text = CODE_SPAN.sub(" code ", CITATION.sub(" ", text))
     # A list of keys counts as one word.
     text = re.sub(r"code(?:\s*(?:,|/|and|or|,\s*and|,\s*or)\s*code)+", "code", text)
@@ -98,7 +99,7 @@ def word_count(text: str) -> int:
 
 
 def sentences(paragraph: list[Line]) -> Iterator[Sentence]:
-    """The sentences of consecutive lines."""
+    """The sentences in consecutive lines of a paragraph."""
     text, starts = "", []
     for number, line in paragraph:
         starts.append((len(text), number))
@@ -112,7 +113,7 @@ def sentences(paragraph: list[Line]) -> Iterator[Sentence]:
 
 
 def paragraphs(lines: list[Line]) -> Iterator[list[Line]]:
-    """Lines of a comment or docstring by paragraph and item of a list, without code and tables."""
+    """Splits the lines of a comment or docstring into paragraphs and items of lists, without code and tables."""
     found: list[Line] = []
     last, ended = None, True
     for number, line in lines:
@@ -153,7 +154,7 @@ CXX = re.compile(
 
 
 def in_cxx(text: str) -> Iterator[list[Line]]:
-    """Paragraphs of comments. A comment behind code is a paragraph of its own."""
+    """Paragraphs of the comments in a C++ text. A comment behind code is a paragraph of its own."""
     whole: list[Line] = []
     for match in CXX.finditer(text):
         number = text.count("\n", 0, match.start()) + 1
@@ -173,12 +174,12 @@ def _comments(lines: list[Line]) -> Iterator[list[Line]]:
     yield from paragraphs([(number, "" if PRAGMA.match(line.strip()) else line) for number, line in lines])
 
 
-#: A literal of Python: a prefix, quotes, the text, and the same quotes.
+#: Pattern of a string literal of Python: a prefix, quotes, the text, and the same quotes.
 LITERAL = re.compile(r"\A[rRuU]?(\"\"\"|'''|\"|')(.*)\1\Z", re.DOTALL)
 
 
 def in_python(text: str) -> Iterator[list[Line]]:
-    """Paragraphs of docstrings and comments; none for a text that is not valid Python."""
+    """Paragraphs of the docstrings and comments in a Python text; none if it is not valid Python."""
     try:
         tree = ast.parse(text)
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
@@ -202,7 +203,7 @@ def in_python(text: str) -> Iterator[list[Line]]:
 
 
 def _docstring(lines: list[Line]) -> Iterator[list[Line]]:
-    """Lines that are indented more than the docstring are an example and are omitted."""
+    """Lines of a docstring, without those that are indented more, which are an example."""
     indents = [len(line) - len(line.lstrip()) for _, line in lines[1:] if line.strip()]
     margin = min(indents, default=0)
     kept = [
@@ -216,7 +217,8 @@ TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|(#.*)')
 
 
 def in_toml(text: str) -> Iterator[list[Line]]:
-    """Comments of a case or machine file. A key that is commented out is not prose, but a comment behind it is."""
+    """Paragraphs of the comments in a TOML file. A key that is commented out is not prose, but a comment behind it
+    is."""
     whole: list[Line] = []
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"# *[\w\".]+ *=", line):
@@ -232,7 +234,7 @@ def in_toml(text: str) -> Iterator[list[Line]]:
 
 
 def in_script(text: str) -> Iterator[list[Line]]:
-    """Comments on lines of their own, in files of the shell, make and CMake."""
+    """Paragraphs of the comments on lines of their own, in files of the shell, make and CMake."""
     lines = enumerate(text.splitlines(), 1)
     yield from _comments([(number, line.strip().lstrip("#")) for number, line in lines if re.match(r"\s*#", line)])
 
@@ -245,14 +247,14 @@ READERS: dict[str, Callable[[str], Iterator[list[Line]]]] = {
 
 
 def prose(path: str, text: str) -> Iterator[Sentence]:
-    """The sentences of a file; none for kinds of files that are not checked."""
+    """The sentences of a file's pages or comments; none for kinds of files that are not checked."""
     reader = next((READERS[end] for end in READERS if path.endswith(end)), None)
     for paragraph in reader(text) if reader else ():
         yield from sentences(paragraph)
 
 
 def findings(path: str, text: str, before: set[str]) -> list[str]:
-    """`path:line: reason: sentence` for each bad sentence that the old text lacks."""
+    """Text `path:line: reason: sentence` for each bad sentence that the old text of the file lacks."""
     return [
         f"{path}:{sentence.line}: {', '.join(faults)}: {sentence.text}"
         for sentence in sorted(prose(path, text), key=lambda sentence: sentence.line)
@@ -261,7 +263,7 @@ def findings(path: str, text: str, before: set[str]) -> list[str]:
 
 
 def check(root: Path, base: str) -> list[str]:
-    """All findings between a commit and the working tree, including untracked files."""
+    """All bad sentences that the working tree adds to a commit, including untracked files."""
     changed = changed_files(root, base).items()
     before = {
         sentence.text
@@ -279,7 +281,7 @@ def check(root: Path, base: str) -> list[str]:
 
 @dataclass
 class Count:
-    """Counts of sentences, words and faults over many files."""
+    """Numbers of sentences, words and faults over many files."""
 
     sentences: int = 0
     words: int = 0
@@ -304,7 +306,7 @@ class Count:
 
 
 def glossary_faults(text: str) -> list[str]:
-    """Errors for too many home-made words, and for entries longer than a sentence."""
+    """Errors for a glossary with too many home-made words, or with entries longer than a sentence."""
     entries = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=\n\n|\n- |\n#|\Z)", text, re.MULTILINE | re.DOTALL)
     many = [f"{GLOSSARY}: {len(entries)} words, at most {MOST_TERMS}"] if len(entries) > MOST_TERMS else []
     long = [word for word, said in entries if len([*sentences([(1, said.replace("\n", " "))])]) != 1]
@@ -330,7 +332,7 @@ def page_faults(path: str, text: str) -> list[str]:
 
 
 def score(root: Path) -> tuple[list[str], list[str]]:
-    """Counts over all files in git, and errors for pages beyond the limits."""
+    """Numbers of sentences and faults over all files in git, and errors for pages beyond the limits."""
     faults, pages, comments = list[str](), Count(), dict[str, Count]()
     for path in git(root, "ls-files").splitlines():
         if not (root / path).is_file():

@@ -20,10 +20,10 @@ from slipstream.machine import discovery, machine_file  # noqa: E402
 
 STAGES, FIELDS_THAT_MOVE = 2, 8
 COMPLEX = 8
-#: GiB of a device's 16 GB that remain beside CUDA contexts and kernels.
+#: Memory of a 16 GB device that remains beside CUDA contexts and kernels.
 BUDGET = "14 GiB"
-#: Rows of the talk: nodes, cells along each axis, seconds per step with zero-copy and with pitched copies. The largest
-#: problem was a target.
+#: Rows of the talk of Ravikumar, Appelhans & Yeung 2018: nodes, cells along each axis, seconds per step with zero-copy
+#: and with pitched copies. The largest problem was a target.
 TALK: tuple[tuple[int, int, float | None, float | None], ...] = (
     (2, 1536, 8.67, 5.07),
     (16, 3072, 12.32, 7.63),
@@ -40,7 +40,7 @@ def kept(n: int) -> float:
 
 
 def planned(n: int, nodes: int, described: machine_file.MachineFile, budget: str = BUDGET) -> dict[str, Any]:
-    """The plan of n^3 cells on this many nodes."""
+    """The plan of a flow on n^3 cells on this many nodes."""
     words = [f"grid.cells=[{n},{n},{n}]", "dns.precision=f32", "dns.scheme=rk2", f'dns.device_memory="{budget}"']
     case = load(ROOT / "cases" / "dns_taylor_green.toml", [*words, "expected={}"])
     machine = discovery.describe(described.model_copy(update={"nodes": nodes}))
@@ -49,11 +49,11 @@ def planned(n: int, nodes: int, described: machine_file.MachineFile, budget: str
 
 
 def least(n: int, nodes: int, described: machine_file.MachineFile, plan: dict[str, Any]) -> dict[str, float]:
-    """Lower bounds on the seconds of a step, by each kind of link."""
+    """Least seconds of a step by each kind of link, from the bytes that it carries and its rate."""
     field = kept(n) / nodes
     assert described.host.gb_per_s and described.links.network
     per_node = described.links.network.per_node_gb_per_s or described.links.network.gb_per_s
-    to_devices = described.host.gb_per_s * 1e9 * described.devices_per_node  # rates each way
+    to_devices = described.host.gb_per_s * 1e9 * described.devices_per_node  # bytes/s of a node's host links
     return {
         "host_s": STAGES * plan["batches"]["fields"] * field / to_devices,
         "network_s": STAGES * FIELDS_THAT_MOVE * field * (1 - 1 / nodes) / (per_node * 1e9),

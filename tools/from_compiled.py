@@ -23,15 +23,15 @@ from slipstream.case import key_list
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "slipstream"
 WIDTH = 120
-#: Solvers whose tables are made, each with its modules of Python and of C++.
+#: Solvers whose tables of keys are generated, each with its modules of Python and of C++.
 SOLVERS = ("lbm", "stencil", "dns", "sem")
 #: Solvers whose keys are keywords of a Simulation in Python, too.
 SIMULATIONS = ("lbm", "dns", "sem")
-#: A bar within a cell of a table.
+#: Escaped bar, as a cell of a Markdown table needs it.
 BAR = "\\|"
 MADE = "Made by tools/from_compiled.py."
 MARKED = re.compile(r"(<!-- compiled: (?P<what>[\w ]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
-#: Types of slipstream.base.keys, by kind and limits (above, least, most, finite).
+#: Names of types in slipstream.base.keys, by kind of value and limits (above, least, most, finite).
 NAMED = {
     ("integer", None, 1.0, None, True): "Count",
     ("number", 0.0, None, None, True): "Positive",
@@ -72,7 +72,7 @@ def quoted(text: str) -> str:
 
 
 def type_of(values: Mapping[str, Any]) -> str:
-    """The annotation of a kind of values."""
+    """Python annotation of a key, from the kind of its values."""
     kind = values["kind"]
     if values["expression"] and not values["shape"]:
         return f"{type_of({**values, 'expression': False})} | str"
@@ -97,10 +97,11 @@ def type_of(values: Mapping[str, Any]) -> str:
 
 
 def strings(text: str, first: int, later: int) -> list[str]:
-    """A text as adjacent Python string literals: the first begins in column `first`, others in column `later`."""
+    """Splits a text into adjacent Python string literals: the first begins in column `first`, others in column
+    `later`."""
     found, rest, begin = [], text, first
     while rest:
-        room = WIDTH - begin - 3  # three columns are for quotes and a comma
+        room = WIDTH - begin - 3  # three columns hold both quotes and a comma
         if len(quoted(rest)) <= room + 2:
             found.append(rest)
             break
@@ -111,7 +112,7 @@ def strings(text: str, first: int, later: int) -> list[str]:
 
 
 def field(key: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of Python code for a key."""
+    """The lines of Python code that declare a key."""
     types = [type_of(values) for values in key["values"]]
     if not key["needed"] and key["default"] is None:
         types.append("None")
@@ -159,7 +160,7 @@ def table_class(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def keyword_type(values: Mapping[str, Any]) -> str:
-    """The annotation of a keyword, for type checkers: numbers have no limits."""
+    """Python annotation of a keyword argument, for type checkers: numbers have no limits."""
     if values["shape"]:
         return f"Sequence[{keyword_type({**values, 'shape': values['shape'][1:]})}]"
     if values["kind"] == "name" or values["only"]:
@@ -220,7 +221,7 @@ def routes_text() -> str:
 
 
 def keys_text(solver: str, title: str = "") -> str:
-    """The keys of a table, without those of its bases."""
+    """Markdown table with the keys of a solver's table, without those of its bases."""
     names: dict[str, Any] = {}
     exec(table_module(solver), names)
     table: type[Table] = names[class_name(title or solver)]

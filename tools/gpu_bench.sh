@@ -10,7 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# name | GPUs; + allows concurrent runs | timeout in seconds | environment variables and arguments of `slipstream`, or a Python tool
+# Columns of a benchmark: name | GPUs; + allows concurrent runs | timeout in seconds | environment variables and
+# arguments of `slipstream`, or a Python tool
 benchmarks() {
   local format streaming label
   for format in f32 f16 f64; do
@@ -153,7 +154,7 @@ build_parent() {
   (
     cd "$parent"
     export SLIPSTREAM_COMMIT=${PARENT_COMMIT:-unknown}
-    [ -e bench/CMakeLists.txt ] || targets=python_package  # builds the benchmarks as well
+    [ -e bench/CMakeLists.txt ] || targets=python_package  # this target builds the benchmarks as well
     source tools/gpu_build.sh
   )
 }
@@ -175,7 +176,7 @@ folder=${BENCH_FOLDER:-bench/results}
 logs=build/bench-logs
 rm -rf "$logs" && mkdir -p "$logs"
 
-# NUMBER VISIBLE_GPUS LINE: runs a benchmark and writes its result to the file NUMBER.ran of the logs.
+# measure NUMBER VISIBLE_GPUS LINE: runs a benchmark and writes its result to the file NUMBER.ran of the logs.
 measure() {
   local name needed limit arguments words settings=() program=(-m slipstream) start=$SECONDS verdict=done log
   IFS='|' read -r name needed limit arguments <<<"$3"

@@ -45,7 +45,7 @@ if [ -e gpu-kit/built.tar.xz ]; then
     touch "$kit"
   fi
   tests=$kit/bin ctest_folder=$kit
-  # Libraries that the loader may not find: CUDA, and NVSHMEM from its Python package.
+  # Finds libraries that the loader may not find: CUDA, and NVSHMEM from its Python package.
   nvidia=$("$python" -c 'import nvidia; print(*(p + "/nvshmem/lib" for p in nvidia.__path__), sep=":")' 2>/dev/null || true)
   export LD_LIBRARY_PATH=$kit/lib:/usr/local/cuda/lib64${nvidia:+:$nvidia}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   missing=$(ldd "$tests/unit_tests" | awk '/not found/ {print $1}' | paste -sd' ')

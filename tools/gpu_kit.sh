@@ -18,7 +18,7 @@ command -v nvcc >/dev/null || {
 tools/setup.sh
 python=$(tools/setup.sh --python)
 
-# download FOLDER WHAT...: wheels for the target machine's Python.
+# download FOLDER WHAT...: downloads wheels for the target machine's Python into a folder.
 download() {
   local platforms=() glibc
   for glibc in 28 27 17; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done
@@ -26,7 +26,7 @@ download() {
     --python-version "${KIT_PYTHON:-3.12}" "${platforms[@]}" --platform manylinux2014_x86_64 -d "$@"
 }
 
-# Named one by one: the dependency solver would add packages that such machines have (numpy, matplotlib).
+# Packages are named one by one: the dependency solver would add those that such machines have (numpy, matplotlib).
 packages=(pydantic pydantic-core annotated-types typing-inspection typing-extensions rich markdown-it-py mdurl pygments
           nanobind scikit-build-core hypothesis sortedcontainers pymech xarray pandas)
 wheels() {
@@ -46,7 +46,7 @@ EOF
   download $kit/wheels "${packages[@]:1}"
 }
 
-# Only the headers are needed.
+# Only the headers of NVSHMEM are needed to build.
 nvshmem() {
   local version=${KIT_NVSHMEM:-3.4.5} wheel
   nvshmem_root=$PWD/build/nvshmem-$version

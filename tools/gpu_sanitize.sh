@@ -11,8 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# part | ranks, which share the GPUs | binary | tests. Tests of NCCL, NVSHMEM and GPU-aware MPI are excluded, because the
-# sanitizer would also report errors inside these libraries.
+# Columns of a part: name | ranks, which share the GPUs | binary | tests. Tests of NCCL, NVSHMEM and GPU-aware MPI are
+# excluded, because the sanitizer would also report errors inside these libraries.
 parts() {
   cat <<'EOF'
 exchange | 1 | mpi_tests | Routes/ExchangeScenario.*/cuda_*-*nccl*:*nvshmem*:*gpu_mpi*:*gpu_buffered*
@@ -55,7 +55,8 @@ export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
 limit=${SANITIZE_SECONDS:-150} jobs=${SANITIZE_JOBS:-1} logs=build/sanitize-logs
 rm -rf "$logs" && mkdir -p "$logs"
 
-# LIMIT TOOL RANKS BINARY FILTER. Failed CUDA calls do not count, because tests provoke some.
+# sanitize LIMIT TOOL RANKS BINARY FILTER: runs tests under a tool. Failed CUDA calls do not count, because tests
+# provoke some.
 sanitize() {
   local launcher=()
   if [ "$4" = mpi_tests ]; then launcher=(mpiexec -n "$3" --oversubscribe --bind-to none); fi

@@ -10,10 +10,10 @@ import math
 import sys
 from pathlib import Path
 
-POINTS = 28  # number of points per ring
+POINTS = 28  # number of points per ring around the car's body
 EXPONENT = 4.0  # exponent of the superellipse: 2 gives an ellipse, larger values approach a rectangle
 
-# Rings of the body: x, half width, lower and upper end.
+# Rings around the car's body: x, half width, lower and upper end, in m.
 BODY = [
     (0.00, 0.55, 0.28, 0.48),
     (0.06, 0.70, 0.22, 0.60),
@@ -49,7 +49,7 @@ Shell = tuple[list[Point], list[list[int]]]
 
 
 def ring(x: float, half_width: float, low: float, high: float) -> list[Point]:
-    """Points around the x axis, from y to z: counter-clockwise when seen from larger x."""
+    """Points of a ring around the x axis, from y to z: counter-clockwise when seen from larger x."""
     points = []
     for i in range(POINTS):
         angle = 2 * math.pi * (i + 0.5) / POINTS
@@ -73,9 +73,9 @@ def skin(rings: list[list[Point]]) -> Shell:
 
 
 def wheel(x: float, y: float) -> Shell:
-    """A cylinder along y that stands on the road."""
+    """Surface of a wheel: a cylinder along y that stands on the road."""
     angles = [2 * math.pi * i / WHEEL_SIDES for i in range(WHEEL_SIDES)]
-    # The circle runs from z to x along y, as rings run from y to z along x, so that faces point outwards.
+    # The circle of a wheel runs from z to x along y, as rings run from y to z along x, so that faces point outwards.
     circle = [(WHEEL_RADIUS * math.cos(a), WHEEL_RADIUS * math.sin(a)) for a in angles]
     return skin(
         [[(x + right, y + side * WHEEL_WIDTH / 2, WHEEL_RADIUS + up) for up, right in circle] for side in (-1, 1)]
@@ -83,13 +83,13 @@ def wheel(x: float, y: float) -> Shell:
 
 
 def car() -> dict[str, Shell]:
-    """The shells of the car, by name."""
+    """The closed surfaces of the car's body and wheels, by name."""
     shells = {"body": skin([ring(*station) for station in BODY]), "cabin": skin([ring(*station) for station in CABIN])}
     return shells | {name: wheel(*place) for name, place in WHEELS.items()}
 
 
 def obj_text(shells: dict[str, Shell]) -> str:
-    """One object per shell; vertices are numbered from 1 through the whole file."""
+    """Text of an OBJ file with one object per surface; vertices are numbered from 1 through the whole file."""
     lines = ["# A car of simple shape, made by tools/make_car.py; metres, front at x = 0, road at z = 0."]
     known = 1
     for name, (vertices, faces) in shells.items():

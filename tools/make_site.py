@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)((?:#[^)\s]*)?)\)")
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
-#: Pages of the site by the paths of files outside of docs/.
+#: Names of the site's pages for files outside of docs/.
 OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "README.md": "readme.md"}
 LANGUAGES = {
     ".py": "python",
@@ -32,7 +32,7 @@ LANGUAGES = {
     ".json": "json",
 }
 PICTURES = (".png", ".svg")
-#: Declares a class, a function, an alias or a constant.
+#: Pattern of a C++ line that declares a class, a function, an alias or a constant.
 DECLARED = re.compile(
     r"(?:class|struct|enum(?: class)?) (?:alignas\(\w+\) )?(\w+)|(\w+(?:::\w+)*)\(|using (\w+)|(\w+)(?: =|;|\{)"
 )
@@ -46,7 +46,7 @@ def slug(text: str, separator: str = "-") -> str:
 
 
 def page_of(path: str) -> str:
-    """The place in the site of a file or folder outside of docs/."""
+    """Place in the site of the page for a file or folder outside of docs/."""
     if path in OUTSIDE:
         return OUTSIDE[path]
     header = re.fullmatch(r"include/slipstream/(\w+)\.hpp", path)
@@ -67,7 +67,7 @@ def outside(text: str, place: Path) -> Iterator[tuple[re.Match[str], str]]:
 
 
 def linked(text: str, place: Path, here: str) -> str:
-    """A page whose links lead to pages of the site. `here`: its own place there."""
+    """Text of a page whose links lead to pages of the site. `here`: the page's own place there."""
 
     def replaced(match: re.Match[str]) -> str:
         target = Path(os.path.normpath(place / match[1]))
@@ -84,7 +84,7 @@ def linked(text: str, place: Path, here: str) -> str:
 
 
 def shown(path: str) -> str:
-    """A file or folder as a page."""
+    """Text of a page that shows a source file or a folder."""
     source = ROOT / path
     if source.is_dir():
         names = [
@@ -126,7 +126,7 @@ def header_page(path: Path) -> str:
 
 
 def exported(package: str) -> dict[str, str]:
-    """Modules by the names that a package imports for type checkers or users."""
+    """Names that a package exports for type checkers or users, each with its module."""
     tree = ast.parse((PACKAGE / package / "__init__.py").read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     return {
@@ -138,7 +138,7 @@ def exported(package: str) -> dict[str, str]:
 
 
 def stub(node: ast.stmt) -> ast.stmt | None:
-    """A class or function without its code and its private parts."""
+    """Syntax tree of a class or function without its code and its private parts."""
     if isinstance(node, ast.FunctionDef):
         if node.name.startswith("_") and node.name != "__init__":
             return None
@@ -188,7 +188,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the reference, and all files outside of docs/ that pages link to."""
+    """Adds pages to the site: the reference, and all files outside of docs/ that pages link to."""
     texts = {file.src_uri: (DOCS / file.src_uri).read_text(encoding="utf-8") for file in files.documentation_pages()}
     pages = reference()
     wanted = dict.fromkeys(OUTSIDE)
@@ -213,7 +213,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def navigation(index: str, pages: list[str]) -> list[Any]:
-    """Shelves and pages of the index, then the reference."""
+    """Navigation of the site: shelves and pages of the index, then the reference."""
     nav: list[Any] = [{"Start": "index.md"}, {"README": OUTSIDE["README.md"]}]
     for shelf in re.split(r"(?m)^## ", index)[1:]:
         title, _, text = shelf.partition("\n")
@@ -227,7 +227,7 @@ def navigation(index: str, pages: list[str]) -> list[Any]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turns links to files outside into links to their pages. Links of generated pages are right already."""
+    """Turns links to files outside of docs/ into links to their pages. Links of generated pages are right already."""
     if page.file.generated_by:
         return markdown
     return linked(markdown, (DOCS / page.file.src_uri).parent, page.file.src_uri)

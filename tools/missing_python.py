@@ -14,7 +14,7 @@ LIST = Path(__file__).with_name("python-packages.txt")
 
 
 def requirements(text: str, purposes: set[str]) -> list[str]:
-    """Requirements for any of the purposes, in the order of the list."""
+    """Requirements of Python packages for any of the purposes, in the order of the list."""
     found = []
     for line in text.splitlines():
         requirement, _, purpose = line.partition("#")

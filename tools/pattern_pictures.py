@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Fill colours of devices; line colour.
+#: Colours of the devices: for filling, then for lines.
 FILLS = ("#cfe2fb", "#fde0bd", "#d6efd8", "#e6dcf5")
 LINES = ("#1f5fa8", "#a85a08", "#4c8c50", "#6b46a8")
 PAPER, INK, GREY = "#ffffff", "#1f2328", "#57606a"
-#: Side of a cell, and side of a tile of a transpose.
+#: Side of a cell, and side of a tile of a transpose, in units of the SVG.
 CELL, TILE = 26, 44
 
 HEAD = """\
@@ -38,7 +38,7 @@ def words(x: float, y: float, text: str) -> str:
 
 
 def arrow(x0: float, y0: float, x1: float, y1: float, bend: float = 0.0, colour: str = GREY) -> str:
-    """An arrow with its tip at the second point; `bend`: height of its middle above the straight line."""
+    """SVG text of an arrow with its tip at the second point; `bend`: height of its middle above the straight line."""
     middle = f"{(x0 + x1) / 2:g} {(y0 + y1) / 2 - 2 * bend:g}"
     path = f"M{x0:g} {y0:g} Q{middle} {x1:g} {y1:g}"
     return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5" marker-end="url(#tip)"/>'
@@ -50,7 +50,8 @@ def picture(title: str, width: int, height: int, parts: Iterator[str]) -> str:
 
 
 def halo() -> Iterator[str]:
-    """Two blocks of 5 x 4 cells with a ghost layer; arrows show the sources of the ghosts between them."""
+    """SVG lines of a halo exchange: two blocks of 5 x 4 cells with a ghost layer; arrows show the sources of the ghosts
+    between them."""
     nx, ny, top = 5, 4, 62
     lefts = (60, 60 + (nx + 5) * CELL)
     for device, left in enumerate(lefts):
@@ -72,7 +73,7 @@ def halo() -> Iterator[str]:
 
 
 def gather_scatter() -> Iterator[str]:
-    """Four elements of 3 x 3 points on two devices; lines join the copies of a point."""
+    """SVG lines of a gather-scatter: four elements of 3 x 3 points on two devices; lines join the copies of a point."""
     side, gap, left, top = 96, 44, 70, 48
     step = side + gap
 
@@ -90,7 +91,7 @@ def gather_scatter() -> Iterator[str]:
                     copies.setdefault((2 * ex + i, 2 * ey + j), []).append(place(ex, ey, i, j))
     for points in copies.values():
         if len(points) > 1:
-            # Draws a loop around the four copies of a corner, or a line between two copies.
+            # The four copies of a corner are joined by a loop, two copies by a line.
             order = [points[n] for n in (0, 1, 3, 2, 0)] if len(points) == 4 else points
             path = " L".join(f"{x:g} {y:g}" for x, y in order)
             yield f'<path d="M{path}" fill="none" stroke="{GREY}" stroke-width="2"/>'
@@ -103,7 +104,8 @@ def gather_scatter() -> Iterator[str]:
 
 
 def transpose() -> Iterator[str]:
-    """Slabs of four devices along one axis become slabs along the other; a tile keeps the colour of its sender."""
+    """SVG lines of a transpose: slabs of four devices along one axis become slabs along the other; a tile keeps the
+    colour of its sender."""
     count, top = 4, 48
     lefts = (84, 84 + (count + 4) * TILE)
     size = count * TILE

@@ -20,20 +20,21 @@ FIGURES = frozenset({"limit_s", "passed", "failed", "skipped", "errors", "second
 #: Exit statuses of `timeout`: ended by its signal, or by a later kill.
 ENDED, KILLED = 124, 137
 
-# GoogleTest repeats skipped and failed tests at the end, without a time.
+# Patterns of GoogleTest's result lines. It repeats skipped and failed tests at the end, without a time, which must not
+# count.
 _PASSED = re.compile(r"^\[       OK \] ", re.MULTILINE)
 _FAILED = re.compile(r"^\[  FAILED  \] .*\(\d+ ms\)$", re.MULTILINE)
 _SKIPPED = re.compile(r"^\[  SKIPPED \] .*\(\d+ ms\)$", re.MULTILINE)
-# The summary of one process. A hazard that racecheck calls a warning counts as an error here.
+# Pattern of the sanitizer's summary for one process. A hazard that racecheck calls a warning counts as an error here.
 _SUMMARY = re.compile(r"^=+ (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.MULTILINE)
-# Errors in the log of a run that did not reach its summary; the end by a signal does not count.
+# Pattern of errors in the log of a run that did not reach its summary; the end by a signal does not count.
 _REPORTED = re.compile(
     r"^=+ (?:Invalid|Misaligned|Illegal|Out-of-range|Warp|(?:(?:Error|Warning): )?Race)", re.MULTILINE
 )
 
 
 def row(line: str, devices: int) -> dict[str, Any]:
-    """The result row of one run."""
+    """The result row of one run under the sanitizer."""
     part, tool, binary, ranks, tests, limit, status, seconds, log = line.rstrip("\n").split("|")
     text = Path(log).read_text(encoding="utf-8", errors="replace")
     summaries = [int(a or b) for a, b in _SUMMARY.findall(text)]
@@ -64,14 +65,14 @@ def row(line: str, devices: int) -> dict[str, Any]:
 
 
 def excerpt(log: Path, most: int = 30) -> str:
-    """Errors and failed tests in a log, from the beginning; its end if there are none."""
+    """Errors and failed tests in the log of a run, from the beginning; its end if there are none."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     told = [line for line in lines if line.startswith("=====") or "FAILED" in line or "Failure" in line]
     return "\n".join(told[:most] if len(told) > 2 else lines[-most:])
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Table lines with a heading; the long filters come last."""
+    """Lines of a table of the sanitizer's results, with a heading; the long filters come last."""
     shown = ("outcome", "tool", "binary", "ranks", "passed", "failed", "skipped", "errors", "seconds", "filter")
     cells = [list(shown), *([str(found[key]) for key in shown] for found in rows)]
     widths = [max(len(line[n]) for line in cells) for n in range(len(shown))]

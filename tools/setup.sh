@@ -22,7 +22,7 @@ find_python() {
   fail "no Python 3.11 or newer here: install Debian's python3, or name an interpreter with PYTHON=..."
 }
 
-# Listed packages that neither dpkg nor their probe command finds.
+# Prints the listed packages that neither dpkg nor their probe command finds.
 missing_packages() {
   local package purpose probe
   while read -r package purpose probe; do

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def times(log: str) -> dict[str, float]:
-    """Latest seconds of each output, from the text of a .ninja_log."""
+    """Seconds that the last build of each output took, from the text of a .ninja_log."""
     found: dict[str, float] = {}
     for line in log.splitlines():
         if line.startswith("#"):
@@ -26,13 +26,14 @@ def times(log: str) -> dict[str, float]:
 
 
 def units(found: dict[str, float]) -> list[tuple[float, str]]:
-    """Compiled units, slowest first, named by their sources."""
+    """Seconds and source of each compiled unit, slowest first."""
     compiled = [(seconds, output) for output, seconds in found.items() if output.endswith(".o")]
     return [(seconds, source(output)) for seconds, output in sorted(compiled, reverse=True)]
 
 
 def source(output: str) -> str:
-    """`tests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o` is `tests/unit/box_test.cpp`; `__` stands for `..`."""
+    """Source of an object file: `tests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o` is `tests/unit/box_test.cpp`;
+    `__` stands for `..`."""
     parts = output.removesuffix(".o").split("/")
     kept = (part for part in parts if part != "CMakeFiles" and not part.endswith(".dir"))
     return os.path.normpath("/".join(".." if part == "__" else part for part in kept))
@@ -48,7 +49,7 @@ def main(words: list[str]) -> int:
         if not log.exists():
             print(f"slowest: no Ninja build in {build}: build it first.", file=sys.stderr)
             return 2
-        # The log keeps units that were removed from the tree.
+        # Ninja's log keeps units that were removed from the tree, so those without a source are left out.
         taken = times(log.read_text(encoding="utf-8"))
         found = units({output: seconds for output, seconds in taken.items() if (ROOT / source(output)).exists()})
         print(f"the slowest {min(arguments.count, len(found))} of {len(found)} translation units of {build}:")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Columns of every row with card, date and commit.
+#: Columns that every row of results has: card, date and commit.
 PROVENANCE = ("card", "date", "commit")
 MARKED = re.compile(
     r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,?]+))?(?: where=(?P<where>[\w:,^+-]+))?"
@@ -37,7 +37,7 @@ class TableError(Exception):
 
 
 class NothingMeasuredError(TableError):
-    """There are no results, or no matching rows."""
+    """The results have no rows for a table."""
 
 
 def results(folder: Path) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def results(folder: Path) -> list[dict[str, Any]]:
 
 
 def show(value: Any) -> str:
-    """A table cell: cubes as 64^3, numbers without superfluous digits."""
+    """Text of a table cell: cubes as 64^3, numbers without superfluous digits."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
@@ -101,7 +101,7 @@ def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str
     for result, rows in found:
         if not rows:
             continue
-        # Older results may lack newer columns.
+        # Older results may lack newer columns, so only present ones are shown.
         here = {name for row in rows for name in row}
         chosen = [name for one in columns if (name := one.removesuffix("?")) in here] if columns else varying(rows)
         lines = [f"{result['machine']['name']}, {provenance(result, rows)}:", ""]
@@ -120,12 +120,12 @@ def _numeric(rows: list[dict[str, Any]], name: str) -> bool:
 
 
 def newest(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The last row of the last date."""
+    """The last row of the last date in a list of results."""
     return max(enumerate(rows), key=lambda entry: (entry[1].get("date", ""), entry[0]))[1]
 
 
 def figure(path: Path, column: str, where: dict[str, str]) -> str:
-    """One figure: three digits; shares in percent."""
+    """Text of one number from the results: three digits; shares in percent."""
     rows = [row for row in chosen_rows(json.loads(path.read_text(encoding="utf-8"))["rows"], where) if column in row]
     if not rows:
         raise NothingMeasuredError(f"no {column} in {path.name} where {', '.join(map(': '.join, where.items()))}")
@@ -134,9 +134,8 @@ def figure(path: Path, column: str, where: dict[str, str]) -> str:
 
 
 def directions(folder: Path) -> str:
-    """Markdown of transforms by slabs and by the rules, on the host's clock. Columns are forward, backward, their
-    ratio, and the ratio of each to cufftXt in the same file.
-    """
+    """Markdown table with times of Fourier transforms by slabs and by the rules' choice, on the host's clock. Columns
+    are forward, backward, their ratio, and the ratio of each to cufftXt in the same file."""
     parts = []
     for result in results(folder):
         found: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
@@ -172,7 +171,7 @@ def terms(where: str | None) -> dict[str, str]:
 
 
 def fill(text: str, folder: Path) -> str:
-    """The document with regenerated tables and figures."""
+    """Text of a page with regenerated tables and figures."""
 
     def replace(match: re.Match[str]) -> str:
         columns = match["columns"].split(",") if match["columns"] else None

@@ -42,11 +42,11 @@ PYTHON_TESTS = ROOT / "tests" / "python"
 #: Time limit of `make test` in seconds on two idle cores.
 BUDGET = 720
 SLOWEST = 10
-#: Limits on the number of failures, on the lines of each and on their width, as printed.
+#: Limits of the printed text on failures: their number, lines of each, and characters per line.
 SHOWN_FAILURES, SHOWN_LINES, SHOWN_WIDTH = 20, 20, 300
-#: Two results with the same inputs share a row.
+#: Columns with results of a part; a new result replaces the row with the same other columns.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
-#: Rooms of tests/python that run in one process, by the part's name; "flow" has all rooms not named elsewhere.
+#: Folders of tests/python that run in one process, by the part's name; "flow" has all folders not named elsewhere.
 PYTHON_ROOMS = {
     "run": ("run", "base", "cli"),
     "exchange": ("exchange", "fft", "machine"),
@@ -55,24 +55,24 @@ PYTHON_ROOMS = {
 PYTHON_ROOMS["flow"] = tuple(
     sorted({path.parent.name for path in PYTHON_TESTS.glob("*/test_*.py")}.difference(*PYTHON_ROOMS.values()))
 )
-#: Waiting ranks of Open MPI yield their core even if there are enough cores.
+#: Environment of Open MPI with which waiting ranks yield their core, even if there are enough cores.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Number of shards of the tests on each number of ranks, in `make test-all`. Each shard takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 8}
-#: Shards on GPUs, of the column `quick` for each number of ranks, and of rooms of the Python tests. Passed shards are
-#: not repeated, and an interrupted run loses only its current shard.
+#: Number of shards on GPUs for the tests on each number of ranks, and for each part of the Python tests. Passed shards
+#: are not repeated, and an interrupted run loses only its current shard.
 GPU_SHARDS = {1: 4, 2: 8, 4: 4, 8: 4}
 GPU_PYTHON_SHARDS = {"run": 4, "exchange": 2, "bench": 2, "flow": 4}
-#: Ranks under the sanitizers (tests/mpi/rank_table.cpp gives the reasons), and their shards: two ranks take over 20
-#: minutes.
+#: Number of shards under the sanitizers by number of ranks (tests/mpi/rank_table.cpp gives the reasons): two ranks take
+#: over 20 minutes.
 SANITIZED = {1: 1, 2: 4, 4: 1}
-#: Numbers of ranks whose exchanges run with random delays.
+#: Numbers of ranks on which exchanges are tested with random delays.
 CHAOTIC = (1, 2)
 
 
 @dataclass(frozen=True)
 class Part:
-    """Tests that run in one process, or under one launcher of ranks."""
+    """A part of the tests: those that run in one process, or under one launcher of ranks."""
 
     name: str
     command: tuple[str, ...]
@@ -99,7 +99,7 @@ def shard_name(name: str, shard: int, shards: int) -> str:
 
 
 def sharded(part: Part, shards: int) -> Iterator[Part]:
-    """Splits a part of C++ tests into shards."""
+    """Splits a part of C++ tests into shards, which run one by one."""
     for shard in range(shards):
         chosen = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
         yield replace(part, name=shard_name(part.name, shard, shards), environment=part.environment | chosen)
@@ -111,7 +111,7 @@ def python_part(name: str, marked: str, quick: bool, places: Sequence[str] = ())
 
 
 def python_shards(name: str, rooms: tuple[str, ...], shards: int) -> Iterator[Part]:
-    """All tests of some rooms; their files are distributed over the shards."""
+    """All tests in some folders of tests/python; their files are distributed over the shards."""
     files = [f"{room}/{path.name}" for room in rooms for path in sorted((PYTHON_TESTS / room).glob("test_*.py"))]
     for shard in range(shards):
         yield python_part(shard_name(name, shard, shards), "", False, files[shard::shards])
@@ -139,7 +139,7 @@ def parts() -> Iterator[Part]:
         command = ctest("host", f"mpi_{ranks}")
         yield from sharded(Part(f"every_mpi_{ranks}", command, environment=every, spread=ranks == 1), shards)
     for ranks in CHAOTIC:
-        # Random delays before each task of a stream expose work that is ordered only by chance.
+        # Random delays before each task of a stream reveal work that is in order only by chance.
         chosen = {"SLIPSTREAM_CHAOS": "27", "SLIPSTREAM_TESTS": "every", "GTEST_FILTER": "Routes/*:Backends/*"}
         yield Part(f"chaos_mpi_{ranks}", ctest("host", f"mpi_{ranks}"), environment=chosen)
     yield Part("installed", ctest("host", "installed"), alone=True)
@@ -209,7 +209,7 @@ def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
 
 
 def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> list[Part]:
-    """The selected parts; all parts if no names are given. Raises SystemExit for an unknown name."""
+    """The parts with these names; all parts if no names are given. Raises SystemExit for an unknown name."""
     there = list(parts()) if there is None else there
     if not names:
         return [part for part in there if (part.quick if quick else part.thorough)]
@@ -223,9 +223,8 @@ def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> li
 
 
 def why_it_failed(counts: test_reports.Counts, text: str) -> Iterator[str]:
-    """The failed tests with the first lines of each. If none is known, or one did not end, the last lines of the
-    output.
-    """
+    """Lines with the failed tests and the first lines of each. If none is known, or one did not end, the last lines of
+    the output."""
     failures = dict(counts.failures)
     for name, lines in test_reports.of_other_ranks(text).items():
         failures[name] = [*failures.get(name, []), *lines]
@@ -261,7 +260,7 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
         )
         running = set() if running is None else running
         running.add(process.pid)
-        # The resource usage includes all descendants that were waited for.
+        # The resource usage of a part includes all descendants that were waited for.
         _, status, used = os.wait4(process.pid, 0)
         running.discard(process.pid)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -305,7 +304,7 @@ def run_side_by_side(
     def on_its_share(part: Part) -> dict[str, Any]:
         share = shares.get()
         its_cores, its_gpus = share
-        # Applies to this thread and its child processes.
+        # The restriction to cores applies to this thread and its child processes.
         os.sched_setaffinity(0, cores if part.alone or part.spread else its_cores)
         if part.alone:
             its_gpus = gpus
@@ -333,7 +332,7 @@ def git(*words: str) -> str:
 
 
 def commit_of_the_tree() -> str:
-    """The last commit that changed more than results; with + if files have changed since."""
+    """Name of the last commit that changed more than results; with + if files have changed since."""
     others = ["--", ".", ":!bench/results"]
     changed = git("status", "--porcelain", *others)
     return git("log", "-1", "--format=%h", *others) + ("+" if changed else "")

@@ -31,17 +31,17 @@ class Counts:
 
 
 def read(path: Path) -> Counts:
-    """Reads a file ending in .json (GoogleTest) or .xml (pytest)."""
+    """Reads the result file of a test program, which ends in .json (GoogleTest) or .xml (pytest)."""
     return _googletest(path) if path.suffix == ".json" else _pytest(path)
 
 
-#: The end of a test; coloured under an MPI launcher, whose output is a terminal.
+#: Pattern of the end of a test in GoogleTest's output, which is coloured under an MPI launcher, as on a terminal.
 _ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (?:\x1b\[m)?([^\s,]+)[^\n]* \((\d+) ms\)")
 
 
-#: The lines of one test, from its name to its result.
+#: Pattern of the lines of one test in GoogleTest's output, from its name to its result.
 _LINES = re.compile(r"\[ RUN +\] (?:\x1b\[m)?(\S+)\n(.*?)(?=\S*\[ +(?:OK|FAILED|SKIPPED) +\]|\S*\[ RUN|\Z)", re.DOTALL)
-#: Format in which other ranks report a failure, possibly within a line of rank 0.
+#: Pattern of a failure that another rank reports, possibly within a line of rank 0.
 _OF_RANK = re.compile(
     r"(rank \d+): ([\w/]+\.[\w/]+): (.*?)(?=^rank \d+: |^\S*\[[ -=]|^\d+ of \d+ ranks failed|\Z)",
     re.DOTALL | re.MULTILINE,
@@ -58,7 +58,7 @@ def read_log(text: str) -> Counts:
 
 
 def of_other_ranks(text: str) -> dict[str, list[str]]:
-    """Failures by test, from the output of all ranks; rank 0 may have passed or failed for other reasons."""
+    """Lines on failures by test, from the output of all ranks; rank 0 may have passed or failed for other reasons."""
     found: dict[str, list[str]] = {}
     for rank, name, why in _OF_RANK.findall(text):
         found.setdefault(name, []).extend(f"{rank}: {why.rstrip()}".splitlines())
@@ -66,7 +66,7 @@ def of_other_ranks(text: str) -> dict[str, list[str]]:
 
 
 def last_begun(text: str) -> str | None:
-    """The test that was running when GoogleTest's output ended."""
+    """Name of the test that was running when GoogleTest's output ended."""
     begun = re.findall(r"\[ RUN +\] (?:\x1b\[m)?(\S+)", text)
     ended = {name for _, name, _ in _ENDED.findall(text)}
     return begun[-1] if begun and begun[-1] not in ended else None
@@ -94,7 +94,7 @@ def _pytest(path: Path) -> Counts:
 
 
 def _assertion(text: str) -> str:
-    """The last lines of pytest's failure report, from the failed statement on."""
+    """Last lines of pytest's report on a failure, from the failed statement on."""
     lines = text.splitlines()
     marked = [n for n, line in enumerate(lines) if line.startswith(">")]
     return "\n".join(lines[marked[-1] :] if marked else lines)

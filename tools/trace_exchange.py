@@ -31,12 +31,12 @@ record = benchmarks("record")
 RANKS = 2
 QUANTITIES = 4
 RADIUS = 3
-#: The middle exchanges are shown, because the first ones load kernels.
+#: Number of exchanges that are traced; the middle ones are shown, because the first ones load kernels.
 EXCHANGES = 9
 
 
 def gpu_array(shape: tuple[int, ...], dtype: str, device: int) -> Any:
-    """Values in GPU memory, kept until the process ends."""
+    """Array in GPU memory that is kept until the process ends."""
     words = Path("/proc/self/maps").read_text(encoding="utf-8").split()
     runtime = ctypes.CDLL(next(word for word in words if "/libcudart.so" in word))
     pointer = ctypes.c_void_p()
@@ -49,7 +49,7 @@ def gpu_array(shape: tuple[int, ...], dtype: str, device: int) -> Any:
 
 
 def exchange(route: str, coding: str, asked: argparse.Namespace) -> slip.Exchange:
-    """Cubes of cells, periodic, side by side in x."""
+    """Makes a halo exchange between cubes of cells that lie side by side in x, in a periodic box."""
     cells, dtype = asked.cells, f"f{int(asked.dtype[1:]) // 8}"
     grid = slip.Grid((RANKS * cells, cells, cells), periodic=(True,) * 3, backend=asked.backend, devices_per_rank=1)
     shape = grid.array_shape(RADIUS, layout=grid.suited_layout)
@@ -63,7 +63,7 @@ def exchange(route: str, coding: str, asked: argparse.Namespace) -> slip.Exchang
 
 
 def fastest(file: Path) -> str:
-    """The minimum time of each kind of work on streams, in microseconds."""
+    """Text with the least time of each kind of work on streams, in microseconds, from a trace."""
     times: dict[str, float] = {}
     for event in json.loads(file.read_text(encoding="utf-8"))["traceEvents"]:
         if event.get("cat") in ("kernel", "copy"):
@@ -72,7 +72,7 @@ def fastest(file: Path) -> str:
 
 
 def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
-    """Writes the traces and the picture of a route. Collective; returns the files."""
+    """Writes the traces of an exchange by one route, and their picture. Collective; returns the files."""
     module = core()
     folder = asked.folder / "trace"
     halo = exchange(route, coding, asked)
@@ -95,7 +95,7 @@ def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
     }
     name = route if coding == "raw" else f"{route}-{coding.replace(' ', '-')}"
     own = folder / f"rank{module.rank()}.json"
-    # Keeps one line per event, and adds metadata for the viewers.
+    # The file keeps one line per event, and gets metadata for the viewers.
     text = own.read_text(encoding="utf-8").replace("{", f'{{"otherData": {json.dumps(told)},\n', 1)
     (folder / f"{name}-{own.name}").write_text(text.rstrip() + "\n", encoding="utf-8")
     own.unlink()

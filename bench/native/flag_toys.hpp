@@ -1,5 +1,5 @@
 #pragma once
-// The two toy kernels of Zheng 2023 (1.3.2), which measure the benefit of comparing four flags at once.
+// The two toy kernels of Zheng 2023 (1.3.2), which measure the benefit of comparing four flags of cells at once.
 #include <cstdint>
 
 #include <slipstream/stream.hpp>
@@ -8,7 +8,7 @@ namespace slipstream::lbm {
 
 struct FlagToy {
   bool inside = false;      ///< whether flags are compared inside the loop instead of outside
-  bool four = false;        ///< whether the four bytes of a word are compared at once instead of whole words
+  bool four = false;        ///< whether the four bytes of a word are compared at once, each for itself
   std::int64_t words = 0;   ///< number of words in each of the two compared arrays; one thread per word
   std::int64_t rounds = 0;  ///< number of iterations of the kernel's loop
 };
@@ -18,7 +18,7 @@ struct FlagToyTime {
   double checksum = 0;      ///< checksum of the results; equal for both comparisons
 };
 
-/// Runs a toy kernel once.
+/// Runs a toy kernel once, and returns its time and the checksum of its results.
 FlagToyTime run_flag_toy(Device device, const FlagToy& toy);
 
 }  // namespace slipstream::lbm

@@ -19,14 +19,14 @@ struct Toy {
   std::int64_t rounds;
 
   static SLIP_FN bool differ(std::uint32_t a, std::uint32_t b) { return four ? bytes_that_differ(a, b) != 0 : a != b; }
-  /// The logistic map, with the sign for which it is bounded.
+  /// The logistic map x -> factor x (1 - x) of the toy kernels, with the sign for which it is bounded.
   static SLIP_FN double map(double factor, double x) { return factor * x * (1 - x); }
 
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t n = static_cast<std::int64_t>(j) * 1024 + i;
     double x = values[n];
     if constexpr (inside) {
-      // The factors are volatile, because the paper's kernel also reads them in each iteration: its arrays may overlap.
+      // The factors are volatile, because the kernel of Zheng 2023 also reads them in each iteration.
       const volatile std::uint32_t *first = a + n, *second = b + n;
       for (std::int64_t r = 0; r < rounds; ++r) x = differ(*first, *second) ? map(4, x) : map(3.8, x);
     } else if (differ(a[n], b[n])) {

@@ -1,5 +1,5 @@
 #pragma once
-// Peak host memory of a piece of work.
+// Peak memory of the host that a piece of work needs.
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -10,12 +10,12 @@ namespace slipstream::python {
 class HostMemory {
  public:
   HostMemory() {
-    std::ofstream reset("/proc/self/clear_refs");  // resets the peak of the process (see proc(5))
+    std::ofstream reset("/proc/self/clear_refs");  // resets the peak memory of the process (see proc(5))
     reset << "5" << std::flush;
     known_ = reset.good();
     before_ = status("VmRSS:");
   }
-  /// Peak bytes beyond those at construction; negative if the system does not report them.
+  /// Peak bytes of host memory beyond those at construction; negative if the system does not report them.
   double peak() const { return known_ && before_ > 0 ? static_cast<double>(status("VmHWM:") - before_) : -1; }
 
  private:

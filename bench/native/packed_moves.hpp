@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// The transposes of one transform that the engine packs, without the lines between them.
+/// The transposes of one Fourier transform whose messages the engine packs, without transforms along lines.
 class PackedMoves {
  public:
   PackedMoves(Fft& fft, bool forward) {
@@ -17,11 +17,11 @@ class PackedMoves {
       for (fft::Part& part : step.move->parts) exchanges_.push_back(part.exchange.get());
     }
   }
-  /// Makes all moves once, with any content of the plan's own arrays. Collective.
+  /// Runs all transposes once, with any content of the plan's own arrays. Collective.
   void run(std::vector<Stream>& streams) {
     for (Exchange* exchange : exchanges_) exchange->run(streams);
   }
-  /// Bytes that one run sends from a rank's devices to others; 0 where lines store all.
+  /// Bytes that one run sends from a rank's devices to others; 0 if transforms store their results in remote memory.
   std::int64_t sent_bytes(const Machine& machine, int rank) const {
     std::int64_t sent = 0;
     for (const Exchange* exchange : exchanges_)

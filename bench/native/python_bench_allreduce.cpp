@@ -7,7 +7,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Arrays of zeros, whose sums stay zero over any number of reductions.
+/// Times all-reduces of arrays of zeros, whose sums stay zero over any number of reductions.
 class Bench {
  public:
   Bench(const Machine& machine, int values, ReduceMethod method)
@@ -37,7 +37,7 @@ class Bench {
   }
 
  private:
-  /// Returns the time, or throws if the timed runs failed.
+  /// Returns the measured time, or throws if one of the timed reductions failed.
   double checked(double time) const {
     reduce_.check();
     return time;
@@ -54,7 +54,7 @@ std::vector<double> bench_allreduce(const Machine& machine, const std::vector<in
   constexpr int runs_per_graph = 20;
   require(clock == "events" || clock == "host", "'" + clock + "' is no clock: choose events or host");
   const ReduceMethod chosen = reduce_method_from_string(method);
-  // This object outlives all others, so that libraries connect the devices only once.
+  // This object outlives all others, so that the routes' libraries connect the devices only once.
   const AllReduce first(world(), machine, 1, DType::f64, Op::add, {chosen});
   std::vector<double> times;
   for (const int count : values) {
@@ -64,7 +64,7 @@ std::vector<double> bench_allreduce(const Machine& machine, const std::vector<in
   return times;
 }
 
-/// Why a method is unavailable; empty if it is available.
+/// Text on why a method of all-reduce is unavailable; empty if it is available.
 std::string refusal(const Machine& machine, const std::string& method) {
   try {
     const AllReduce probe(world(), machine, 1, DType::f64, Op::add, {reduce_method_from_string(method)});

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int runs_per_graph = 10;
 
-/// Boxes with one coding: the boundary regions of a cube, a cube with x and y permuted, or a contiguous cube.
+/// Times the coding of boxes: the boundary regions of a cube, a cube with x and y permuted, or a contiguous cube.
 class BenchCoding {
  public:
   BenchCoding(const std::string& backend, const std::string& pattern, std::int64_t cells, int radius,
@@ -81,7 +81,7 @@ class BenchCoding {
     const ErrorSums sums = probe_->sums();
     return std::sqrt(sums.squares / static_cast<double>(std::max<std::int64_t>(1, sums.numbers)));
   }
-  /// Error bound of the coding for the block with the largest value.
+  /// Error bound that the coding states for the block with the largest value.
   double bound() const {
     double most = 0;
     for (const Leg& leg : legs_) most = std::max(most, wire_.bound(type_, leg.block, largest_));
@@ -90,10 +90,10 @@ class BenchCoding {
   double largest() const { return largest_; }
 
  private:
-  /// "uniform" in [0, 1]; "wide": exponents over half the range; "smooth": sines along memory.
+  /// Test values: "uniform" in [0, 1]; "wide": exponents over half the range; "smooth": sines along memory.
   template <class Real>
   void set(std::size_t values, const std::string& data) {
-    // Values of large arrays repeat after a prime number, which is no multiple of a row.
+    // Values of large arrays repeat after a prime number, which is no multiple of a row, so that rows differ.
     constexpr std::size_t most = 1048573;
     const std::size_t all = values * (is_complex(type_) ? 2 : 1);
     std::vector<Real> numbers(std::min(all, most));

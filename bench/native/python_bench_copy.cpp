@@ -11,7 +11,7 @@
 namespace slipstream::python {
 namespace {
 
-/// A way to copy, with a function that queues one copy.
+/// A copy to time: its stream, and a function that queues one such copy.
 struct Way {
   Stream* stream;
   std::function<void(Stream&)> queue;
@@ -25,7 +25,7 @@ Two two(Device device, std::size_t bytes, Memory memory) {
 
 class CopyBench {
  public:
-  /// Buffers of `most` bytes on a device, in host memory and, with peer >= 0, on that peer.
+  /// Allocates buffers of `most` bytes on a device, in host memory and, with peer >= 0, on that peer device.
   CopyBench(const std::string& backend, int index, int peer, std::size_t most, double budget)
       : device_{backend_from_string(backend), index},
         most_(most),
@@ -63,7 +63,7 @@ class CopyBench {
                                                            : peer().buffers[0].data();
     std::vector<CopyPiece> list;
     for (std::int64_t n = 0; n < count; ++n) {
-      // An odd step visits all of a power of two places, and never the adjacent one.
+      // The places are a power of two in number, so an odd stride visits all of them, and never the adjacent one.
       const auto place = [&](std::int64_t step) { return static_cast<std::size_t>(n * step % count) * 2 * bytes; };
       list.push_back({far + place(5), here_[0].data() + place(3)});
     }
@@ -187,10 +187,10 @@ class CopyBench {
     throw Error(ErrorCode::invalid_argument, "unknown copy '" + what + "'");
   }
 
-  /// Work that takes between `seconds` and twice as long.
+  /// Device work that takes between `seconds` and twice as long, to run beside copies.
   std::function<void(Stream&)> work_of(const std::string& kind, double seconds) {
     const std::int64_t teams = all_teams(device_);
-    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // builds work of a given length
+    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // builds device work of a given length
     if (kind == "arithmetic") {
       values_ = Buffer<float>(device_, static_cast<std::size_t>(teams) * static_cast<std::size_t>(threads_a_team()));
       work = [this, teams](std::int64_t rounds) {
@@ -205,13 +205,13 @@ class CopyBench {
         };
       };
     }
-    // The length is found by doubling, because launch overhead hides short work.
+    // The length of the work is found by doubling, because launch overhead hides short work.
     std::int64_t length = 1;
     while (length < (std::int64_t{1} << 30) && back_to_back({{&second_, work(length)}}, 2) < seconds) length *= 2;
     return work(length);
   }
 
-  /// Median of three rounds of back_to_back() that fill the time budget, after a warm-up.
+  /// Device seconds per copy: median of three rounds of back_to_back() that fill the time budget, after a warm-up.
   double many_back_to_back(const std::vector<Way>& ways) {
     const double once = back_to_back(ways, 2);
     const int count = std::clamp(static_cast<int>(budget_ / once), 2, 500);
@@ -271,7 +271,7 @@ class CopyBench {
   std::optional<Peer> there_;
 };
 
-/// Regions that halos of one f32 quantity read: {bytes per row, rows, planes}, pitches and first byte.
+/// Regions that halos of one f32 quantity read in a block: {bytes per row, rows, planes}, pitches and first byte.
 nb::dict faces(std::int64_t cells, std::int64_t radius) {
   FieldOptions options;
   options.ghost = {radius, radius, radius};

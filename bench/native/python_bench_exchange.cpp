@@ -12,7 +12,7 @@ namespace {
 
 constexpr int runs_per_graph = 10;
 
-/// A periodic grid of equal blocks, whose quantities only exchange halos.
+/// A periodic grid of equal blocks, whose fields exchange halos and are never computed.
 class BenchExchange {
  public:
   BenchExchange(const Machine& machine, const Extent& cells, int quantities, const std::string& dtype, int radius,
@@ -29,7 +29,7 @@ class BenchExchange {
     field.alignment = alignment;
     field.layout = layout == "auto" ? suited_layout(grid_) : layout_from_string(layout);
     layout_ = to_string(field.layout);
-    // With layout aos all quantities are components of one field; otherwise each has its own field.
+    // With layout aos all quantities are components of one field; with other layouts each has its own field.
     const bool together = field.layout == Layout::aos;
     field.components = together ? quantities : 1;
     for (int q = 0; q < (together ? 1 : quantities); ++q) {
@@ -56,7 +56,7 @@ class BenchExchange {
     }));
   }
 
-  /// Host time in microseconds until begin() returns.
+  /// Microseconds of host time until begin() returns.
   double begin_us(int repeats) {
     const auto finish = [&] {
       exchange_->end(streams_);
@@ -66,7 +66,7 @@ class BenchExchange {
         repeats, [&] { exchange_->begin(streams_); }, finish));
   }
 
-  /// Host time in microseconds of begin() and end(), as with concurrent computation.
+  /// Microseconds of host time in begin() and end(), as with concurrent computation.
   double begin_end_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->begin(streams_);
@@ -117,7 +117,7 @@ class BenchExchange {
     options.low = options.high = {radius, radius, radius};
     return options;
   }
-  /// Returns the time, or throws if the timed exchanges failed.
+  /// Returns the measured time, or throws if one of the timed exchanges failed.
   double checked(double time) {
     exchange_->check();
     return time;

@@ -15,7 +15,7 @@ namespace slipstream::python {
 
 namespace {
 
-/// The part of the benchmark on this rank; all values are zero.
+/// Times transforms of zeros; each rank holds the values of its own devices.
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const FftOptions& options, int components)
@@ -81,7 +81,7 @@ class Bench {
   std::vector<Stream> streams_;
 };
 
-/// One three-dimensional plan, x fastest on both sides.
+/// Description of one three-dimensional transform for a library, x fastest in input and output.
 fft::LineBatch whole(const Extent& cells, DType type) {
   const bool real = type == DType::f32 || type == DType::f64;
   fft::LineBatch batch;
@@ -95,7 +95,7 @@ fft::LineBatch whole(const Extent& cells, DType type) {
   return batch;
 }
 
-/// Microseconds on this rank's first device. All ranks measure, so that all are equally busy.
+/// Microseconds of a transform on this rank's first device. All ranks measure, so that all are equally busy.
 double local_us(const Machine& machine, const Extent& cells, const std::string& type, int repeats) {
   const Device device = machine.device(machine.devices_of_rank(world().rank()).at(0)).local;
   const fft::LineBatch batch = whole(cells, dtype_from_string(type));

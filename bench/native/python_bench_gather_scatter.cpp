@@ -9,8 +9,8 @@
 namespace slipstream::python {
 namespace {
 
-/// Elements in order, x fastest; points of each, x fastest, order + 1 along each axis. Neighbouring elements share
-/// points. Points inside elements have no id.
+/// A cube of elements in order, x fastest; points of each, x fastest, order + 1 along each axis. Neighbouring elements
+/// share points. Points inside elements have no id.
 class Cube {
  public:
   Cube(std::int64_t elements, int order) : n_(elements), order_(order) {}
@@ -39,7 +39,7 @@ class Cube {
   int order_;
 };
 
-/// The part of the benchmark on this rank; all values are zero and their sums stay zero.
+/// Times gather-scatters of zeros, whose sums stay zero; each rank holds the values of its own devices.
 class Bench {
  public:
   Bench(const Machine& machine, std::int64_t elements, int order, GatherScatterOptions options) {
@@ -74,7 +74,7 @@ class Bench {
     synchronize(streams_);
   }
 
-  /// `calls`: number of consecutive calls with one final wait, for the clock "calls".
+  /// `calls`: number of calls without a wait between them, for the clock "calls".
   nb::dict measured(const std::string& clock, int repeats, int calls) {
     const auto run = [&] { gather_scatter_->run(streams_, all_); };
     const Exchange* exchange = gather_scatter_->exchange();
@@ -109,7 +109,7 @@ class Bench {
   std::vector<Buffer<std::byte>> arrays_;
   std::vector<GatherScatter::Array> all_;
   std::int64_t points_ = 0;
-  double setup_seconds_ = 0, setup_bytes_ = 0;  // peak host memory of setup over all ranks in setup_bytes_; -1: unknown
+  double setup_seconds_ = 0, setup_bytes_ = 0;  // peak host memory of setup on any rank in setup_bytes_; -1: unknown
 };
 
 nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int order, const std::string& type,

@@ -29,7 +29,7 @@ class WithoutExchange final : public Simulation {
 
  private:
   lbm::Lbm& lbm_;
-  std::array<Tasks, 2> tasks_;  // tasks of even and of odd steps, which differ in place
+  std::array<Tasks, 2> tasks_;  // tasks of even and of odd steps, which differ if populations stream in place
   std::optional<TimeLoop> loop_;
 };
 

@@ -10,7 +10,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Bytes per microsecond over all ranks: all devices at once, each in both directions at once, in large pieces.
+/// Rate of the host link over all ranks, in bytes per microsecond; all devices copy at once, each in both directions.
 double duplex(const Machine& machine, std::size_t bytes, int repeats) {
   struct Link {
     Stream in, out;
@@ -53,7 +53,7 @@ std::size_t memory_used(const Machine& machine) {
 nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict& options, bool in_place, int repeats) {
   const FftOptions chosen = fft_options(options);
   Fft fft(world(), machine, cells, chosen);
-  // Arrays are sized for the modes, because there are at least as many modes as cells.
+  // Arrays have the size of the modes' arrays, because there are at least as many modes as cells.
   const Field modes(fft.spectral(), fft.spectral_field("modes"));
   std::optional<Field> apart;
   if (!in_place) apart.emplace(fft.physical(), fft.physical_field("values"));
@@ -88,7 +88,7 @@ nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict&
   return found;
 }
 
-/// Rows in host memory, separated by gaps, copied in and out on separate streams.
+/// Copies rows of host memory, separated by gaps, to and from a device on separate streams.
 class RowsBothWays {
  public:
   RowsBothWays(Device device, std::int64_t row, std::int64_t rows, RowCopies copies)
@@ -128,7 +128,7 @@ class RowsBothWays {
   RowCopies copies_;
 };
 
-/// Times transforms in device memory and rows in both directions, separately and concurrently.
+/// Times transforms in device memory and copies of rows in both directions, separately and concurrently.
 nb::dict work_with_rows(const Machine& machine, const Extent& cells, std::int64_t row, std::int64_t rows,
                         const std::string& copies, int repeats) {
   require(machine.devices() == 1, ErrorCode::unsupported, "work beside rows is measured on one device");
@@ -145,7 +145,7 @@ nb::dict work_with_rows(const Machine& machine, const Extent& cells, std::int64_
     for (int n = 0; n < times; ++n) fft.forward(from, to, streams);
   };
   const Event began(device, true), ended(device, true), came(device);
-  // The measured part starts while the other part, which takes longer, is running.
+  // The timed work starts while the other work, which takes longer, is running.
   const auto time = [&](int transforms, int copies_each, bool of_transforms) {
     both.finish();
     synchronize(streams);

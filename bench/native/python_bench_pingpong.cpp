@@ -37,7 +37,7 @@ int agree_on_count(const Communicator& comm, double budget, const std::function<
   return std::clamp(static_cast<int>(budget / each), 3, 300);
 }
 
-/// Median of single trips by the host's clock, on the slowest rank. Collective.
+/// Median seconds of single round trips by the host's clock, on the slowest rank. Collective.
 double host_seconds(const Communicator& comm, int count, const std::function<void()>& trip) {
   comm.barrier();
   std::vector<double> all;
@@ -49,7 +49,7 @@ double host_seconds(const Communicator& comm, int count, const std::function<voi
   return comm.max(median(all));
 }
 
-/// Two blocks, a field on them, and one exchange per direction.
+/// Two blocks, a field on them, and an exchange in each direction between them.
 class RoutePingPong {
  public:
   RoutePingPong(const Communicator& comm, const Machine& machine, int a, int b, std::size_t bytes, RouteKind kind,
@@ -65,7 +65,7 @@ class RoutePingPong {
     ExchangeOptions route;
     route.routes = {kind};
     route.throttle = throttle;
-    // Plans are made for all ranks before any collective set-up, because a rank without blocks would not see an error.
+    // All ranks plan all messages before any collective set-up: a rank without blocks would otherwise see no error.
     for (const OneWay* pattern : {&there_, &back_}) plan_messages(*grid_, {{pattern, field}}, route);
     field_ = std::make_unique<Field>(*grid_, field);
     for (const OneWay* pattern : {&there_, &back_})
@@ -105,7 +105,7 @@ class RoutePingPong {
     return comm_.max(seconds);
   }
 
-  /// Fills the first block with numbers and clears the second.
+  /// Fills the first block with numbers and clears the second, so that a message can be recognised.
   void fill_message() {
     std::vector<double> values(static_cast<std::size_t>(count_), -1.0);
     field_->write(grid_->block(1).box, values.data());
@@ -141,7 +141,7 @@ class RoutePingPong {
   std::vector<Stream> streams_;
 };
 
-/// Round trips of all sizes by one route between two devices. Collective.
+/// Times round trips of messages of all sizes, by one route between two devices. Collective.
 class RoutePingPongs {
  public:
   RoutePingPongs(const Machine& machine, int a, int b, const std::string& route, const std::string& throttle)
@@ -160,7 +160,7 @@ class RoutePingPongs {
       if (!reason.empty()) refused_ = reason;
   }
 
-  /// Why the route cannot connect the pair; empty if it can.
+  /// Text on why the route cannot connect the two devices; empty if it can.
   const std::string& refused() const { return refused_; }
 
   /// Microseconds of half a round trip by the host's clock and by device events.
@@ -186,11 +186,11 @@ class RoutePingPongs {
   int a_, b_;
   std::string route_, refused_;
   Throttle throttle_;
-  // This object outlives all others, so that libraries connect the devices only once.
+  // This object outlives all others, so that the routes' libraries connect the devices only once.
   std::unique_ptr<RoutePingPong> first_;
 };
 
-/// One end of an MPI ping-pong, with its send and receive buffers.
+/// One of the two ranks of an MPI ping-pong, with its send and receive buffers.
 class MpiEnd {
  public:
   MpiEnd(Device device, std::size_t bytes, const std::string& memory) : stream_(device), bytes_(bytes) {
@@ -200,7 +200,7 @@ class MpiEnd {
     if (memory != "host") device_ = Buffer<std::byte>(device, bytes, Memory::message);
   }
   std::byte* wire() const { return host_.size() ? host_.data() : device_.data(); }
-  /// Copies of data in device memory that is sent through the host. A GPU-aware MPI avoids them.
+  /// Copies values from device memory to the host for MPI. A GPU-aware MPI needs no such copies.
   void fetch() { staged_copy(host_.data(), device_.data()); }
   void deliver() { staged_copy(device_.data(), host_.data()); }
 
@@ -227,7 +227,7 @@ class MpiEnd {
   Buffer<std::byte> host_, device_;
 };
 
-/// Half a round trip of MPI_Send and MPI_Recv between the ranks of two devices. Collective.
+/// Seconds of half a round trip of MPI_Send and MPI_Recv between the ranks of two devices. Collective.
 double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, const std::string& memory, double budget) {
   const Communicator& comm = world();
   const int first = machine.device(a).rank, second = machine.device(b).rank;

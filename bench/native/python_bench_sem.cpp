@@ -28,7 +28,7 @@ sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& e
   return sem::Space(world(), machine, box, order, std::move(options));
 }
 
-/// Values whose sums stay large: the first coordinate times a function that is zero on the sides.
+/// Fills a vector with values whose sums stay large: the first coordinate times a function that is zero on the sides.
 void fill_smoothly(sem::Space& space, sem::Vector& vector) {
   for (std::size_t d = 0; d < vector.size(); ++d) {
     std::vector<double> values;
@@ -47,16 +47,16 @@ double bench_axhelm(const Machine& machine, const std::array<std::int64_t, 3>& e
   return events_us(space.streams(), 10, repeats, [&] { space.helmholtz(in, out, 1, 0); });
 }
 
-/// Poisson's equation with a fixed number of conjugate gradient iterations.
+/// Solves Poisson's equation with a fixed number of conjugate gradient iterations.
 struct Nekbone {
   sem::Space space;
   sem::Constraint constraint;
   sem::Vector b, x;
   std::optional<SumsOnHost> on_host;
   int components;
-  std::optional<sem::HelmholtzSolver> solver;  // one solver for all solves, which replay its graphs
+  std::optional<sem::HelmholtzSolver> solver;  // the only solver, whose graphs all solves replay
 
-  /// All components solve the same equation.
+  /// Every component has the same right side, so that all components solve the same equation.
   Nekbone(sem::Space s, const std::string& sums, int each = 1)
       : space(std::move(s)), constraint(space), b(space.vector(each)), x(space.vector(each)), components(each) {
     if (sums == "host") on_host.emplace();
@@ -91,14 +91,14 @@ double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& 
                      const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
                      const std::string& sums, int components) {
   Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums, components);
-  // The difference of two solves removes the start and end of a solve, and the slow clocks of an idle device.
+  // The start and end of a solve cancel in the difference of two solves; so do the slow clocks of an idle device.
   constexpr int few = 2;
   const auto [short_solve, long_solve] = least_host_us(
       repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.restart(); });
   return (long_solve - short_solve) / iterations;
 }
 
-/// Poisson's equation on a deformed and stretched box, with a preconditioner.
+/// Solves Poisson's equation on a deformed and stretched box, with a preconditioner.
 nb::dict bench_poisson(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
                        const std::string& method, const std::string& preconditioner, double bend, double aspect,
                        double tolerance, int degree, const nb::dict& exchange, int repeats) {
@@ -137,7 +137,7 @@ nb::dict bench_poisson(const Machine& machine, const std::array<std::int64_t, 3>
   return said;
 }
 
-/// Traces the second of two solves, because the first loads kernels.
+/// Traces the second of two solves, because the first one loads kernels.
 void trace_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
                    const std::string& factors, const nb::dict& exchange, int iterations, bool overlap,
                    const std::string& sums, Trace& trace) {

@@ -1,4 +1,4 @@
-// One rank's plan on a described machine: the set-up cost of a rank among thousands, without the others.
+// One rank's plan on a described machine: the set-up cost of one rank of thousands, without running the others.
 #include <malloc.h>
 
 #include <chrono>
@@ -21,9 +21,9 @@
 namespace slipstream::python {
 namespace {
 
-/// Bytes in use on the heaps of all threads.
+/// Bytes of memory in use on the heaps of all threads.
 std::int64_t held() {
-  // A file is used, because memory for the text would be counted.
+  // The C library writes its statistics to a file, because memory for the text would be counted.
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
   require(file != nullptr, ErrorCode::unavailable, "no temporary file could be opened");
   malloc_info(0, file.get());
@@ -64,7 +64,7 @@ Machine simulated(int ranks) {
   return {"simulated", std::move(devices), std::move(links)};
 }
 
-/// Makes one box per rank, x fastest.
+/// Cuts a box of cells into one box per rank, x fastest.
 GridOptions boxes(const Extent& cells, const Extent& counts) {
   GridOptions options;
   options.periodic = {true, true, true};
@@ -79,7 +79,7 @@ GridOptions boxes(const Extent& cells, const Extent& counts) {
   return options;
 }
 
-/// Pattern in which each pair of devices exchanges all values as one stretch.
+/// Pattern in which devices that share points exchange their values, as one contiguous range in each direction.
 class Stretches final : public Pattern {
  public:
   explicit Stretches(const Copies& copies) : copies_(copies) {}
@@ -121,14 +121,14 @@ class Elements {
     return found;
   }
 
-  /// The smallest id of a rank is at its low corner, the largest at its high corner.
+  /// Smallest and largest id of points on a rank, which lie at its low and high corner.
   Range range(int rank) const {
     const Extent low = first_element(rank);
     return {id({low[0] * order, low[1] * order, low[2] * order}),
             id({(low[0] + of_rank) * order, (low[1] + of_rank) * order, (low[2] + of_rank) * order})};
   }
 
-  /// All elements at points that this rank shares with others, as the rendezvous would deliver them.
+  /// Lists all elements at points that this rank shares with others, as the discovery of shared points would find them.
   std::vector<Holder> holders() const {
     const Extent low = first_element(rank_);
     std::vector<Holder> found;
@@ -180,7 +180,7 @@ struct Costs {
   std::size_t messages = 0;
 };
 
-/// Memory is counted at the end of a thread, which keeps some of the memory that it frees until then.
+/// Runs `make` in a thread, and counts its memory after the thread's end: until then a thread keeps freed memory.
 template <class Make>
 auto counted(std::int64_t& bytes, double& seconds, const Make& make) {
   std::optional<decltype(make())> made;
@@ -200,7 +200,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
   require(ranks >= 8 && ranks % 8 == 0, "a simulated machine has nodes of 8 ranks", {{"given", ranks}});
   Costs costs;
   const auto machine = counted(costs.machine, costs.machine_s, [&] { return simulated(ranks); });
-  const int rank = ranks / 2;  // a rank on an edge of the box of all ranks
+  const int rank = ranks / 2;  // number of a rank on an edge of the box of all ranks
   FieldOptions field;
   field.name = "u";
   field.shared = true;
@@ -216,7 +216,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
   const auto grid_of = [&](const Extent& whole, const Extent& counts) {
     return std::make_unique<Grid>(whole, machine, rank, boxes(whole, counts));
   };
-  // Every rank has as many cells: large messages have more parts, whose number would otherwise change with the ranks.
+  // Every rank gets as many cells: the number of parts of large messages would otherwise depend on the ranks.
   const Extent bricks = bisect({1 << 14, 1 << 14, 1 << 14}, ranks);
   Extent cells = bricks;
   for (std::int64_t& n : cells) n *= 256;
@@ -245,7 +245,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
     const auto copies = counted(lists, lists_s, [&] {
       SortedPoints sorted(Device{}, mine);
       const Points asked = sorted.in(others);
-      return std::make_unique<Copies>(copies_of(rank, mine, sorted, asked, holders, false));
+      return std::make_unique<Copies>(copies_of(rank, mine, sorted, asked, holders, false, false));
     });
     const auto grid = counted(rest, costs.grid_s, [&] {
       const std::int64_t row = copies->mailbox.size;

@@ -14,7 +14,7 @@
 namespace slipstream::python {
 namespace {
 
-/// The part of the benchmark on this rank; all values are zero.
+/// Times transposes of zeros; each rank holds the values of its own devices.
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const Extent& from, const Extent& to,
@@ -55,7 +55,7 @@ class Bench {
   }
 
  private:
-  /// Assigns each prime factor of the number of nodes to the most-divided axis that it divides.
+  /// Cut into devices: each prime factor of the number of nodes goes to the most-divided axis that it divides.
   static GridOptions devices(const Machine& machine, const Extent& counts) {
     GridOptions options;
     Extent &nodes = options.partition.nodes, &devices = options.partition.devices;
@@ -103,7 +103,7 @@ nb::list bench_transpose(const Machine& machine, const Extent& cells, const Exte
   return found;
 }
 
-/// Measures an exchange in which each rank sends this many bytes to all ranks including itself, between host arrays.
+/// Microseconds of an exchange in which each rank sends this many bytes to all ranks and itself, between host arrays.
 double mpi_alltoall(std::int64_t bytes, int repeats) {
   const auto count = static_cast<int>(bytes);
   require(bytes >= 0 && count == bytes, ErrorCode::unsupported,

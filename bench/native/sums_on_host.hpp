@@ -16,7 +16,7 @@ class SumsOnHost {
   SumsOnHost& operator=(const SumsOnHost&) = delete;
 
  private:
-  std::vector<Buffer<double>> parts_;  ///< by device, in pinned memory
+  std::vector<Buffer<double>> parts_;  ///< partial sums by device, in pinned memory
 };
 
 }  // namespace slipstream::python

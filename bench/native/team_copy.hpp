@@ -15,7 +15,7 @@ void copy_by_teams(Stream& stream, void* to, const void* from, std::size_t bytes
 void copy_box_by_teams(Stream& stream, void* to, Pitch to_pitch, const void* from, Pitch from_pitch,
                        const Extent& extent, std::int64_t teams);
 
-/// Source and target of a small copy.
+/// Addresses of the source and the target of a small copy.
 struct CopyPiece {
   void* to;
   const void* from;
@@ -27,10 +27,10 @@ void copy_pieces_by_teams(Stream& stream, const CopyPiece* table, std::int64_t c
 
 /// Computes in registers: `rounds` times x = x * a + b in each thread. Thread n writes its result to values[n].
 void compute_by_teams(Stream& stream, float* values, std::int64_t rounds, std::int64_t teams);
-/// Number of threads per team in these kernels.
+/// Number of threads per team (a block of threads) in these kernels.
 int threads_a_team();
 
-/// Number of teams that fills every processor of a device.
+/// Number of teams (blocks of threads) that fills every processor of a device.
 std::int64_t all_teams(Device device);
 
 }  // namespace slipstream

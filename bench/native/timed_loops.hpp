@@ -14,7 +14,7 @@ using Work = std::function<void()>;
 
 double median(std::vector<double> values);
 
-/// Median over repeats of the slowest rank's times. Collective.
+/// Median over repeats of the times of the slowest rank in each. Collective.
 double slowest_rank_median(std::vector<double> times);
 
 /// Median seconds of single calls that fill about `budget` seconds, between `least` and `most` calls, after two

@@ -16,7 +16,7 @@ from slipstream_bench.timed import timed
 SIZES = tuple(2**n for n in range(11))
 QUICK_SIZES = (1, 8, 1024)
 REPEATS, QUICK_REPEATS = 100, 5
-#: Clocks by method. Method mpi runs on the host, which device events do not time.
+#: Clocks with which each method is timed. Method mpi runs on the host, which device events do not time.
 CLOCKS = {"peer": ("events", "host"), "nccl": ("events", "host"), "mpi": ("host",)}
 
 
@@ -59,7 +59,7 @@ def _measure(machine: Any, methods: list[str], quick: bool) -> list[dict[str, An
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Times by method and clock, then by number of values."""
+    """Measured times by method and clock, then by number of values."""
     columns: dict[str, dict[int, float]] = {}
     for row in rows:
         columns.setdefault(f"{row['method']}, {row['clock']}", {})[row["values"]] = row["time_us"]
@@ -101,5 +101,5 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     )
 
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_us"})

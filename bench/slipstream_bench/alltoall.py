@@ -21,7 +21,7 @@ from slipstream_bench.timed import timed
 from slipstream_bench.transpose import BYTES, TURNS, WAYS, device_grids
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Default cubes: cells along each axis.
+#: Default numbers of cells along each axis of the cube, by backend.
 SIZES = {"host": (64, 128), "cuda": (256, 512, 1024)}
 REPEATS = {"host": 11, "cuda": 20}
 MPI = "MPI_Alltoall"
@@ -67,7 +67,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
 def _exchange(
     arguments: argparse.Namespace, backend: str, machine: Any, n: int, dtype: str, way: str
 ) -> tuple[float, list[str]]:
-    """Microseconds of an exchange by the host's clock."""
+    """Microseconds of one all-to-all exchange by the host's clock."""
     asked, nodes = WAYS[way]
     with as_case_error():
         apart = core().Machine.discover(

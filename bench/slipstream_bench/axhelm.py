@@ -20,10 +20,10 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
 FACTORS = ("stored", "trilinear", "affine")
-#: Number of elements along each axis of a device's cube.
+#: Number of elements along each axis of a device's cube, by backend.
 ELEMENTS = {"host": 8, "cuda": 32}
 REPEATS = {"host": 5, "cuda": 30}
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_us", "gpoints_per_s", "copy_gbs", "share"})
 _BYTES = {"stored": 64, "trilinear": 16, "affine": 16}
 
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints the operator; rank 0 writes. Collective."""
+    """Measures and prints times of the Helmholtz operator on elements; rank 0 writes. Collective."""
 
     def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
         return float(timed().axhelm(machine, elements, order, factors, repeats))
@@ -56,14 +56,14 @@ def check(name: str, arguments: argparse.Namespace) -> None:
 
 
 Time = Callable[[Any, tuple[int, int, int], int, str, int], float]
-#: Variants of the computation, each with its additional row inputs.
+#: Variants of an operator, each with its additional input columns and a function that times it.
 Ways = Sequence[tuple[record.Row, Time]]
 
 
 def measure(
     arguments: argparse.Namespace, console: Console, name: str, clock: str, ways: Ways, bytes_of: dict[str, int]
 ) -> None:
-    """Measures one row per order, size, kind of factors and variant. Collective."""
+    """Measures one row per polynomial order, number of elements, kind of geometric factors and variant. Collective."""
     check(name, arguments)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -84,7 +84,7 @@ def _rows(
                 with as_case_error():
                     time = time_us(machine, (n, n, n * devices), order, factors, REPEATS[backend])
                 components = int(more.get("components", 1))
-                # Stored factors are read once for all components.
+                # Stored geometric factors are read once for all components.
                 bytes_each = bytes_of[factors] - (48 * (components - 1) // components if factors == "stored" else 0)
                 points = n**3 * devices * (order + 1) ** 3 * components
                 least_us = points * bytes_each / (rate * 1e9 * devices) * 1e6

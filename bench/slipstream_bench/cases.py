@@ -31,7 +31,7 @@ from slipstream_bench import record
 CASES = Path(__file__).resolve().parents[2] / "cases"
 QUICK = ("output.pictures=false", "output.report=false")
 WITHOUT_FIELDS = ("output.fields=false",)
-#: A prediction is good within this share of the measured time.
+#: Relative difference of predicted and measured time up to which a prediction counts as good.
 GOOD = 0.25
 #: Published values of quantities that cases of the source tree expect: Wang et al. 2013; Clift, Grace & Weber 1978.
 PUBLISHED: Mapping[tuple[str, str], float] = {
@@ -39,9 +39,9 @@ PUBLISHED: Mapping[tuple[str, str], float] = {
     ("taylor_green", "energy.peak_time"): 8.97,
     ("sphere", "ball.x.last"): 1.09,
 }
-#: Quantities that are errors, with their factor to percent.
+#: Quantities of runs that are errors, with the factor that converts each to percent.
 ERRORS: Mapping[str, float] = {"exact.distance": 100.0, "reference.largest_error_percent": 1.0}
-#: Smallest error for which a convergence order is computed; smaller ones are left from the initial state.
+#: Smallest error in percent for which a convergence order is computed; smaller ones are left from the initial state.
 RESOLVED_PERCENT = 1e-3
 
 
@@ -60,7 +60,7 @@ class Entry:
         return " ".join(filter(None, [self.path.stem, self.variant, self.collision, self.precision, finer]))
 
     def load(self, changes: Sequence[str]) -> Case:
-        """Reads the case with these changes. Raises CaseError."""
+        """Reads the case with the overrides `changes`. Raises CaseError."""
         case = load(self.path, list(changes), self.variant)
         own: list[str] = []
         if self.collision:
@@ -93,14 +93,13 @@ class Entry:
 
 
 def _words(keys: Mapping[str, Any]) -> list[str]:
-    """The keys as command-line arguments."""
+    """Keys and their values as arguments of the command line."""
     return [f"{key}={value}" for key, value in keys.items()]
 
 
 def files(names: Sequence[str]) -> list[Path]:
-    """Finds case files by path, by folder, or by name in the source tree; without names all of the source tree. Raises
-    CaseError.
-    """
+    """Finds case files by path, by folder, or by name in the source tree; without names all files of the source tree.
+    Raises CaseError."""
     return list(dict.fromkeys(path for name in names or [CASES] for path in _files(Path(name))))
 
 
@@ -123,9 +122,8 @@ def _files(name: Path) -> list[Path]:
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
-    """Entries for each file, or for those of its variants that are named. Raises CaseError for a variant that no file
-    has.
-    """
+    """Entries of the benchmark for each file, or for those of its variants that are named. Raises CaseError for a
+    variant that no file has."""
     if not variants:
         return [Entry(path) for path in paths]
     known = {path: variant_names(path) for path in paths}
@@ -159,7 +157,8 @@ def temporary_folder() -> Iterator[str]:
 
 
 def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
-    """The results in a run's record, on rank 0. Raises CaseError or RunError on all ranks. Collective."""
+    """Runs a case, and returns the results of its record on rank 0. Raises CaseError or RunError on all ranks.
+    Collective."""
     from slipstream.run import run
 
     module = core()
@@ -167,7 +166,7 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
         case = entry.load([*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"])
         run.run(case, Console(quiet=True))
         kept = run_record.read(case.folder) if module.rank() == 0 else None
-        # A run ended by a signal or a time limit has no comparison.
+        # A run that a signal or a time limit ended has no comparison with expected values.
         found = ""
         if kept and "expected" in kept.figures:
             found = json.dumps(kept.figures | {"predicted_s": predicted(kept.took, kept.predicted)})
@@ -275,7 +274,7 @@ def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
 
 
 def prediction_table(made: Sequence[tuple[Entry, dict[str, Any]]]) -> Group:
-    """Predicted times beside the measured ones, a row for each run."""
+    """Table of predicted and measured times, with a row for each run."""
     ratios: list[float] = []
     shown: dict[str, tuple[Any, ...]] = {}
     for entry, row in made:
@@ -294,7 +293,7 @@ def prediction_table(made: Sequence[tuple[Entry, dict[str, Any]]]) -> Group:
 
 
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
-    """Describes the failure of a run; empty on success."""
+    """Text on the failure of a run; empty on success."""
     missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
     why = f"failed: {problem}" if problem else missed
     return f"{entry} ({why})" if why else ""
@@ -326,7 +325,7 @@ def bench_cases(chosen: Sequence[Entry], changes: Sequence[str], console: Consol
         by_entry += [(entry, row) for row in made]
         tell_orders(by_entry)
         short += filter(None, [_shortfall(entry, made, problem)])
-        # Writes after each case, so that a later failure loses no results.
+        # Results are written after each case, so that a later failure loses none.
         written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
     console.print(prediction_table(by_entry))
@@ -370,7 +369,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         bench_cases(chosen, [*changes, *WITHOUT_FIELDS], console, arguments.folder)
 
 
-#: Columns of a row that are results and not inputs, including ranges, which a case may tighten.
+#: Columns of the benchmark's rows that hold results, not inputs. Expected ranges are among them, because a case may
+#: tighten them.
 FIGURES = frozenset(
     {"steps", "seconds", "mlups", "predicted_s", "low", "high", "found", "met", "error_percent", "order"}
 )

@@ -13,7 +13,7 @@ from slipstream.pictures.style import BLUE, RED, save, styled
 def curves(
     path: Path, title: str, xlabel: str, ylabel: str, series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 ) -> None:
-    """Measured points on two logarithmic axes, one line per label."""
+    """Draws measured points on two logarithmic axes, one line per label."""
     with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         for label, (x, y) in series.items():
@@ -33,14 +33,14 @@ def categories(
     series: Mapping[str, tuple[Sequence[str], Sequence[float]]],
     marks: Mapping[str, tuple[Sequence[str], Sequence[float]]],
 ) -> None:
-    """Lines over categories, from zero. `marks`: published points, as circles in the colour of their line."""
+    """Draws lines over categories, from zero. `marks`: published points, as circles in the colour of their line."""
     with styled():
         figure, axes = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
         for label, (places, values) in series.items():
             axes.plot(places, values, marker="o", markersize=4, label=label)
         for label, (places, values) in marks.items():
             alike = [line for line in axes.lines if label.endswith(str(line.get_label()))]
-            # One name may be the end of another, so the longest match counts.
+            # A published name may be the end of several labels, of which the longest counts.
             colour = max(alike, key=lambda line: len(str(line.get_label()))).get_color() if alike else RED
             axes.plot(places, values, ls="none", marker="o", mfc="white", mec=colour, ms=7, mew=1.6, label=label)
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
@@ -50,7 +50,7 @@ def categories(
 
 
 def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Modelled exchange time by placement, one panel per machine, with links stacked on memory."""
+    """Draws modelled exchange times by placement, one panel per machine, with links stacked on memory."""
     with styled():
         figure, panels = plt.subplots(
             1, len(machines), figsize=(max(3.6, 2.8 * len(machines)), 3.6), layout="constrained", squeeze=False
@@ -74,10 +74,9 @@ def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) 
 
 
 def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]) -> None:
-    """Bars of measured times by size and clock, one panel per number of ranks. Target times are ticks across the bars;
-    circles show another library.
-    """
-    # Leaves space for figures at the foot of the bars, away from marks.
+    """Draws bars of measured times by size and clock, one panel per number of ranks. Target times are ticks across the
+    bars; circles show another library."""
+    # The axis begins below the bars, so that numbers at their foot do not touch marks.
     bottom = min(row["time_us"] for sizes in panels.values() for by in sizes.values() for row in by.values()) / 3
     with styled():
         figure, all_axes = plt.subplots(

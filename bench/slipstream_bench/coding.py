@@ -19,29 +19,29 @@ from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"time_us", "gbs", "share_of_raw", "ratio", "largest_error", "rms_error", "bound", "break_even_gbs"}
 )
 
-#: The codings that are compared with raw, by format.
+#: Codings that are compared with uncoded messages, by number format.
 CODINGS = {
     "f64": ("cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 8", "zfp, rate 16", "zfp, rate 32"),
     "f32": ("cast", "blockfloat, rate 8", "blockfloat, rate 16", "zfp, rate 8", "zfp, rate 16"),
 }
-#: Shapes of messages: boundary regions of a cube, a permuted cube, and a contiguous cube; and whether their cells are
-#: strided.
+#: Shapes of messages: boundary regions of a cube, a permuted cube, and a contiguous cube; each with whether its cells
+#: are strided in memory.
 PATTERNS = {"halo": True, "transpose": True, "alone": False}
 DATA = ("uniform", "smooth", "wide")
 RADIUS = 3
 CELLS = {"host": 48, "cuda": 384}
-#: Smallest and largest number of repeats per result, and their time limit in seconds.
+#: Smallest and largest number of repeats per result, and time limit of all repeats in seconds.
 FEWEST, REPEATS, BUDGET = 3, 50, 0.15
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark: sizes, codings, data."""
+    """Options of `slipstream bench coding`: sizes, codings and kinds of data."""
 
     backend: str
     cells: int | None  #: side of the cube in cells; None: depends on the backend
@@ -64,13 +64,13 @@ class _Times:
 
 
 def _median(measure: Callable[[int], float], quick: bool) -> float:
-    """Median of as many repeats, of ten launches each, as the time limit allows."""
+    """Median of the times of ten launches each, over as many repeats as the time limit allows."""
     first = measure(FEWEST)
     return first if quick else measure(max(FEWEST, min(REPEATS, int(BUDGET * 1e5 / first))))
 
 
 def rate_of(coding: str) -> float | None:
-    """Bits per value, if the coding states them."""
+    """Bits per value of a coding, if its text states them."""
     return float(coding.rpartition(" rate ")[2]) if " rate " in coding else None
 
 
@@ -89,7 +89,7 @@ def _rows(choice: Choice, backend: str, cells: int) -> Iterator[Row]:
             for coding in ("raw", *CODINGS[dtype]):
                 for data in choice.data[:1] if coding == "raw" else choice.data:
                     if coding == "cast" and data == "wide":
-                        continue  # skipped, because the data do not fit f32
+                        continue  # skipped, because these values exceed the range of f32
                     yield from _of_one(choice, backend, pattern, cells, dtype, coding, data, raw)
 
 
@@ -128,7 +128,7 @@ def _of_one(
         }
 
 
-#: Link rates of the picture, in GB/s.
+#: Rates of a link in GB/s for which the picture shows the speed-up.
 LINKS = [2.0**k for k in range(10)]
 
 
@@ -161,7 +161,7 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
     curves.draw(path, f"Codings on {machine}", panels)
 
 
-#: Columns in which rows of the same message may differ.
+#: Empty values for the columns in which two rows of one message may differ.
 _OF_ONE: Row = dict.fromkeys((*FIGURES, "direction"))
 
 
@@ -175,7 +175,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; uses one rank and its first device."""
+    """Measures encoding and decoding, prints and writes; uses one rank and its first device."""
     module, choice = core(), record.chosen(Choice, arguments)
     choice = replace(
         choice,

@@ -17,14 +17,14 @@ from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_us", "gbs", "here", "copy_us", "work_us", "hidden"})
 
-#: Bytes of the largest plain copy, and of a whole region of rows.
+#: Bytes of the largest contiguous copy, and bytes of a whole region of rows.
 MOST, ROWS_IN_ALL = 256 << 20, 16 << 20
-#: Default side of the cube whose faces are copied.
+#: Default number of cells along the side of the cube whose faces are copied, by backend.
 CELLS = {"host": 128, "cuda": 512}
-#: Number of thread blocks that saturates the link according to Ravikumar et al.
+#: Number of thread blocks that saturates the host link according to Ravikumar et al.
 FEW_TEAMS = 16
 
 ENGINE = ("host_to_device", "device_to_host", "host_both_ways", "device_to_device")
@@ -40,10 +40,10 @@ WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelit
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options of `slipstream bench copy`."""
 
     backend: str
-    cells: int | None  #: side of the cube whose faces are copied; None: depends on the backend
+    cells: int | None  #: cells along the side of the cube whose faces are copied; None: depends on the backend
     quick: bool
 
 
@@ -126,7 +126,7 @@ def _widths(b: _Bench) -> Iterable[Row]:
         yield from _region(b, "rows", region, ["device_to_host", "host_to_device"])
 
 
-#: Numbers of small copies, and their size in bytes.
+#: Numbers of small copies in a measurement, and the size of each in bytes.
 PIECES = (1, 8, 64, 512, 4096)
 PIECE_BYTES = (8, 64, 512, 4096, 32768)
 
@@ -184,9 +184,8 @@ def _pick(rows: Iterable[Row], **inputs: Any) -> list[Row]:
 
 
 def crossover(rows: list[Row], direction: str) -> int | None:
-    """Smallest width of rows from which the copy engine is never slower than a kernel with few teams; None if there is
-    none.
-    """
+    """Smallest width of rows from which the copy engine is never slower than a kernel with few thread blocks; None if
+    there is none."""
     times: dict[str, dict[int, float]] = {}
     for method, teams in (("copy_box", 0), ("zero_copy", FEW_TEAMS)):
         found = _pick(rows, what="rows", direction=direction, method=method, teams=teams, clock="events")
@@ -200,7 +199,7 @@ def crossover(rows: list[Row], direction: str) -> int | None:
 
 
 def _share_of_few_teams(rows: list[Row], what: str) -> float | None:
-    """Rate of the largest copy by few teams, in percent of that by many."""
+    """Rate of the largest copy by few thread blocks, in percent of that by many."""
     found = _pick(rows, what=what, clock="events")
     if not found:
         return None
@@ -220,7 +219,7 @@ def _single_copies(rows: list[Row]) -> tuple[float, float]:
 
 
 def findings(rows: list[Row]) -> list[Row]:
-    """Findings of papers, each with the same comparison from these rows."""
+    """Rows with findings of publications on copies, each with the same comparison from these rows."""
     measured = [row["extent"][0] for row in _pick(rows, what="rows")]
     narrowest, widest = min(measured), max(measured)
     asked = []
@@ -334,7 +333,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; uses one rank, its first device and, if present, the next."""
+    """Measures copies, prints and writes; uses one rank, its first device and, if present, the next."""
     module, choice = core(), record.chosen(Choice, arguments)
     if module.size() > 1:
         raise CaseError(

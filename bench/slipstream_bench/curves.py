@@ -13,7 +13,7 @@ from slipstream.pictures.style import Colour, colours, save, styled
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve: sizes in bytes, with a result for each."""
+    """A curve of a picture: sizes in bytes, with a result for each."""
 
     label: str
     sizes: Sequence[float]
@@ -23,14 +23,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """A set of axes with curves. Curves with the same label have the same colour in all panels."""
+    """Axes of a picture with curves. Curves with the same label have the same colour in all panels."""
 
     title: str
     ylabel: str
     curves: Sequence[Curve]
     xlabel: str = "bytes"
-    counts: bool = False  #: whether the x axis has numbers, each with its tick, instead of sizes in bytes
-    linear: bool = False  #: whether the x axis has times, with both axes linear and from zero up
+    counts: bool = False  #: whether the x axis has numbers, a tick at each, and no sizes in bytes
+    linear: bool = False  #: whether the x axis has times, and both axes are linear from zero up
 
 
 def size(count: float) -> str:

@@ -25,10 +25,10 @@ from slipstream_bench.fft import cut
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Default cubes: cells along each axis.
+#: Default numbers of cells along each axis of the cube, by backend.
 SIZES = {"host": (32,), "cuda": (256, 512)}
 BYTES = {"f32": 4, "f64": 8}
-#: Evaluations of the right-hand side per step.
+#: Number of evaluations of the right-hand side per step, by time integration scheme.
 STAGES = {"rk2": 2, "rk4": 4}
 TRANSFORMS = 9
 #: Number of components read or written for a right-hand side: modes for the curl, cells for the cross product.

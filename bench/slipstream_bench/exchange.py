@@ -21,14 +21,14 @@ from slipstream_bench.exchange_setups import PARTS, Scale, Setup
 from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {
         "time_us",
         "begin_us",
         "begin_end_us",
         "warm_setup_s",
-        "setup_s",  # time of the constructor only, in older rows
+        "setup_s",  # time of the constructor only, in rows of earlier versions
         "link_mb",
         "gbs",
         "link_gbs",
@@ -43,31 +43,31 @@ FIGURES = frozenset(
         "here",
     }
 )
-#: Number of exchanges per median; fewer for slow ones, within the time limit.
+#: Number of exchanges per median: usual, for slow exchanges within the time limit, and with --quick.
 REPEATS, FEWEST, QUICK_REPEATS = 100, 10, 3
-#: Time limit per result in seconds, for sizes that are not in the table of target times.
+#: Time limit per result in seconds, for sizes without a target time.
 BUDGET = 0.15
 #: Bytes of a value by number format.
 _BYTES = {"f32": 4, "f64": 8}
-#: Fraction of a device's memory that fields may use.
+#: Fraction of a device's memory that the exchanged fields may use.
 SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options of `slipstream bench exchange`."""
 
     backend: str
     devices: int  #: number of devices per rank
-    sizes: Sequence[int]  #: sides of a device's cube; default: depends on the backend
+    sizes: Sequence[int]  #: numbers of cells along the side of a device's cube; default: depends on the backend
     quantities: int
     radius: int
-    alignment: int  #: alignment of the first interior cell of every row in bytes
+    alignment: int  #: alignment in bytes of the first interior cell of every row
     dtype: str  #: number format of the quantities
-    coding: str  #: coding of the messages
-    throttle: str  #: simulated network, as exchange.throttle
+    coding: str  #: coding of the values in messages
+    throttle: str  #: rate and latency of a simulated network, as in the key exchange.throttle
     layout: str  #: layout of the fields; aos: all in one field; auto: on GPUs rows along z if x is cut and z is not
-    routes: str  #: allowed routes, such as +direct,-staged; default: all of this build
+    routes: str  #: allowed routes, such as +direct,-staged; default: all routes of this build
     part: Sequence[str]
     quick: bool
 
@@ -79,11 +79,11 @@ class Choice:
 
 
 class Refused(Exception):
-    """No allowed route connects some pair of devices, or the route for which a row is named moves nothing."""
+    """No allowed route connects two devices, or the route for which a row is named moves nothing."""
 
 
 class Meter:
-    """Measures exchanges on one machine. All methods are collective."""
+    """Measures halo exchanges on one machine. All methods are collective."""
 
     def __init__(self, machine: Any, choice: Choice) -> None:
         self.machine, self.choice = machine, choice
@@ -91,7 +91,7 @@ class Meter:
         self.grid = exchange_setups.device_grid(len(self.devices))
         with as_case_error():
             self.rates = core().measure_rates(machine)
-        # With one device no bytes cross a link; they are read and written in its memory.
+        # With one device no bytes cross a link, so the copy rate of its memory gives the least time.
         self.copy_gbs = record.digits(predict.measure_memory(self.devices)) if len(self.devices) == 1 else None
 
     def fits(self, setup: Setup) -> bool:
@@ -103,7 +103,7 @@ class Meter:
         )
 
     def rows(self, setup: Setup) -> list[Row]:
-        """Makes one row per clock. Raises Refused."""
+        """Measures one row of results per clock. Raises Refused."""
         exchange = self._open(setup)
         messages = list(exchange.messages())
         figures = self._traffic(messages) | {
@@ -132,7 +132,7 @@ class Meter:
 
     def _open(self, setup: Setup) -> Any:
         choice = self.choice
-        # With several nodes the rules choose the grid, node by node.
+        # With several nodes the rules of partition choose the grid of devices, node by node.
         grid = setup.grid if self.machine.nodes == 1 else (0, 0, 0)
         options = {"routes": list(setup.routes), "throttle": choice.throttle, **setup.knobs}
         cells, periodic = setup.cells, (True, True, True)
@@ -223,18 +223,18 @@ class Meter:
         }
 
     def _on_h200(self) -> bool:
-        """Whether the target times and those of the other library hold for these GPUs."""
+        """Whether the target times and those of the other library, measured on H200, hold for these GPUs."""
         return all("H200" in device["name"] for device in self.devices)
 
 
 def _warm_setup_seconds(exchange: Any) -> float:
-    """Seconds of a set-up with a separate cache, which the tuner fills first."""
+    """Seconds of a set-up of an exchange with a separate cache, which the tuner fills first."""
     with tempfile.TemporaryDirectory(prefix="slipstream-tuned-") as folder:
         return exchange.warm_setup_seconds(core().broadcast(folder, 0))
 
 
 def _of_all_ranks(value: Any) -> list[Any]:
-    """A value of each rank, on all ranks. Collective."""
+    """Collects a value of each rank on all ranks. Collective."""
     text = json.dumps(value)
     return [json.loads(core().broadcast(text, rank)) for rank in range(core().size())]
 
@@ -248,12 +248,12 @@ def _discover(backend: str, devices: int) -> Any:
 
 
 class _Session:
-    """One run of the benchmark: options, machine and console."""
+    """One run of `slipstream bench exchange`: options, machine and console."""
 
     def __init__(self, choice: Choice, console: Console) -> None:
         self.choice, self.console = choice, console
         backend = discovery.choose_backend(choice.backend)
-        # Routes that are missing on one rank are unavailable to all.
+        # A route that is missing on one rank is unavailable to all ranks.
         self.missing = {
             route["name"]: route["missing"]
             for routes in _of_all_ranks(core().routes(backend))
@@ -274,7 +274,7 @@ class _Session:
         self.meter = Meter(_discover(backend, choice.devices), choice)
 
     def measure(self, meter: Meter, setups: Iterable[Setup]) -> Iterator[Row]:
-        """Measures setups that differ only in size: if one is refused, so are all."""
+        """Measures exchanges that differ only in size: if one is refused, so are all."""
         for setup in setups:
             if not meter.fits(setup):
                 self.console.print(
@@ -319,7 +319,7 @@ class _Session:
         yield self.meter
 
     def left_out(self) -> dict[str, str]:
-        """Routes that would have rows but are unavailable here, with the reason."""
+        """Routes for which rows would exist but which are unavailable here, with the reason."""
         wanted = (*exchange_setups.BASES, *exchange_setups.LIBRARIES)
         return {name: self.missing[name] for name in wanted if name in self.missing}
 
@@ -341,7 +341,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints exchanges; rank 0 writes a table and pictures. Collective."""
+    """Measures and prints halo exchanges; rank 0 writes a table and pictures. Collective."""
     began = time.perf_counter()
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     session = _Session(choice, console)
@@ -364,7 +364,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     everything = rows
     for part in parts:
-        # Writes after each part, so that a later failure loses no results.
+        # Results are written after each part, so that a later failure loses none.
         measured = record.possible([*session.rows(part)], FIGURES, console)
         everything = keep(exchange_tables.findings(measured, keep(measured)))
     exchange_tables.show(console, described["name"], rows, everything)

@@ -20,7 +20,8 @@ from slipstream.machine.machine_file import LinkTable, MachineFile
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: (source device, target device, bytes) of one exchange; equal devices mean that a device is its own neighbour.
+#: Messages of one exchange: (source device, target device, bytes). Equal devices mean that a device is its own
+#: neighbour.
 Traffic = Iterable[tuple[int, int, float]]
 
 
@@ -40,9 +41,8 @@ class ExchangeTime:
 def exchange_time(
     machine: "Machine", traffic: Traffic, file: MachineFile | None = None, measured: Sequence[float] = ()
 ) -> ExchangeTime:
-    """Computes the time of one exchange. Without a machine file only lines between pairs are known, with measured rates
-    (GB/s, devices x devices) if given.
-    """
+    """Predicts the time of one exchange. Without a machine file, only links between pairs are known, with measured
+    rates (GB/s, devices x devices) if given."""
     memory: dict[int, float] = defaultdict(float)
     loads: dict[str, float] = defaultdict(float)
     for source, target, count in traffic:
@@ -59,14 +59,14 @@ def exchange_time(
 
 
 def _line(machine: "Machine", measured: Sequence[float], source: int, target: int) -> Iterable[tuple[str, float]]:
-    """The line between two devices, which is the only link known for a discovered machine."""
+    """The direct link between two devices, which is the only link known for a discovered machine."""
     count = round(len(measured) ** 0.5)
     rate = measured[source * count + target] if measured else machine.link(source, target)["gb_per_s"]
     yield f"device {source} to device {target}", rate
 
 
 def _links(file: MachineFile, source: int, target: int) -> Iterable[tuple[str, float]]:
-    """All links that a byte between two devices passes, with their rates."""
+    """All links that a message between two devices passes, with their rates."""
     table = file.table(source, target)
     yield f"device {source} to device {target}", table.gb_per_s
     if not isinstance(table, LinkTable):

@@ -11,13 +11,15 @@ from slipstream.base.routes import NAMES as ROUTES
 
 Triple = tuple[int, int, int]
 
-#: Parts of the benchmark, in the order of measurement.
+#: Names of the parts of `slipstream bench exchange`, in the order of measurement.
 PARTS = ("must", "ladder", "schemes", "scaling")
-#: Pearson et al. enable `PAPER` one after the other, starting from either base; the other routes are additions.
+#: Routes from which the ladder of routes begins. Pearson et al. 2020 enable `PAPER` one after the other, starting from
+#: either base; the other routes are additions.
 BASES = tuple(name for name in reversed(ROUTES) if name in DRIVEN_BY_HOST)
 PAPER = ("colocated", "peer", "kernel")
 RUNGS = (*PAPER, *(name for name in ROUTES if name not in {*PAPER, *BASES, *LIBRARIES}))
-#: Names of Risso's thesis (4.2) and of this library. The first scheme existed before the thesis.
+#: Packing schemes, with their names in Risso's thesis (4.2) and in this library. The first scheme existed before the
+#: thesis.
 SCHEMES: Mapping[str, str] = {
     "GPUPackInfo": "gpu_pack_info",
     "asynchronous GPUPackInfo": "gpu_pack_info_async",
@@ -30,7 +32,7 @@ STENCIL = (
     "cwpearson/stencil, the library of Pearson et al. 2020, on 4 x H200 by as many ranks: host clock, trimean of 30"
 )
 
-#: Cubes of the paper, which have as many cells per GPU as 750^3; with four GPUs 1191^3 in total.
+#: Sides of cubes in Pearson et al. 2020: a cube of 750^3 cells per GPU, and 1191^3 in total for four GPUs.
 PAPER_SIDE, IN_ALL = 750, 1191
 
 #: Target times for four f32 quantities, radius 3, 26 neighbours, periodic, 2 x 2 x 1 H200; by cells per GPU or total
@@ -39,28 +41,29 @@ AT_MOST_US = {
     "events": {64: 12.0, 128: 20.0, 256: 60.0, 512: 185.0, IN_ALL: 510.0},
     "host": {64: 25.0, 128: 35.0, 256: 75.0, 512: 200.0, IN_ALL: 530.0},
 }
-#: Times of another library in microseconds, by ranks and routes.
+#: Times of the library cwpearson/stencil in microseconds, by ranks and routes.
 STENCIL_US = {
     (4, "all"): {64: 119.0, 128: 133.0, 256: 298.0, 512: 921.0, IN_ALL: 2472.0},
     (4, "staged"): {64: 410.0, 128: 1114.0, 256: 3322.0, 512: 21661.0, IN_ALL: 51864.0},
     (1, "all"): {64: 205.0, 256: 353.0},
     (1, "staged"): {256: 10075.0},
 }
-#: Factor that is allowed for one rank that drives all four devices, and targets for one GPU and for the host route at
+#: Allowed factor of time if one rank drives all four devices; then targets for one GPU and for the route staged at
 #: 512^3.
 ONE_RANK = 1.3
 ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
-#: Target of the host time in begin(), and of set-up with a warm tuner cache until the first begin() returns.
+#: Targets: microseconds of host time in begin(), and seconds of a set-up with a warm tuner cache until the first
+#: begin() returns.
 BEGIN_US, WARM_SETUP_S = 10.0, 1.0
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of the exchanges that are measured."""
+    """Sizes of the exchanges that a run of the benchmark measures."""
 
-    sizes: tuple[int, ...]  #: sides of a device's cube in cells
-    cube: int  #: side of a device's share of a cube that is divided among all devices
-    strong: tuple[int, ...]  #: sides of cubes that are divided among increasing numbers of devices
+    sizes: tuple[int, ...]  #: sides of the cubes per device, in cells
+    cube: int  #: side of a device's share of a cube that all devices divide
+    strong: tuple[int, ...]  #: sides of cubes that increasing numbers of devices divide (strong scaling)
 
 
 SCALES = {"host": Scale((32, 64), 48, (64,)), "cuda": Scale((64, 128, 256, 512), PAPER_SIDE, (512, IN_ALL))}
@@ -69,16 +72,16 @@ QUICK = Scale((8,), 10, (16,))
 
 @dataclass(frozen=True)
 class Setup:
-    """An exchange to measure, given by its options."""
+    """An exchange to measure: grid, routes and other options."""
 
     part: str
     cells: Triple
     grid: Triple
     routes: tuple[str, ...]
-    inputs: Mapping[str, Any] = field(default_factory=dict)  #: additional input columns of its rows
+    inputs: Mapping[str, Any] = field(default_factory=dict)  #: additional input columns of the exchange's rows
     knobs: Mapping[str, Any] = field(default_factory=dict)
     clocks: tuple[str, ...] = ("events", "host")
-    named_for: str = ""  #: a route that must carry a message, because the row would otherwise belong to another route
+    named_for: str = ""  #: route for which the row is named; unless it carries a message, there is no row
 
     @property
     def largest_block(self) -> Triple:
@@ -109,20 +112,19 @@ def travels_by(routes: Iterable[str]) -> str:
 
 
 def cubes(side: int, grid: Triple) -> Triple:
-    """A grid with one cube per device."""
+    """Extent of a grid that gives each device one cube."""
     return side * grid[0], side * grid[1], side * grid[2]
 
 
 def cube_of(side: int, devices: int) -> Triple:
-    """A cube with as many cells per device as one of `side`."""
+    """Side of a cube that gives each of `devices` as many cells as a cube of this side."""
     edge = round(side * devices ** (1 / 3))
     return edge, edge, edge
 
 
 def label(nodes: int, ranks: int, devices: int, edge: int, gpu_mpi: bool) -> str:
-    """Names a configuration as the paper does: nodes, ranks and GPUs per node, side of the domain, `ca` for GPU-aware
-    MPI.
-    """
+    """Names a configuration as Pearson et al. 2020 do: nodes, ranks and GPUs per node, side of the domain, `ca` for
+    GPU-aware MPI."""
     return f"{nodes}n/{ranks // nodes}r/{devices // nodes}g/{edge}" + ("/ca" if gpu_mpi else "")
 
 
@@ -157,7 +159,7 @@ def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
 
 
 def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """Setups of the table of target times: all routes, and the host's route alone at one size."""
+    """Exchanges for the table of target times: with all routes, and with the route staged alone at one size."""
     devices = grid[0] * grid[1] * grid[2]
     for cells in dict.fromkeys([*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]):
         yield Setup("must", cells, grid, routes, {"routes": name})
@@ -167,7 +169,8 @@ def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iter
 
 
 def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Rungs (base, rung, routes). Each adds a route; each library stands alone, with kernels within a device."""
+    """Steps of a ladder of routes (base, step, routes). Each step adds a route; routes by a library stand alone, with
+    kernels within a device."""
     for base in (base for base in BASES if base in allowed):
         routes: tuple[str, ...] = (base,)
         yield base, "alone", routes
@@ -179,7 +182,8 @@ def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]
 
 
 def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """Setups for the sizes of each rung, smallest first; timed by the host's clock, as in the paper."""
+    """Exchanges of all sizes for each step of the ladder of routes, smallest first; timed by the host's clock, as by
+    Pearson et al."""
     devices = grid[0] * grid[1] * grid[2]
     for base, rung, routes in ladders(allowed):
         setups = []
@@ -193,7 +197,8 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
 
 
 def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """Setups of Risso's three schemes; copies within a device are not messages there either."""
+    """Exchanges by the three packing schemes of Risso's thesis; copies within a device are not messages there
+    either."""
     for name, scheme in SCHEMES.items():
         (base,), knobs = (found := core().scheme(scheme))["routes"], {k: v for k, v in found.items() if k != "routes"}
         if base not in allowed:
@@ -206,7 +211,7 @@ def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list
 
 
 def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """Setups of weak and strong scaling: constant cells per device, and constant total cells."""
+    """Exchanges for weak and strong scaling: constant cells per device, and constant total cells."""
     for side in scale.sizes:
         yield Setup("scaling", cubes(side, grid), grid, routes, {"scaling": "weak", "routes": name})
     for side in scale.strong:
@@ -214,7 +219,7 @@ def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> I
 
 
 def size_name(cells: Triple, grid: Triple) -> int | None:
-    """Side of each device's cube or of the whole, by which the tables of target times name a setup."""
+    """Side of each device's cube or of the whole cube, which names an exchange in the tables of target times."""
     side = min(n // count for n, count in zip(cells, grid, strict=True))
     if cells == cubes(side, grid):
         return side
@@ -222,7 +227,7 @@ def size_name(cells: Triple, grid: Triple) -> int | None:
 
 
 def at_most_us(setup: Setup, ranks: int, clock: str) -> float | None:
-    """Target time on H200 GPUs with four f32 quantities and radius 3; None if not defined."""
+    """Target time in microseconds on H200 GPUs with four f32 quantities and radius 3; None if not defined."""
     size = size_name(setup.cells, setup.grid)
     if size is None:
         return None
@@ -236,7 +241,7 @@ def at_most_us(setup: Setup, ranks: int, clock: str) -> float | None:
 
 
 def stencil_us(setup: Setup, ranks: int, clock: str) -> float | None:
-    """Time of cwpearson/stencil for the same exchange on four H200."""
+    """Time of the library cwpearson/stencil in microseconds, for the same exchange on four H200."""
     size = size_name(setup.cells, setup.grid)
     if size is None or setup.grid != (2, 2, 1) or clock != "host":
         return None

@@ -15,12 +15,12 @@ from slipstream_bench.exchange_setups import BEGIN_US, PEARSON, RISSO, STENCIL, 
 
 Row = dict[str, Any]
 
-#: Columns with the host's costs of an exchange.
+#: Columns with the costs of an exchange on the host.
 COSTS = ("begin_us", "begin_end_us", "warm_setup_s")
 
 
 def reasons(text: str) -> str:
-    """The reasons for allowed routes, from the text of an error in which all routes refuse."""
+    """The reasons for the allowed routes, from the text of an error in which all routes refuse."""
     said = re.findall(r"not (\w+): ([^;)]+)", text)
     own = [f"{name}: {why}" for name, why in said if why != "turned off"]
     return "; ".join(own) or text
@@ -59,7 +59,7 @@ def _across(rows: list[Row], key: str) -> list[tuple[str, dict[str, Row]]]:
 
 
 def _gain(line: dict[str, Row], slow: str, fast: str) -> float | None:
-    """Speed-up of `fast` over `slow` in a table line; None if one is missing."""
+    """Speed-up of the variant `fast` over `slow` in a line of a table; None if one is missing."""
     return line[slow]["time_us"] / line[fast]["time_us"] if slow in line and fast in line else None
 
 
@@ -135,19 +135,20 @@ def _alone(rows: list[Row], row: Row) -> Row | None:
 
 
 def _beyond(row: Row, one: Row) -> tuple[float, float]:
-    """Additional time compared with one device, and the part of it that exceeds the minimum link time."""
+    """Time beyond that on one device in microseconds, and the part of it that exceeds the least time of the link."""
     more = row["time_us"] - one["time_us"]
     return more, more - row["least_us"]
 
 
 def _beside_one(rows: list[Row], scaling: str) -> list[tuple[Row, Row]]:
-    """Rows of several devices with their single-device reference."""
+    """Rows of several devices, each with the row of one device that it is compared with."""
     several = [row for row in pick(rows, part="scaling", scaling=scaling) if row["devices"] > 1]
     return [(row, one) for row in several if (one := _alone(rows, row))]
 
 
 def _scaling(console: Console, rows: list[Row], everything: list[Row]) -> None:
-    """Compares with one device, which a run of one rank measures, possibly an earlier run."""
+    """Prints how times grow with devices, compared with one device, which a run of one rank measures, possibly an
+    earlier run."""
     if not pick(rows, part="scaling"):
         return
     weak = []
@@ -199,7 +200,7 @@ def _finding(row: Row, question: str, published: str, source: str, here: str) ->
 
 
 def _pearson(rows: list[Row]) -> Iterable[Row]:
-    """Findings at the largest cube, which by default is the paper's."""
+    """Rows with findings of Pearson et al. 2020, compared at the largest cube, which by default is theirs."""
     for base, times in (("staged", "6x"), ("gpu_mpi", "2x")):
         chosen = pick(rows, part="ladder", base=base)
         if not chosen:
@@ -221,12 +222,13 @@ def _pearson(rows: list[Row]) -> Iterable[Row]:
             yield _finding(first, question, "1.16x, 256 nodes of 6 V100", PEARSON, "one node here")
 
 
-#: The cube for which the thesis gives rates.
+#: Size of the only cube for which Risso's thesis gives rates.
 THESIS_CUBE = "256^3"
 
 
 def _risso(rows: list[Row]) -> Iterable[Row]:
-    """Compares rates with the thesis, which reports those of a lattice Boltzmann step. Here the exchange runs alone."""
+    """Compares rates with those of Risso's thesis, which are of a lattice Boltzmann step. Here the exchange runs
+    alone."""
     published = {
         "asynchronous GPUPackInfo": "up to +50 %; 1149 over 760 MLUP/s, four Kepler GPUs, 256^3 each",
         "GPUBufferedScheme": "748 over 760 MLUP/s, four Kepler GPUs, 256^3 each",
@@ -244,7 +246,8 @@ def _risso(rows: list[Row]) -> Iterable[Row]:
 
 
 def _explained(rows: list[Row], everything: list[Row]) -> Iterable[Row]:
-    """Pairs of rows at least one of which is from this run."""
+    """Compares the additional time of several devices with the time of the bytes over a link. At least one of both rows
+    is from this run."""
     measured = {_shares(row) for row in pick(rows, part="scaling")}
     for row, one in _beside_one(everything, "weak"):
         if measured.isdisjoint({_shares(row), _shares(one)}):
@@ -257,7 +260,7 @@ def _explained(rows: list[Row], everything: list[Row]) -> Iterable[Row]:
 
 
 def findings(rows: list[Row], everything: list[Row]) -> list[Row]:
-    """Findings of papers and link rates, compared with these rows; scaling may use rows of earlier runs."""
+    """Rows that compare published findings and link rates with these rows; scaling may use rows of earlier runs."""
     return [*_pearson(rows), *_risso(rows), *_explained(rows, everything)]
 
 
@@ -319,7 +322,7 @@ def _weak_panel(rows: list[Row], clock: str) -> Any:
 
 
 def _configuration(row: Row) -> str:
-    """Configuration of a row without its size, such as `1n/4r/4g`."""
+    """The configuration of nodes, ranks and GPUs of a row, such as `1n/4r/4g`."""
     nodes, ranks, devices = row["label"].split("/")[:3]
     return f"{nodes}/{ranks}/{devices}"
 

@@ -19,13 +19,13 @@ from slipstream_bench import exchange_setups, options, record
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Default cubes: cells along each axis.
+#: Default numbers of cells along each axis of the cube, by backend.
 SIZES = {"host": (64,), "cuda": (256, 512, 1024)}
 #: Bytes of a complex number, by number format of the values.
 BYTES = {"f32": 8, "f64": 16, "c64": 8, "c128": 16}
 REPEATS = {"host": 5, "cuda": 20}
 CLOCKS = ("events", "host")
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {
         "time_ms",
@@ -140,7 +140,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
 
 
 def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, local: float | None) -> record.Row:
-    """Makes one row for both clocks, because the call returns when its GPUs are done."""
+    """One row for both clocks, because a call of cufftXt returns when its GPUs are done."""
     time = times["forward_us"] / 1e3
     return {
         "ranks": 1,
@@ -196,9 +196,8 @@ def _rates(
 
 
 def _local_ms(machine: Any, size: int, dtype: str, repeats: int) -> float | None:
-    """Measures one plan of FFTW (one thread) or cuFFT on one device; None if its memory does not hold both arrays and
-    the workspace.
-    """
+    """Milliseconds of one plan of FFTW (one thread) or cuFFT on one device; None if its memory does not hold both
+    arrays and the workspace."""
     needed = 3 * size**3 * BYTES[dtype]
     if any(device["memory"] and needed > 0.9 * device["memory"] for device in machine.devices()):
         return None

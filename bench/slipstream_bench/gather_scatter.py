@@ -31,20 +31,20 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
 ORDERS = (1, 3, 7, 11)
-#: Number of elements along each axis of the cube shared by all devices.
+#: Number of elements along each axis of the cube shared by all devices, by backend.
 ELEMENTS = {"host": 8, "cuda": 64}
 BYTES = {"f32": 4, "f64": 8}
 REPEATS = {"host": 5, "cuda": 30}
-#: Ways in which shared values travel: a list of routes, or None if the host packs.
+#: Ways in which shared values travel: a list of routes, or None if the host packs messages.
 WAYS: dict[str, list[str] | None] = {
     "host_packed": None,
     **{name: [name, "kernel"] for name in reversed(ROUTES) if name != "kernel"},
     "colocated": ["colocated", "peer", "kernel"],
 }
-#: Published speed-up of device buffers over host buffers by order: minimum and maximum over 4 to 128 A100s. Order 1 was
-#: slower on 8 to 32 and faster on 4; order 3 was slower on 64.
+#: Published speed-up by order of messages in device buffers over those in host buffers: its minimum and maximum on 4 to
+#: 128 A100 GPUs. Order 1 was slower on 8 to 32 and faster on 4. Order 3 was slower on 64.
 PUBLISHED = {1: (1 / 6.73, None), 3: (1 / 2.88, 4.06), 7: (1.34, 3.59), 11: (1.23, 3.65)}
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"time_us", "setup_s", "points", "shared_points", "sent_values", "gpoints_per_s", "copy_gbs", "share"}
     | {"setup_bytes_per_shared_point", "times_host_packed", "published_least", "published_most", "travels_by"}

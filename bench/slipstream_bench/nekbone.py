@@ -27,7 +27,7 @@ from slipstream_bench.timed import timed
 
 ITERATIONS = {"host": 5, "cuda": 400}
 SUMS = ("device", "host")
-#: Number of iterations that a trace holds.
+#: Number of iterations of conjugate gradients that a trace holds.
 TRACED = 20
 _BYTES = {"stored": 64 + 18 + 80, "trilinear": 16 + 18 + 80, "affine": 16 + 18 + 80}
 
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures or traces, and prints; rank 0 writes. Collective."""
+    """Measures or traces conjugate gradients, and prints; rank 0 writes. Collective."""
 
     if arguments.trace:
         return _trace(arguments, console)
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _trace(arguments: argparse.Namespace, console: Console) -> None:
-    """Writes the ranks' traces of the last solution, and prints their analysis. Collective."""
+    """Writes traces of the last solution on all ranks, and prints how long sums delay each device. Collective."""
     module, folder = core(), arguments.trace
     axhelm.check("nekbone", arguments)
     backend, machine = whole_machine.discover(arguments)
@@ -109,24 +109,24 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def last_solution(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Events from the start of the last solution on, and names of rows."""
+    """Events of a trace from the start of the last solution on, with the names of its rows."""
     began = max(event["ts"] for event in events if event["name"] == "conjugate gradients")
     return [event for event in events if event["ph"] == "M" or event["ts"] >= began]
 
 
 class Sums(NamedTuple):
-    """Exposed times of one gather-scatter on a device, in microseconds."""
+    """Times in microseconds by which one gather-scatter delays the work of its device."""
 
-    #: Time from the last element to the local sums, in which the device is idle.
+    #: Time from the last element's work to the local sums, in which the device is idle.
     idle: float
-    #: Time from the last element to the arrival of the last message.
+    #: Time from the last element's work to the arrival of the last message.
     late: float
-    #: Time of the local sums, which the next kernel follows.
+    #: Time of the local sums, which delay the next kernel.
     local: float
 
 
 def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
-    """Exposed times of each operator, by device."""
+    """Delays by the gather-scatter of each operator in a trace, by device."""
     rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     found: dict[str, list[Sums]] = {}
     for name in rows.values():
@@ -139,7 +139,7 @@ def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
             if row == f"{device} exchange" and event["name"] == "receive":
                 received = start + event["dur"]
             elif row == name and event["name"].startswith("end of sums"):
-                # On the host, the bar of the sums also covers the wait for the last message.
+                # In a trace of the host backend, the bar of the sums also covers the wait for the last message.
                 begun, end = max(start, received), start + event["dur"]
                 sums = Sums(begun - computed, max(0.0, received - computed), end - begun)
                 found.setdefault(device, []).append(sums)
@@ -150,7 +150,7 @@ def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
 
 
 def waits(events: list[dict[str, Any]]) -> int:
-    """Number of waits of the host for devices."""
+    """Number of times that the host waits for a device in a trace."""
     return sum(event["ph"] == "X" and event.get("cat") == "wait" and event["tid"] == _host(events) for event in events)
 
 

@@ -13,7 +13,7 @@ from slipstream.base.errors import CaseError
 
 
 class _One(argparse.Action):
-    """Refuses options that are given twice, of which argparse would silently use the last."""
+    """Action that refuses options given twice, of which argparse would silently use the last."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
         given = f"{self.dest} was given"
@@ -76,7 +76,7 @@ def transforms(parser: argparse.ArgumentParser) -> None:
     )
 
 
-#: Collisions of lattice Boltzmann; the last two are for moments.
+#: Names of the collisions of lattice Boltzmann; the last two need the moment representation.
 COLLISIONS = ("SRT", "TRT", "MRT", "cumulant", "regularised", "recursive")
 
 
@@ -111,7 +111,7 @@ def routes(parser: argparse.ArgumentParser) -> None:
 
 
 def routes_of(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """Converts --routes to an option of an exchange."""
+    """The argument --routes as an option of an exchange."""
     return {"routes": [name for name in arguments.routes.split(",") if name]}
 
 

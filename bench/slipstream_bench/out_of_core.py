@@ -22,7 +22,7 @@ from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Default cubes: cells along each axis.
+#: Default numbers of cells along each axis of the cube, by backend.
 SIZES = {"host": (32,), "cuda": (1024,)}
 PIECE = {"host": 1 << 20, "cuda": 1 << 29}
 REPEATS = {"host": 2, "cuda": 3}
@@ -44,7 +44,8 @@ FIGURES = frozenset(
         "rows_alone_gbs",
     }
 )
-#: For `beside`: cells along each axis of the transforms, and total bytes of the rows.
+#: Sizes for measuring transforms beside copies: cells along each axis of the transforms, and total bytes of the copied
+#: rows.
 BESIDE = {"host": (16, 1 << 16), "cuda": (512, 1 << 26)}
 RESIDENT = "resident"
 #: Published seconds of a step of 1536^3 f32 rk2 on 12 V100, by the way rows travel (Ravikumar, Appelhans & Yeung 2018).
@@ -74,7 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints transforms of values in host memory; rank 0 writes. Collective."""
     need("out_of_core", 4, sizes=arguments.sizes)
     measure(
         "out_of_core", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES
@@ -108,14 +109,15 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
 
 
 class _Link:
-    """Measures the link between host and devices in both directions at once, between rows."""
+    """Measures the link between host and devices in both directions at once, before each row of results."""
 
     def __init__(self, machine: Any, backend: str) -> None:
         self._measure = lambda: float(timed().host_duplex(machine, PIECE[backend], REPEATS[backend])) / 1e3
         self._last = self._measure()
 
     def rate(self) -> float:
-        """Rate in GB/s: the larger of the present one and the one before the row that has just been measured."""
+        """Rate of the host link in GB/s: the larger of the present one and the one before the row that has just been
+        measured."""
         before, self._last = self._last, self._measure()
         return max(before, self._last)
 
@@ -152,9 +154,8 @@ def _freed(machine: Any, backend: str, used: int) -> int | None:
 def _transform(
     machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], link: _Link
 ) -> record.Row:
-    """Options of the decomposition: on one device in the order x, y, z, as long planes and arrays in place need; on
-    several devices transposed.
-    """
+    """Measures a transform of values in host memory. On one device it keeps the order x, y, z, as long planes and
+    arrays in place need; on several devices it leaves results transposed."""
     chosen = {"type": dtype, "transposed": len(machine.devices()) > 1, "scaled": False, **how}
     with as_case_error():
         found = timed().fft_by_batches(machine, (n, n, n), chosen, in_place, REPEATS[backend])
@@ -211,7 +212,7 @@ def _flow(
 
 
 def _figure(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """Formats a result as number() does, for rows that lack the key, too."""
+    """Makes a function that formats a result as number() does, for rows that lack the key, too."""
     return lambda row: number(key, form, factor)({key: None, **row})
 
 

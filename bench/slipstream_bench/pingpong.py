@@ -19,7 +19,7 @@ from slipstream_bench import curves, options, record
 from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_us", "gbs", "here", "latency_us"})
 
 WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelity fluid simulations, 2022, 5.2.1"
@@ -27,17 +27,17 @@ WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelit
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options of `slipstream bench pingpong`."""
 
     backend: str
-    device_buffers: bool  #: whether to give MPI addresses in GPU memory, if it claims to support them
+    device_buffers: bool  #: whether MPI gets addresses in GPU memory, if it claims to support them
     label: str  #: name of MPI's transport; default: OMPI_MCA_pml
     quick: bool
     throttle: str  #: rate and latency of a simulated network, for routes; or none
 
 
 def sizes(quick: bool, coarse: bool = False) -> list[int]:
-    """Sizes that are powers of two as in the OSU benchmark, or every second of them."""
+    """Sizes of messages in bytes: powers of two as in the OSU benchmark, or every second of them."""
     if quick:
         return [8, 8192, 1 << 18]
     return [2**k for k in range(3, 27, 2 if coarse else 1)]
@@ -54,7 +54,7 @@ def pairs(machine: Any) -> list[tuple[str, int, int]]:
 
 
 def _why(route: str, refusal: str) -> str:
-    """The route's own reason, from an error in which all routes refuse."""
+    """The reason of one route, from an error in which all routes refuse."""
     own = re.search(rf"not {route}: ([^;)]+)", refusal)
     return own[1] if own else refusal
 
@@ -66,7 +66,7 @@ def _gbs(count: int, us: float) -> float:
 def _routes(
     machine: Any, backend: str, pair: tuple[str, int, int], choice: Choice, budget: float
 ) -> tuple[list[Row], dict[str, str]]:
-    """Measures rows of each route that supports the pair, and lists the reasons of others. Collective."""
+    """Measures round trips by each route that supports the pair, and lists the reasons of other routes. Collective."""
     module, (where, a, b) = core(), pair
     rows: list[Row] = []
     refused: dict[str, str] = {}
@@ -94,7 +94,7 @@ def _routes(
 
 
 def kept(rows: list[Row], route: str, pair: str, throttle: str) -> Row:
-    """Effect of a throttle on single messages: latency from the shortest, rate from the two longest."""
+    """Effect of a throttle on single messages: latency from the shortest message, rate from the two longest."""
     module = core()
     times = {
         row["bytes"]: row["time_us"]
@@ -115,7 +115,7 @@ def kept(rows: list[Row], route: str, pair: str, throttle: str) -> Row:
 
 
 def _memories(backend: str, device_buffers: bool) -> list[str]:
-    """Kinds of memory to pass to MPI. Errors are raised collectively."""
+    """Kinds of memory that MPI sends from. Errors are raised collectively."""
     if backend == "host":
         if device_buffers:
             raise CaseError(
@@ -139,7 +139,7 @@ def _memories(backend: str, device_buffers: bool) -> list[str]:
 
 
 def _mpi(machine: Any, backend: str, pair: tuple[str, int, int], choice: Choice, budget: float) -> Iterable[Row]:
-    """Measures rows of MPI_Send and MPI_Recv. Collective."""
+    """Measures round trips by MPI_Send and MPI_Recv. Collective."""
     module, (where, a, b) = core(), pair
     pml = choice.label or os.environ.get("OMPI_MCA_pml", "default")
     for memory in _memories(backend, choice.device_buffers):
@@ -171,7 +171,7 @@ def _times(rows: Iterable[Row], memory: str, pair: str) -> dict[int, float]:
 
 
 def losing_bands(device: dict[int, float], other: dict[int, float]) -> list[tuple[int, int]]:
-    """First and last size of each range of sizes in which `device` is slower than `other`."""
+    """First and last size of each range of message sizes for which `device` is slower than `other`."""
     bands: list[tuple[int, int]] = []
     begun = last = None
     for count in sorted(device.keys() & other.keys()):
@@ -246,7 +246,7 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
-    """Draws time and rate by size, for each pair of devices; single messages by the host's clock."""
+    """Draws time and rate by size of messages, for each pair of devices; single messages by the host's clock."""
 
     def label(row: Row) -> str:
         return f"{row['name']}, {row['pml']}" if row["path"] == "mpi" else f"{row['name']}, {row['ranks']} ranks"
@@ -287,14 +287,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints round trips; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=_devices_a_rank(backend))
     rank_of = [device["rank"] for device in machine.devices()]
     budget = 0.002 if choice.quick else 0.008
     if module.size() > 1:
-        _memories(backend, choice.device_buffers)  # this call reports errors before any measurement
+        _memories(backend, choice.device_buffers)  # raises errors of the options before any measurement
     elif choice.device_buffers:
         raise CaseError(
             "bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2",

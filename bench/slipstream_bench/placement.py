@@ -16,20 +16,20 @@ from slipstream.machine.machine_file import MachineFile, load
 from slipstream_bench import charts, options, record
 from slipstream_bench.exchange_model import ExchangeTime, exchange_time
 
-#: The grid of Pearson et al. 2020, fig. 11; the defaults of the options are their other settings, too.
+#: Extent of the grid in fig. 11 of Pearson et al. 2020; the defaults of the options are their other settings, too.
 CELLS = (1440, 1452, 700)
-#: Number of random placements that are averaged in a row.
+#: Number of random placements whose costs are averaged in a row.
 SEEDS = 20
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark; without machine files it uses the discovered machine."""
+    """Options of `slipstream bench placement`; without machine files it uses the discovered machine."""
 
     machine: Sequence[str]  #: paths of machine files
     backend: str
     devices: int
-    nodes: int  #: number of nodes of a machine file; 0: as in the file
+    nodes: int  #: number of nodes of the described machine; 0: as in the file
     cells: Sequence[int]
     radius: int
     quantities: int
@@ -85,11 +85,12 @@ def _placed(choice: Choice, target: Target, method: str, seed: int) -> tuple[Exc
 
 
 def _row(choice: Choice, target: Target, method: str, base: ExchangeTime) -> dict[str, Any]:
-    """Costs of a placement. Random is the mean of several seeds; the busiest link is that of the first seed."""
+    """A row with costs of a placement. Random is the mean of several seeds; the busiest link is that of the first
+    seed."""
     found = [_placed(choice, target, method, seed) for seed in range(SEEDS if method == "random" else 1)]
     total = mean(time.total for time, _ in found)
     links = mean(time.links for time, _ in found)
-    # The cost with measured rates is compared with that of the trivial order with the same rates.
+    # The cost with measured rates is compared with that of the trivial placement with the same rates.
     cost = mean(plan["placement_cost"] for _, plan in found) / (found[0][1]["trivial_cost"] or 1.0)
     return {
         "ranks": target.machine.ranks,
@@ -114,7 +115,7 @@ def _row(choice: Choice, target: Target, method: str, base: ExchangeTime) -> dic
 
 
 def _gain(time: float, base: float) -> float:
-    """Percentage by which a time is below the base."""
+    """Percentage by which the time of an exchange is below that of the base."""
     return 100 * (1 - time / base) if base else 0.0
 
 
@@ -152,7 +153,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Computes placements and prints; rank 0 writes tables and one picture. Collective."""
+    """Computes costs of placements and prints; rank 0 writes tables and one picture. Collective."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     if len(choice.cells) != 3 or min(choice.cells) < 1:
         raise CaseError(
@@ -181,7 +182,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         console.print(f"written: {picture}")
 
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"memory_us", "links_us", "time_us", "cost_of_trivial", "links_gain_percent", "gain_percent", "busiest"}
     | {"devices_of_blocks"}

@@ -22,12 +22,12 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
 PRECONDITIONERS = ("jacobi", "chebyshev", "multigrid", "schwarz")
-#: Default polynomial degrees by preconditioner.
+#: Default degrees of the Chebyshev polynomials, by preconditioner.
 DEGREES = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
-#: Number of elements along each axis of a device's cube.
+#: Numbers of elements along each axis of a device's cube, by backend.
 ELEMENTS = {"host": (4,), "cuda": (16, 32)}
 REPEATS = {"host": 1, "cuda": 5}
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"iterations", "time_ms", "true_residual", "operator_us", "preconditioner_us", "coarse_us"})
 
 
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints preconditioners; rank 0 writes. Collective."""
+    """Measures and prints iterations and times of linear solves by preconditioner; rank 0 writes. Collective."""
     if not 1 <= arguments.order <= 15:
         raise CaseError("bench poisson: --order is from 1 to 15")
     need("poisson", 1, elements=arguments.elements)

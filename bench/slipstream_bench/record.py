@@ -28,19 +28,19 @@ Draw = Callable[[Path, str], None]
 PROVENANCE = frozenset({"card", "commit", "date"})
 #: Minimum time in seconds between intermediate writes of a benchmark.
 SECONDS_BETWEEN_WRITES = 5.0
-#: Columns that `share_of` makes, which are results of every benchmark.
+#: Columns that `share_of` adds, which are results in every benchmark.
 SHARE = frozenset({"share", "in_cache"})
-#: Bytes of the last-level cache, by words in a GPU's name.
+#: Bytes of the last-level cache of GPUs, by words in their name.
 GPU_CACHES = {"A100": 40 << 20, "H100": 50 << 20, "H200": 50 << 20}
 
 
 def chosen(choice: type[Choice], arguments: Any) -> Choice:
-    """Makes a dataclass whose fields are named like the options."""
+    """Makes a dataclass of options, whose fields have the names of command-line options."""
     return choice(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(choice)})
 
 
 def digits(value: float) -> float:
-    """Rounds to five digits, because no measurement here is more exact."""
+    """Rounds to five digits, because no measurement of these benchmarks is more exact."""
     return float(f"{value:.5g}")
 
 
@@ -68,7 +68,7 @@ def impossible(row: Row) -> bool:
 
 
 def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> list[Row]:
-    """Rows that are possible; prints the others with the reason."""
+    """Rows that are not faster than their minimum time; prints the others with the reason."""
     for row in filter(impossible, rows):
         inputs = ", ".join(f"{key} {value}" for key, value in row.items() if key not in figures | SHARE)
         why = "no cache holds its bytes, so the rate of a copy was measured too low"
@@ -77,7 +77,7 @@ def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> 
 
 
 def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
-    """Grid with one cube per device, for a partition into counts[axis] parts."""
+    """Extent of a grid that gives each device one cube, for a partition into counts[axis] parts."""
     return [per_device * count for count in counts]
 
 
@@ -102,7 +102,8 @@ def describe_machine(machine: Any) -> Row:
 
 
 def name_of_gpus(card: str, devices: list[Row]) -> str:
-    """Ranks may share a GPU. It counts once, and the name states as how many devices it acts."""
+    """Name of the GPUs of a machine for result files. Ranks may share a GPU; it counts once, and the name states as how
+    many devices it acts."""
     count = len({(entry["node"], entry["uuid"]) for entry in devices})
     several = f"{count} x {card}" if count > 1 else card
     return several if count == len(devices) else f"{several} as {len(devices)} devices"
@@ -144,9 +145,8 @@ def keep(
 def kept_on_the_way(
     folder: Path | None, benchmark: str, machine: Row, rows: Iterable[Row], figures: frozenset[str]
 ) -> Iterator[Row]:
-    """Yields rows as they are measured and writes them to the benchmark's file within seconds, so that an interrupted
-    run keeps them. Rank 0 writes, unless output is off.
-    """
+    """Yields rows as they are measured and writes them to the benchmark's file every few seconds, so that an
+    interrupted run keeps them. Rank 0 writes, unless output is off."""
     waiting: list[Row] = []
     last = time.perf_counter()
     for row in rows:
@@ -194,7 +194,7 @@ def write(
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Reads a result file. Raises CaseError if it is invalid."""
+    """Reads a result file of a benchmark. Raises CaseError if it is invalid."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(result["rows"], list) and isinstance(result["command"], str):

@@ -63,14 +63,14 @@ EXPERIMENTS = tuple(name.removeprefix("lbm_") for name in BENCHMARKS if name.sta
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports errors of the user in one line."""
+    """Parser that reports errors of the user in one line."""
 
     def error(self, message: str) -> NoReturn:
         what = self.prog.removeprefix("slipstream ")
         raise CaseError(f"{what}: {message}; `slipstream {what} --help` lists its options")
 
 
-#: Modules of benchmarks whose names differ from the module's.
+#: Modules of those benchmarks whose name differs from that of the module.
 _ELSEWHERE = {"lbm": "lbm.updates", "cavity": "lbm.cavity"}
 
 
@@ -132,7 +132,7 @@ def _split(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _experiment(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Maps `lbm --experiment weak` to lbm_weak, as in commands of result files."""
+    """Converts `lbm --experiment weak` to lbm_weak, as in commands of result files."""
     alias = _Parser(prog="slipstream bench lbm", add_help=False, allow_abbrev=False)
     alias.add_argument("--experiment", choices=EXPERIMENTS)
     found, rest = alias.parse_known_args(words)
@@ -140,7 +140,7 @@ def _experiment(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _refusal(name: str, unknown: Sequence[str]) -> str:
-    """Names the benchmarks that take an unknown option, or the nearest option."""
+    """Text that names the benchmarks that take an unknown option, or the nearest option."""
     option = next((word.split("=")[0] for word in unknown if word.startswith("-")), None)
     if option is None:
         takers = [other for other in BENCHMARKS if _flags(other, positional=True)]
@@ -153,7 +153,7 @@ def _refusal(name: str, unknown: Sequence[str]) -> str:
 
 
 def _flags(name: str, positional: bool = False) -> list[str]:
-    actions = parser(name)._actions  # private, because argparse has no public list of options
+    actions = parser(name)._actions  # a private attribute, because argparse has no public list of options
     if positional:
         return [action.dest for action in actions if not action.option_strings]
     return [flag for action in actions for flag in action.option_strings]

@@ -25,11 +25,11 @@ from slipstream_bench import options, record, whole_machine
 from slipstream_bench.whole_machine import need, number
 
 CASES = ("taylor_green", "vortices")
-#: Number of elements along each axis of a device's cube.
+#: Numbers of elements along each axis of a device's cube, by backend.
 ELEMENTS = {"host": (4,), "cuda": (32,)}
 WARM_UP = {"host": 3, "cuda": 30}
 STEPS = {"host": 3, "cuda": 30}
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"ms_per_step", "mpoint_steps_per_s", "pressure_iterations", "velocity_iterations", "courant", "efficiency"}
 )
@@ -60,7 +60,7 @@ def velocity(case: str) -> list[str | float]:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints flows; rank 0 writes. Collective."""
+    """Measures and prints time steps of flows on elements; rank 0 writes. Collective."""
     if not all(2 <= order <= 11 for order in arguments.orders):
         raise CaseError("bench sem: --orders are from 2 to 11", option="orders", limit="2 to 11")
     need("sem", 1, elements=arguments.elements)
@@ -121,7 +121,7 @@ def _measure(
             "order": order,
             "lengths": [2 * math.pi, 2 * math.pi, 2 * math.pi * devices],
             "viscosity": 1 / 1600,
-            # scaled from the time step of the verification, which has 32 elements of order 7
+            # The time step is scaled from that of the verification, which has 32 elements of order 7.
             "time_step": 0.003 * (32 / n) * (7 / order) ** 2 / speed,
             "preconditioner": by,
             "projection": arguments.projection,

@@ -37,7 +37,7 @@ from slipstream_bench.sem import STEPS, WARM_UP, timed_steps
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
-#: Number of elements along each axis, and end time of the run.
+#: Number of elements along each axis by backend, and end time of the run.
 ELEMENTS = {"host": 4, "cuda": 32}
 TIME = {"host": 1.0, "cuda": 20.0}
 FIGURES = frozenset(
@@ -52,9 +52,9 @@ FIGURES = frozenset(
         "share",
     }
 )
-#: Number of steps in a trace.
+#: Number of time steps that a trace holds.
 TRACED = 2
-#: Largest error of the enstrophy in figure 5.1 of the thesis, and the time at which it occurs.
+#: Published time and value of the largest error of the enstrophy (Wahlgren 2022, figure 5.1).
 PUBLISHED_AT, PUBLISHED = 14.4, 0.067
 
 
@@ -70,7 +70,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Runs the Taylor-Green vortex as Wahlgren 2022 does, and prints errors and times; rank 0 writes. Collective."""
     if not 2 <= arguments.order <= 11:
         raise CaseError("bench sem_thesis: --order is from 2 to 11", option="order", limit="2 to 11")
     need("sem_thesis", 0, elements=arguments.elements)
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _time_step(arguments: argparse.Namespace, backend: str) -> float:
     elements = arguments.elements or ELEMENTS[backend]
-    # Scaled from the time step of the verification, which has 32 elements of order 7.
+    # The time step is scaled from that of the verification, which has 32 elements of order 7.
     return float(arguments.time_step) or 0.003 * (32 / elements) * (7 / arguments.order) ** 2
 
 
@@ -168,7 +168,8 @@ def _flow(arguments: argparse.Namespace, machine: Any, backend: str, trace: Any 
             "lengths": [2 * math.pi] * 3,
             "viscosity": 1 / 1600,
             "time_step": _time_step(arguments, backend),
-            # as in the variant `fine` of the case: a few points are faster than the strict limit allows
+            # The limit is that of the case's variant `fine`, because at a few points the flow is too fast for a
+            # stricter limit.
             "courant_limit": 0.8,
             "divergence_damping": 4,
         },
@@ -207,7 +208,8 @@ def _times(end: float) -> list[float]:
 
 
 def marches(folder: Path, order: int, elements: int) -> dict[str, list[record.Row]]:
-    """Rows of runs with these elements of an order, from all files of a folder: by devices, the last of each time."""
+    """Rows of runs with these elements of one order, from all files of a folder: by number of devices, the last row of
+    each time."""
     found: dict[str, dict[float, record.Row]] = defaultdict(dict)
     for path in sorted(folder.glob("*.json")):
         for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:

@@ -34,25 +34,25 @@ from slipstream.run import engine
 from slipstream.stencil.running import StencilRun
 
 ANSWER = "@sentinel "
-#: Microseconds of each row, by name.
+#: Times in microseconds, by the name of the row.
 Times = dict[str, float]
 Measure = Callable[[], Times]
-#: Number of timed parts, of which the median counts.
+#: Number of timed parts of a measurement, of which the median counts.
 PARTS = 3
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of the probes, and their repeats."""
+    """Sizes of all probes (short benchmarks), and their repeats."""
 
-    exchange: dict[int, int]  #: repeats by the side of a device's cube
-    transpose: tuple[int, int]  #: side of the cube in cells, repeats
+    exchange: dict[int, int]  #: number of repeats of the halo exchange, by the side of a device's cube in cells
+    transpose: tuple[int, int]  #: transpose: cells along the side of the cube, repeats
     fft: tuple[int, int]
-    gather_scatter: tuple[int, int]  #: elements along each axis, repeats
-    cg: tuple[int, int, int]  #: elements along each axis of a device, iterations, repeats
-    lbm: tuple[int, int]  #: side of a device's cube in cells, steps
+    gather_scatter: tuple[int, int]  #: gather-scatter: elements along each axis, repeats
+    cg: tuple[int, int, int]  #: conjugate gradients: elements along each axis of a device, iterations, repeats
+    lbm: tuple[int, int]  #: lattice Boltzmann: cells along the side of a device's cube, steps
     wave: tuple[int, int]
-    dns: tuple[int, int, int]  #: cells along a side, steps, repeats
+    dns: tuple[int, int, int]  #: pseudo-spectral flow: cells along a side, steps, repeats
 
 
 SCALES = {
@@ -80,12 +80,12 @@ SCALES = {
 
 
 def _reference_velocity() -> str:
-    """The key of the reference velocity, which has another name in older parents."""
+    """Name of the key for the reference velocity, which is another one in older versions of Slipstream."""
     return "reference_velocity" if "reference_velocity" in PhysicsTable.model_fields else "lid_speed"
 
 
 class Probes:
-    """Sets up probes on one process and its devices."""
+    """Sets up short benchmarks on the devices of one process."""
 
     def __init__(self, package: str, backend: str, devices: int, scale: str) -> None:
         self.timed: Any = import_module(f"{package}.timed").timed()
@@ -100,7 +100,7 @@ class Probes:
         return found
 
     def _exchange(self, place: int) -> Measure:
-        """Halo exchange of four f32 quantities, radius 3, 26 neighbours, periodic."""
+        """Probe of a halo exchange of four f32 quantities, radius 3, 26 neighbours, periodic."""
         side, repeats = list(self.scale.exchange.items())[place]
         cells, grid = (side, side, side * self.devices), (1, 1, self.devices)
         periodic = (True, True, True)
@@ -114,7 +114,7 @@ class Probes:
         return self._exchange(1)
 
     def _transpose(self) -> Measure:
-        """Transpose from slabs along z to slabs along x, which becomes z."""
+        """Probe of a transpose from slabs along z to slabs along x, with both axes swapped."""
         n, repeats = self.scale.transpose
         cut = (1, 1, self.devices)
 
@@ -149,7 +149,7 @@ class Probes:
         return measure
 
     def _cg(self) -> Measure:
-        """One iteration of conjugate gradients, with stored factors."""
+        """Probe of one iteration of conjugate gradients, with stored geometric factors."""
         n, iterations, repeats = self.scale.cg
 
         def measure() -> Times:
@@ -157,7 +157,7 @@ class Probes:
             how = (self.machine, elements, 7, "stored", {"routes": []}, iterations, repeats, True, "device")
             try:
                 us = self.timed.nekbone(*how, 1)
-            except TypeError:  # older parents have one right side, and no argument for their number
+            except TypeError:  # older versions have one right side, and no argument for their number
                 us = self.timed.nekbone(*how)
             return {f"CG {n}^3 elements of order 7 f64": us}
 
@@ -195,7 +195,7 @@ class Probes:
         return self._steps(f"waves of order 8 {n}^3 f32", made.engine, steps)
 
     def _run(self) -> dict[str, Any]:
-        """Tables of a case that select the machine."""
+        """Tables of a case that select the machine of a probe."""
         return {"run": {"steps": 1}, "machine": {"backend": self.backend, "devices_per_rank": self.devices}}
 
     def _steps(self, row: str, made: Any, steps: int) -> Measure:
@@ -211,14 +211,14 @@ class Probes:
     def _dns(self) -> Measure:
         n, steps, repeats = self.scale.dns
         how = {"type": "f64", "scheme": "rk4", "time_step": 0.5 / n, "process_grid": (1, self.devices)}
-        # the engine and the solvers are one module in older parents
+        # The engine and the solvers are one module in older versions.
         module = compiled.part("dns") if hasattr(compiled, "part") else core()
         made = module.Dns(self.machine, {"cells": (n, n, n), "overlap": False, "exchange": {"routes": []}, **how})
         made.taylor_green()
         return lambda: {f"DNS {n}^3 f64": self.timed.dns_step_us(made, steps, repeats)}
 
 
-#: Names of the rows in the order of measurement; transforms have two rows.
+#: Names of the result rows in the order of measurement; transforms have two rows.
 NAMES = (
     *("exchange_small", "exchange_large", "transpose", "fft", "gather_scatter", "cg"),
     *("lbm_f32", "lbm_f64", "lbm_f16", "wave", "dns"),
@@ -240,7 +240,7 @@ def _describe(probes: Probes) -> dict[str, Any]:
 
 def main() -> None:
     package, backend, devices, scale = sys.argv[1:]
-    # Standard output is reserved for answers; other output goes to stderr.
+    # Standard output is reserved for the answers to the parent process; other output goes to stderr.
     answers, sys.stdout = sys.stdout, sys.stderr
     probes: Probes | None = None
     measure: Measure | None = None
@@ -259,7 +259,7 @@ def main() -> None:
             elif command == "close":
                 measure = None
                 gc.collect()
-        except Exception as error:  # a parent may lack a feature that a probe uses; the error is then the answer
+        except Exception as error:  # the error is the answer: an older version may lack a feature of a probe
             measure, answer = None, {"error": f"{type(error).__name__}: {error}"}
         print(ANSWER + json.dumps(answer), file=answers, flush=True)
 

@@ -31,18 +31,19 @@ from slipstream_bench.record import Row
 from slipstream_bench.sentinel_probes import ANSWER, NAMES, Times
 from slipstream_bench.whole_machine import need
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"time_us", "parent_us", "parent_commit", "ratio", "least_ratio", "most_ratio", "rounds", "seconds"}
 )
-#: Ratios above the first number are measured again; ratios above `SLOWER` count as slower.
+#: Ratios of times, change over parent: above the first limit a row is measured again, above the second it counts as
+#: slower.
 DOUBTFUL, SLOWER = 1.01, 1.02
 ROUNDS = 5
-#: Timeout in seconds for the answer of a process.
+#: Seconds after which a process that does not answer has failed.
 TIMEOUT = 120.0
 #: Root of the tree that contains this package.
 TREE = Path(slip.__file__).resolve().parents[2]
-#: Locations of the benchmarks in source trees, newest first: a folder of packages, and the package in it.
+#: Locations of the benchmarks' package in source trees, newest first: a folder of packages, and the package in it.
 PLACES = (Path("bench", "slipstream_bench"), Path("python", "slipstream", "bench"))
 
 
@@ -51,21 +52,20 @@ class ProbeError(Exception):
 
 
 def place_of(tree: Path) -> Path:
-    """The entry of `PLACES` that exists in a tree; the oldest if none does."""
+    """The entry of `PLACES` that exists in a source tree; the oldest if none does."""
     return next((place for place in PLACES if (tree / place).is_dir()), PLACES[-1])
 
 
 def environment(tree: Path, own: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Environment of a process of `tree`: search paths into the `own` tree are redirected to `tree` or dropped.
-    Variables of a launcher are removed, because each process is a separate job.
-    """
+    """Environment of a process that runs the tree `tree`: search paths into the `own` tree are redirected to `tree` or
+    dropped. Variables of a launcher are removed, because each process is a separate job."""
     found = {name: value for name, value in given.items() if not name.startswith(("PMIX_", "PMI_", "OMPI_COMM_"))}
     for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):
         places = []
         for place in filter(None, found.get(name, "").split(os.pathsep)):
             path = Path(place).resolve()
             there = tree / path.relative_to(own) if path.is_relative_to(own) and not path.is_relative_to(tree) else path
-            # Packages that only one tree has, as in a kit, serve both.
+            # A package that exists in one source tree only, as in a kit, is used for both.
             alone = not there.exists() and not list(path.glob("*slipstream*"))
             places.append(str(path if alone else there))
         if name == "PYTHONPATH":
@@ -76,11 +76,11 @@ def environment(tree: Path, own: Path, given: Mapping[str, str]) -> dict[str, st
 
 
 class Worker:
-    """A process that measures with the package of a tree."""
+    """A process that runs short benchmarks with the package of one source tree."""
 
     def __init__(self, tree: Path, words: Sequence[str]) -> None:
         self.tree, self.words = tree, words
-        # Option -P, because the script's folder contains modules with names of the standard library.
+        # Python's option -P is used, because the script's folder contains modules with names of the standard library.
         package = ".".join(place_of(tree).parts[1:])
         command = [sys.executable, "-P", sentinel_probes.__file__, package, *words]
         self.process = subprocess.Popen(
@@ -109,7 +109,7 @@ class Worker:
             self._say_that_it_ended()
 
     def answer(self) -> dict[str, Any]:
-        """Returns the answer to the oldest pending command. Raises ProbeError."""
+        """Waits for the answer of the process to the oldest pending command. Raises ProbeError."""
         try:
             answer: dict[str, Any] = json.loads(self.answers.get(timeout=TIMEOUT))
         except queue.Empty:
@@ -134,7 +134,8 @@ class Worker:
 
 
 def ask_all(workers: Sequence[Worker], command: str) -> list[dict[str, Any]]:
-    """Returns the answers of all workers, which run concurrently. Raises ProbeError after all have answered."""
+    """Sends a command to all processes, which run concurrently, and returns their answers. Raises ProbeError after all
+    have answered."""
     for worker in workers:
         worker.send(command)
     answers, problem = [], None
@@ -149,7 +150,8 @@ def ask_all(workers: Sequence[Worker], command: str) -> list[dict[str, Any]]:
 
 
 def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
-    """Measures times of each worker by round; the order alternates between rounds, so that drift cancels."""
+    """Measures times of each source tree by round; the order of the trees alternates between rounds, so that drift
+    cancels."""
     found: list[list[Times]] = [[] for _ in workers]
     for number in range(rounds):
         order = range(len(workers)) if number % 2 == 0 else reversed(range(len(workers)))
@@ -159,13 +161,13 @@ def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
 
 
 def ratios(times: Sequence[Sequence[Times]], row: str) -> list[float]:
-    """Ratios of change over parent by round; the parent is first in `times`, the change last."""
+    """Ratios of times, change over parent, by round; the parent is first in `times`, the change last."""
     pairs = zip(times[0], times[-1], strict=True)
     return [mine[row] / theirs[row] if theirs[row] > 0 else float("inf") for theirs, mine in pairs]
 
 
 def measure(workers: Sequence[Worker], name: str, rounds: int) -> list[Row]:
-    """Measures the rows of a probe. Raises ProbeError."""
+    """Measures the rows of one short benchmark in all source trees. Raises ProbeError."""
     began = time.perf_counter()
     ask_all(workers, f"open {name}")
     times = rounds_of(workers, rounds)
@@ -215,7 +217,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes the rows of both source trees."""
+    """Measures short benchmarks in both source trees, prints and writes."""
     need("sentinels", 1, rounds=arguments.rounds)
     if core().size() > 1:
         raise CaseError(
@@ -246,7 +248,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _measure_all(arguments: argparse.Namespace, workers: list[Worker], small: bool, console: Console) -> None:
-    """Measures all rows, prints and writes; restarts `workers` that have ended."""
+    """Measures all rows in both source trees, prints and writes; restarts processes that have ended."""
     began = time.perf_counter()
     found = ask_all(workers, "describe")
     change = found[-1]

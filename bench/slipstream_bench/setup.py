@@ -17,7 +17,7 @@ PATTERNS = ("halo", "gather_scatter", "transpose")
 #: Numbers of ranks of the simulated machines. The last is 3072 nodes with 6 ranks each, as in a talk of 2018 on
 #: turbulence (Ravikumar, Appelhans, Yeung).
 RANKS = (8, 64, 512, 4096, 18432)
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"messages", "machine_kb", "grid_kb", "plan_kb", "machine_ms", "grid_ms", "plan_ms", "plan_kb_per_message"}
 )
@@ -25,14 +25,15 @@ FIGURES = frozenset(
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark: machines, and the number of plans on each."""
+    """Options of `slipstream bench setup`: simulated machines, and the number of plans on each."""
 
-    machines: list[int]  #: number of ranks of each machine
+    machines: list[int]  #: numbers of ranks of the simulated machines
     repeats: int  #: number of plans, of which the median time counts
 
 
 def _row(pattern: str, ranks: int, repeats: int) -> Row:
-    """Measures plans. The memory is that of the last plan, because the first also fills caches of the library."""
+    """Measures time and memory of plans. The memory is that of the last plan, because the first also fills caches of
+    the library."""
     with as_case_error():
         plans = [timed().setup_costs(pattern, ranks) for _ in range(repeats)]
     last, timings = plans[-1], {key: median(plan[key] for plan in plans) for key in ("machine_s", "grid_s", "plan_s")}
@@ -64,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures plans on one rank, because the others are simulated; prints and writes."""
+    """Measures plans on one rank, because the other ranks are simulated; prints and writes."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
         raise CaseError(

@@ -23,15 +23,15 @@ from slipstream.stencil.running import StencilRun
 from slipstream_bench import exchange_setups, options, record
 
 CELLS = {"host": (64,), "cuda": (128, 256, 512)}
-#: Methods: equations with their stencil points or spatial order.
+#: Equations that are measured, with their numbers of stencil points or spatial orders.
 METHODS = {
     "heat7": {"equation": "heat", "points": 7},
     "heat27": {"equation": "heat", "points": 27},
     **{f"wave{order}": {"equation": "wave", "order": order} for order in (2, 4, 6, 8)},
 }
-#: Number of pairs of a copy rate and subsequent steps, of which the median counts.
+#: Number of measurements of a copy rate and subsequent steps, of which the median counts.
 PAIRS = 5
-#: Total seconds of the measured steps of a row.
+#: Seconds that the measured steps of a row take together.
 DURATION = 1.5
 FIGURES = frozenset({"time_us", "gcells_per_s", "gbs", "roof_gbs", "share", "message_bytes", "travels_by"})
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _case(
     arguments: argparse.Namespace, backend: str, method: str, precision: str, cells: int, devices: int, together: int
 ) -> Any:
-    """A case of a periodic box with a cube of cells per device, arranged along z."""
+    """A case of a periodic box, with a cube of cells for each device; the cubes lie along z."""
     return parse(
         {
             "grid": {"cells": [cells, cells, cells * devices], "periodic": [True, True, True]},
@@ -120,7 +120,7 @@ def _row(
 
 
 def _timed(engine: Any, steps: int) -> float:
-    """Seconds of some steps on the slowest rank: barrier, steps, wait. Collective."""
+    """Seconds of some steps on the slowest rank, between barriers, including the wait for devices. Collective."""
     module = core()
     module.barrier()
     began = time.perf_counter()
@@ -130,9 +130,8 @@ def _timed(engine: Any, steps: int) -> float:
 
 
 def _pairs(engine: Any, devices: Sequence[dict[str, Any]]) -> list[tuple[float, float]]:
-    """Measures GB/s of a copy and seconds of a step, after a warm-up, over whole exchange periods and graph replays.
-    Collective.
-    """
+    """Measures the copy rate in GB/s and seconds of a step, after a warm-up, over whole exchange periods and graph
+    replays. Collective."""
     steps, least = 48, DURATION / PAIRS
     while (seconds := _timed(engine, steps)) < least:
         steps = 48 * math.ceil(max(2 * steps, min(8 * steps, 1.2 * least * steps / max(seconds, 1e-6))) / 48)

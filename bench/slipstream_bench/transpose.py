@@ -26,13 +26,14 @@ from slipstream_bench.exchange_setups import Triple
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis: on two GPUs 16 KB to 2 GB per message.
+#: Default numbers of cells along each axis, by backend: on two GPUs 16 KB to 2 GB per message.
 SIZES = {"host": (64,), "cuda": (20, 64, 128, 256, 512, 1024)}
 #: Bytes of a value by number format.
 BYTES = {"f16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
 #: Permutations of the axes x, y and z, and the axis along which the target is cut; the source is cut along z.
 TURNS = {"xyz": ((0, 1, 2), 1), "zyx": ((2, 1, 0), 2), "yzx": ((2, 0, 1), 2)}
-#: Variants of MPI: options of the exchange, and the number of nodes formed by the ranks; None: one per rank.
+#: Variants of transposes by MPI: options of the exchange, and the number of nodes formed by the ranks; None: one per
+#: rank.
 WAYS: dict[str, tuple[dict[str, str], int | None]] = {
     "sends": ({"mpi": "sends"}, None),
     "alltoallv": ({"mpi": "alltoallv"}, None),
@@ -44,10 +45,10 @@ WAYS: dict[str, tuple[dict[str, str], int | None]] = {
 #: Decompositions: slabs along z become slabs along another axis, or pencils along y; pencils along x become pencils
 #: along y; boxes become slabs.
 DECOMPOSITIONS = ("slabs", "slabs_to_pencils", "pencils", "bricks")
-#: Default decompositions that differ for the number of devices.
+#: Default decompositions; no two of them are the same for any number of devices.
 USUAL = ("slabs", "slabs_to_pencils", "pencils")
 REPEATS = {"host": 5, "cuda": 20}
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", "share", "setup_s", "travels_by"})
 
 
@@ -94,7 +95,7 @@ def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Con
 
 
 def _ways(arguments: argparse.Namespace, machine: Any, backend: str) -> list[str]:
-    """Lists the variants in the order of the table; messages of nodes need two ranks per node."""
+    """Variants of transposes in the order of the table; messages of nodes need two ranks per node."""
     if arguments.ways is None:
         several = backend == "host" and machine.ranks > 1
         return [way for way in WAYS if several and (way != "nodes" or machine.ranks % 4 == 0)]

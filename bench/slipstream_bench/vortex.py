@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs the methods and prints; rank 0 writes after each run. Collective."""
+    """Runs the Taylor-Green vortex by several methods and prints errors; rank 0 writes after each run. Collective."""
     need("vortex", 1, sizes=arguments.sizes)
     backend, machine = whole_machine.discover(arguments)
     overrides = [f"machine.backend={backend}"]
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         for entry in found:
             row = inputs | _row(entry, compare.row(entry, reference, entry))
             shown.append([show(row) for show in COLUMNS.values()])
-            # Written after each run, because a run may take an hour.
+            # Results are written after each run, because a run may take an hour.
             record.keep(arguments.folder, "vortex", described, [row], FIGURES, Console(quiet=True), draw)
     console.print(terminal.table(f"Taylor-Green vortex, {whole_machine.counts(machine)}", list(COLUMNS), shown))
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _run(
     arguments: argparse.Namespace, size: int, solver: str, overrides: list[str], folder: str, console: Console
 ) -> list[compare.Entry]:
-    """Runs one method, and returns its row on rank 0. Collective."""
+    """Runs the vortex by one method, and returns its row on rank 0. Collective."""
     chosen = argparse.Namespace(cells=[size], solvers=[solver], time=arguments.time, precisions=[], folder=Path(folder))
     try:
         case: list[Case] = [*compare.cases(chosen, overrides).values()]
@@ -82,7 +82,7 @@ def _row(entry: compare.Entry, found: dict[str, Any]) -> record.Row:
 
 
 def series(rows: list[record.Row], devices: int, time: float) -> dict[str, tuple[list[float], list[float]]]:
-    """Seconds and errors of each method, by size."""
+    """Seconds and errors of each method, by number of points."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     for row in sorted(rows, key=lambda row: int(row["points"])):
         if (row["devices"], row["time"]) == (devices, time):

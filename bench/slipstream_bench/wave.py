@@ -31,8 +31,8 @@ from slipstream.pictures.style import save, styled
 from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 
-#: Published seconds of ncell steps with float and double messages, by threads, cells, and cells per sent value (tables
-#: 2.4 to 2.6; 0.00175 in 2.5 is probably 0.0175).
+#: Published seconds of as many steps as cells, with float and double messages (Zheng 2023, tables 2.4 to 2.6; 0.00175
+#: in 2.5 is probably 0.0175). Keys: threads, cells, and cells per sent value.
 PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
     1: {
         100000: {2: (261.982, 264.587), 4: (252.67, 257.162), 8: (249.412, 249.817), 16: (247.153, 247.339)},
@@ -53,21 +53,21 @@ PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
                16: (0.0388547, 0.0399244)},
     },
 }  # fmt: skip
-#: Published seconds of waiting for a message of this many values, as floats and as doubles (table 2.3).
+#: Published seconds of waiting for a message of this many values, as floats and as doubles (Zheng 2023, table 2.3).
 WAITS = {100000: (0.000135, 0.000234), 1000000: (0.001133, 0.001861), 10000000: (0.010961, 0.019268),
          100000000: (0.109485, 0.189590)}  # fmt: skip
-#: Published bytes of one double in flight, raw and by zfp (figure 2.3), and microseconds of packing and unpacking
-#: (2.4).
+#: Published bytes of one double in flight, raw and by zfp (Zheng 2023, figure 2.3), and microseconds of packing and
+#: unpacking (2.4).
 PUBLISHED_BYTES = {"double": 8, "zfp": 16}
 PUBLISHED_PACK = {"encode": 5.21, "decode": 5.06}
 SMALL = (1, 2, 4, 8, 16, 64, 256, 4096)
 SHARES = (2, 4, 8, 16)
-#: Sides of cubes whose boundary layers are packed.
+#: Sides in cells of the cubes whose boundary layers are packed.
 PACKED = (32, 64, 128)
 CODINGS = {"float": "cast", "double": "raw", "zfp": "zfp, rate 32"}
-#: Tolerance of the final wave, whose height is 1.
+#: Largest allowed error of the final wave by number format in messages; the wave has height 1.
 ALLOWED = {"float": 1e-5, "double": 1e-9, "zfp": 1e-5}
-#: Upper limit of measured steps; times are scaled to as many steps as cells, as in the publication.
+#: Upper limit of measured steps; times are scaled to as many steps as cells, as in Zheng 2023.
 MOST_STEPS = 1000
 TIME_STEP = 0.5
 FIGURES = frozenset({"step_us", "time_s", "wait_us", "wire_bytes", "pack_us"})
@@ -159,7 +159,7 @@ class Wave:
         return values
 
     def shapes(self, steps: int) -> list[np.ndarray]:
-        """Shape of the wave now, and after more steps, on rank 0. Collective."""
+        """Values of the wave now, and after more steps, on rank 0. Collective."""
         found = []
         for count in (0, steps):
             self.engine.advance(count)
@@ -176,7 +176,7 @@ class Wave:
 
 
 def _largest(number: float) -> float:
-    """Maximum of a number over both ranks. Collective."""
+    """Maximum of a number over the two ranks. Collective."""
     return max(float(text) for text in core().Communicator.world().all_gather(repr(number)))
 
 
@@ -240,7 +240,8 @@ def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
 
 
 def _sizes() -> Iterator[record.Row]:
-    """Makes rows on message sizes. Messages of few values travel raw if a coding would not make them smaller."""
+    """Rows on the time of messages by size. Messages of few values travel raw if a coding would not make them
+    smaller."""
     for values in SMALL:
         for name in PUBLISHED_BYTES:
             exchange = _exchange(values, CODINGS[name], "none")
@@ -259,7 +260,7 @@ def _sizes() -> Iterator[record.Row]:
 
 
 def _packs() -> Iterator[record.Row]:
-    """Makes rows on packing. Both ranks pack concurrently, each on its first device. Collective."""
+    """Rows on the time of packing. Both ranks pack concurrently, each on its first device. Collective."""
     backend = "cuda" if core().device_count("cuda") else "host"
     for cells, name in itertools.product(PACKED, ("double", "zfp")):
         bench = timed().Coding(backend, "halo", cells, 1, "f64", CODINGS[name])
@@ -279,12 +280,13 @@ def _packs() -> Iterator[record.Row]:
 
 
 def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
-    """Groups rows by size: one per kind of message."""
+    """Groups rows of one size, with one row per kind of message."""
     return (rows[at : at + len(CODINGS)] for at in range(0, len(rows), len(CODINGS)))
 
 
 def _cells(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
-    """Lines with measured times, ratios of doubles to the others, and published values, which do not exist for zfp."""
+    """Lines of a table with measured times, ratios of doubles to the others, and published values, which do not exist
+    for zfp."""
     single, double, planes = (row[time] for row in group)
     return (
         *(f"{t:.4g}" for t in (single, double, planes)),
@@ -333,7 +335,7 @@ def _table_of_packs(rows: Sequence[record.Row]) -> Any:
 
 
 def _picture(path: Path, shapes: Sequence[np.ndarray]) -> None:
-    """Draws the waves: beginning and end in rows, ranks in columns."""
+    """Draws the wave at the beginning and the end (rows), on both ranks (columns)."""
     with styled(grid=False):
         figure, axes = plt.subplots(2, 2, figsize=(7, 4), sharex=True, sharey=True, layout="constrained")
         for across, when, shape in zip(axes, ("begin", "end"), shapes, strict=True):

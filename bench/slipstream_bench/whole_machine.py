@@ -12,9 +12,9 @@ from slipstream.machine import discovery
 
 from slipstream_bench import record
 
-#: Function that measures rows for a machine and its backend.
+#: Type of a function that measures rows for a machine and its backend.
 Rows = Callable[[Any, str], Iterable[record.Row]]
-#: Formatting functions by column heading.
+#: Functions that format a row's value, by heading of the column.
 Columns = dict[str, Callable[[record.Row], str]]
 
 
@@ -43,8 +43,8 @@ def measure(
     figures: frozenset[str],
     draw: record.Draw | None = None,
 ) -> None:
-    """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs; `draw`:
-    draws the rows that were written. Collective."""
+    """Runs a benchmark on all devices: measures, prints and, on rank 0, writes. `figures`: columns of a row that are
+    results and not inputs; `draw`: draws the rows that were written. Collective."""
     backend, machine = discover(arguments)
     described = record.describe_machine(machine)
     found = list(record.kept_on_the_way(arguments.folder, name, described, rows(machine, backend), figures))
@@ -59,5 +59,5 @@ def counts(machine: Any) -> str:
 
 
 def number(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """Makes a function that formats a result of a row; `-` if it is missing."""
+    """Makes a function that formats the number in one column of a row; `-` if the row lacks it."""
     return lambda row: "-" if row[key] is None else f"{factor * row[key]:{form}}"

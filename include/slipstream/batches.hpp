@@ -22,8 +22,8 @@ enum class RowCopies : std::uint8_t {
              ///< other direction; pitched on the host
   single,    ///< one copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
-  kernel,    ///< a few thread blocks load or store them, without the copy engine ("zero-copy")
-  mixed      ///< pitched to the device, kernel back
+  kernel,    ///< a few thread blocks load or store the rows, without the copy engine ("zero-copy")
+  mixed      ///< `pitched` to the device, `kernel` back to the host
 };
 std::string to_string(RowCopies copies);
 RowCopies row_copies_from_string(const std::string& name);
@@ -34,7 +34,7 @@ struct HostRows {
   Pitch pitch;
   Extent extent{0, 0, 0};  ///< bytes of a row, number of rows, number of planes
   std::int64_t at = 0;
-  Pitch in_buffer = {};  ///< strides in the buffer; zeros: no gaps
+  Pitch in_buffer = {};  ///< strides of rows and planes in the buffer; zeros: no gaps
 };
 
 /// Queues the copy of rows in one direction, in or out. `measured` counts as pitched here.
@@ -50,7 +50,7 @@ struct BatchOptions {
   RowCopies copies = RowCopies::measured;
   /// a batch arrives only after the one before it has left, so that no copy overlaps work, for comparison
   bool synchronous = false;
-  Trace* trace = nullptr;  ///< records copies and work; must outlive the batches
+  Trace* trace = nullptr;  ///< timeline that records copies and work; must outlive the batches
 };
 
 /// Moves the values of a batch between devices after the work on it, from Batches::send_buffer() to
@@ -90,13 +90,13 @@ class Batches {
   void run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
            BatchMove* move = nullptr);
 
-  /// Buffers of a batch that moves, before and after the move. `parity` is batch % 2.
+  /// Buffers of a batch, from which and to which a BatchMove moves its values. `parity` is batch % 2.
   std::byte* send_buffer(std::size_t device, int parity) const { return at(device, 2 + parity); }
   std::byte* receive_buffer(std::size_t device, int parity) const { return at(device, 4 + parity); }
-  /// Bytes of device memory on each device.
+  /// Bytes of the buffers on each device.
   std::int64_t bytes() const { return number_ * size_; }
   std::int64_t bytes_of_buffer() const { return size_; }
-  /// Bytes copied in and out since construction, on all devices of this rank.
+  /// Bytes copied between host and devices since construction, on all devices of this rank.
   std::int64_t moved() const { return moved_; }
   /// Text with the lengths of rows, the copies chosen for them, and the microseconds of a batch.
   std::string describe() const;
@@ -122,7 +122,7 @@ class Batches {
   RowCopies chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in);
 
   std::int64_t size_;
-  int number_;  // number of buffers
+  int number_;  // number of buffers on each device
   BatchOptions options_;
   std::vector<OfDevice> devices_;
   std::vector<Stream> between_;  // streams of the moves between devices

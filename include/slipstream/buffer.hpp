@@ -30,10 +30,10 @@ struct MemoryHandle {
   std::int32_t file = -1;    ///< descriptor of the memory file on the host backend
   std::uint64_t offset = 0;  ///< offset in bytes from the start of the allocation
   std::uint64_t bytes = 0;   ///< size of the whole allocation in bytes
-  MemoryProof proof{};       ///< identifies the allocation
+  MemoryProof proof{};       ///< random bits that identify the allocation
   /// Offset of the proof within the allocation; -1: a caller's memory, which has no space for a proof.
   std::int64_t proof_at = -1;
-  unsigned char data[64] = {};  ///< IPC handle of CUDA
+  unsigned char data[64] = {};  ///< CUDA's handle for memory of another process (IPC)
 };
 
 namespace detail {

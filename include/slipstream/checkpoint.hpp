@@ -11,12 +11,12 @@ namespace slipstream {
 
 /// Where values are staged until they are written.
 enum class Snapshot : std::uint8_t {
-  pinned,  ///< in pinned memory; its size is that of the State, or `staging_bytes`
-  /// In device memory, to which a copy takes hundredths of the time. The thread fetches the values from there
+  pinned,  ///< values are staged in pinned memory, as large as the State, or as `staging_bytes`
+  /// Staging in device memory: a copy takes hundredths of the time of one to the host. A thread fetches the values
   /// through two pinned buffers, piece by piece, while the steps go on. Values that do not fit go to pinned memory.
   device,
-  /// In device memory, from which MPI-IO writes them. Needs an MPI that proves to take device memory, and the layout
-  /// soa; otherwise as `device`.
+  /// Staging in device memory, from which MPI-IO writes the values. Needs an MPI that proves to take device memory,
+  /// and the layout soa; otherwise as `device`.
   mpi
 };
 std::string to_string(Snapshot snapshot);

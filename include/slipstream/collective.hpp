@@ -61,8 +61,8 @@ class AllReduce {
   /// afterwards.
   void check() const;
 
-  ReduceMethod method() const;        ///< the method in use
-  const std::string& reason() const;  ///< why this method was chosen and no earlier one
+  ReduceMethod method() const;        ///< the method in use, chosen where the caller gave `automatic`
+  const std::string& reason() const;  ///< why this method was chosen and no earlier one of ReduceMethod
   bool needs_host() const { return method() == ReduceMethod::mpi; }
   /// Bytes of device memory that the reduction holds on each device.
   std::int64_t bytes_per_device() const;
@@ -73,7 +73,7 @@ class AllReduce {
 
  private:
   friend class BlockSums;
-  /// Runs sums over blocks, with the reduction between the trees of the devices.
+  /// Sums values of blocks: by a tree on each device, then by the reduction over devices.
   void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
                 const std::vector<const double*>& parts, const std::vector<double*>& results);
 

@@ -13,8 +13,8 @@ enum class Collision : std::uint8_t {
   trt,
   mrt,
   cumulant,
-  regularised,  ///< regularised to second order (Latt & Chopard 2006)
-  recursive     ///< with third-order terms by recursion from the second-order ones (Malaspinas 2015)
+  regularised,  ///< populations regularised to second order (Latt & Chopard 2006)
+  recursive     ///< regularised, with third-order terms by recursion from those of second order (Malaspinas 2015)
 };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);

@@ -37,7 +37,7 @@ class Communicator {
   double max(double value) const;                ///< maximum over ranks; NaN where any rank has NaN
   double sum_in_rank_order(double value) const;  ///< sum over ranks; its bits depend on the ranks' values only
   bool all(bool value) const;
-  std::uint64_t any(std::uint64_t bits) const;  ///< bits that some rank has set
+  std::uint64_t any(std::uint64_t bits) const;  ///< bitwise OR over ranks
   std::string broadcast(const std::string& text, int root) const;
   /// The strings of all ranks, by rank, on every rank.
   std::vector<std::string> all_gather(const std::string& mine) const;
@@ -54,9 +54,9 @@ class Communicator {
   friend Communicator sharing(const Communicator& comm);
   friend Communicator unshared(const Communicator& comm);
 
-  /// duplicates that belong to the object that this copy serves; null: it serves none
+  /// duplicates of the communicator for the object that this copy serves; null: it serves none
   std::shared_ptr<SharedDuplicates> shared_;
-  std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicate with the last copy
+  std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicated communicator with the last copy of this object
   std::shared_ptr<Arenas> arenas_ = std::make_shared<Arenas>();
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;

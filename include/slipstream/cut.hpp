@@ -8,7 +8,7 @@ namespace slipstream {
 /// the caller's list. Interpolated bounce-back uses it (Bouzidi, Firdaouss & Lallemand 2001).
 struct Cut {
   std::array<std::int32_t, 3> cell{0, 0, 0};  ///< global coordinates of the fluid cell, x first
-  std::uint16_t direction = 0;                ///< index in the list of directions
+  std::uint16_t direction = 0;                ///< direction of the link: an index in the caller's list
   std::uint16_t body = 0;                     ///< number of the first body along the link
   std::int32_t triangle = -1;  ///< triangle of that body's mesh; -1: one end of the link only touches the surface
   float q = 1;                 ///< position of the surface, as a fraction of the link in (0, 1]

@@ -22,7 +22,7 @@ struct DeviceInfo {
   std::string bus_id;            ///< PCI address, empty on the host backend
   std::size_t memory_total = 0;  ///< size of the memory in bytes
   std::size_t memory_free = 0;   ///< free memory in bytes
-  int processors = 0;            ///< multiprocessors, or cores of the thread pool
+  int processors = 0;            ///< number of multiprocessors, or of cores of the thread pool
 };
 
 /// True where this build and this machine can run the backend.

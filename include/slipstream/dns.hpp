@@ -19,7 +19,7 @@ Scheme scheme_from_string(const std::string& name);
 
 /// Selects the modes that are kept, and how aliases of their products are treated.
 enum class Dealiasing : std::uint8_t {
-  two_thirds,  ///< keeps 3 |k_a| < n_a: no product has an alias among these modes
+  two_thirds,  ///< keeps modes with 3 |k_a| < n_a: no product has an alias among these
   /// Keeps sum of (k_a / n_a)^2 < 2/9: no product has an alias along more than one axis (Patterson & Orszag 1971).
   /// Aliases along one axis stay.
   spherical,
@@ -42,7 +42,7 @@ struct Forcing {
   /// Ornstein-Uhlenbeck processes with this standard deviation (Eswaran & Pope 1988). Values are constant during a
   /// step.
   double acceleration = 0;
-  double correlation_time = 0;  ///< correlation time of these processes
+  double correlation_time = 0;  ///< correlation time of the processes of stochastic forcing
   std::uint64_t seed = 1;
 
   bool acts() const { return kind != Kind::power || power > 0; }
@@ -87,19 +87,19 @@ struct Options {
   /// (FftOptions::coding).
   Coding coding = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures the routes of the transposes
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of the transposes, and how
   /// Device memory to use, in bytes of each device; 0: all that the flow needs. With a limit, its arrays lie in pinned
   /// memory of the host. Batches of their planes pass through this much device memory (slipstream/batches.hpp). The
   /// flow is the same to rounding, and its velocity has the same bits with any limit and on any number of devices. Only
   /// for slabs, raw values, and without an energy budget.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
-  bool synchronous = false;                     ///< batches run one after the other, for comparison
+  bool synchronous = false;                     ///< whether batches run one after the other, for comparison
 };
 
 /// Statistics of one scalar theta, without its mean.
 struct ScalarStatistics {
-  double variance = 0;              ///< mean <theta^2>
+  double variance = 0;              ///< variance <theta^2>, a mean over the box
   double dissipation = 0;           ///< dissipation of the variance: 2 diffusivity <|grad theta|^2>
   std::array<double, 3> flux = {};  ///< mean flux <u theta>; d variance / dt = -2 gradient.flux - dissipation
   std::vector<double> spectrum;     ///< variance by shell, as in the energy spectrum
@@ -115,7 +115,7 @@ struct Statistics {
   double power = 0;             ///< current power of the forcing; with Kind::energy its power in the last step
   double velocity = 0;          ///< root mean square of a component: sqrt(<u.u> / 3)
   double taylor_scale = 0;      ///< Taylor's microscale lambda, with lambda^2 = 15 nu velocity^2 / dissipation
-  double taylor_reynolds = 0;   ///< Reynolds number velocity lambda / nu
+  double taylor_reynolds = 0;   ///< Taylor-scale Reynolds number velocity lambda / nu
   double kolmogorov_scale = 0;  ///< Kolmogorov length eta = (nu^3 / dissipation)^(1/4)
   double largest_mode_eta = 0;  ///< resolution k_max eta, with the largest kept mode
   double courant = 0;           ///< Courant number: max over cells of sum over axes of |v_a| dt / dx_a
@@ -147,14 +147,14 @@ struct Statistics {
 struct Transfer {
   /// energy gain T of each shell per time: sum over its modes of Re(conj(u_k).(u x w)_k)
   std::vector<double> transfer;
-  std::vector<double> flux;  ///< energy flux Pi to higher shells: minus the sum of T up to this one
+  std::vector<double> flux;  ///< energy flux Pi from shells up to each one to those beyond: minus the sum of their T
 };
 
 /// State of a run besides the modes. A run continues with the same bits where both are restored.
 struct Carried {
   /// energy that Forcing::Kind::energy keeps in its shells; none: their current energy
   std::optional<double> held = {};
-  double put_in = 0;         ///< energy input of this forcing in the last step
+  double put_in = 0;         ///< energy input of Kind::energy in the last step
   double largest_error = 0;  ///< error of the energy budget, Statistics::budget_error
   double time_step = 0;      ///< length of the last step; 0: there was none
   /// Values of a stochastic forcing in the next step, six numbers a mode. Empty: none were drawn.
@@ -216,11 +216,11 @@ class Dns final : public Solver {
   /// Fft::spectral) of the velocity, then of the scalars. Setting modes, time and steps restarts from them; call
   /// carry() after that.
   Field& field(const std::string& name) override;
-  Carried carried() const;        ///< state besides the modes; not collective
-  void carry(const Carried& of);  ///< restores such a state; not collective, but with the same values on all ranks
+  Carried carried() const;        ///< state of the run besides the modes; not collective
+  void carry(const Carried& of);  ///< restores what carried() gave; not collective, with the same values on all ranks
   void finish_step() override;
   std::vector<Watched> watched() override;
-  Recording recording() const override;  ///< empty where a forcing or a budget asks the host for sums
+  Recording recording() const override;  ///< no recording where a forcing or a budget needs sums on the host
   std::vector<ReportRow> report() override { return fft().report(); }
   const Tuning& tuning() const override;
   const Grid& grid() const override;  ///< grid of the velocity
@@ -256,7 +256,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
 std::int64_t host_memory_needed(const Machine& machine, const Options& options);
 /// How a flow with Options::device_memory is cut into batches on a device.
 struct BatchPlan {
-  std::int64_t buffer = 0;                  ///< bytes of a buffer
+  std::int64_t buffer = 0;                  ///< bytes of one buffer for a batch
   std::int64_t modes = 0;                   ///< number of modes along x in a piece of a plane
   std::int64_t planes_y = 0, planes_z = 0;  ///< number of batches in a sweep of planes y, and of planes z
   int sweeps = 2;                           ///< number of sweeps in a stage; 4 where planes z are cut

@@ -42,11 +42,11 @@ struct ExchangeOptions {
   /// least 60 s in the first exchange, in which NCCL connects the devices. The error's text has the seconds waited.
   double wait_limit = 30;
   Knobs knobs;
-  Throttle throttle;  ///< applies to all messages between devices, and to those within a device that the host sends
+  Throttle throttle;  ///< simulated network, for messages between devices and those within a device that the host sends
   /// Routes of pairs of devices (source, target) that a tuner has chosen. They take precedence over the rules.
   std::map<std::pair<int, int>, RouteKind> chosen;
-  std::map<std::pair<int, int>, std::string> reasons;  ///< why each pair got its route, for reports
-  Trace* trace = nullptr;                              ///< records what the exchange does; must outlive the exchange
+  std::map<std::pair<int, int>, std::string> reasons;  ///< why each pair of devices got its route, for reports
+  Trace* trace = nullptr;                              ///< timeline that records the exchange, and must outlive it
   /// Every exchange also computes the coding errors for the report, which costs another read of the values. The report
   /// then times encoding and decoding, too, with memory for one message at a time.
   bool measure_errors = false;
@@ -80,13 +80,13 @@ enum class ItemEnd : std::uint8_t { source, target };
 
 /// One message of a plan, for reports and dry runs.
 struct MessageInfo {
-  int source = 0;  ///< source and target device
+  int source = 0;  ///< numbers of the source and of the target device
   int target = 0;
   RouteKind route = RouteKind::staged;
   std::string reason;      ///< why this route was chosen and no earlier one
-  std::int64_t bytes = 0;  ///< bytes in flight, with the coding
+  std::int64_t bytes = 0;  ///< bytes of the message as it travels, coded
   std::int64_t transfers = 0;
-  std::int64_t raw_bytes = 0;  ///< bytes in the field's own type
+  std::int64_t raw_bytes = 0;  ///< bytes of its values in the field's own type
 };
 
 /// One message of the last exchange, as it travelled.

@@ -16,8 +16,8 @@
 
 namespace slipstream {
 namespace fft {
-class Pointwise;   // defined in slipstream/fft/pointwise.hpp
-struct ModeBlock;  // defined in slipstream/fft/modes.hpp
+class Pointwise;   // this class is defined in slipstream/fft/pointwise.hpp
+struct ModeBlock;  // this struct is defined in slipstream/fft/modes.hpp
 }  // namespace fft
 
 struct FftOptions {
@@ -30,7 +30,7 @@ struct FftOptions {
   /// With {0, 0}: takes the grid whose transforms are fastest. It is measured when the plan is made, and cached on disk
   /// with the tuner's choices (TuneOptions, those of `tune` or their defaults). Each candidate is measured in its final
   /// form, with tuned routes where `tune` is given. That needs an array on each device, of the larger of both sides.
-  /// Without memory for it the rule above decides.
+  /// Without memory for it the default rule of process_grid decides.
   bool tune_process_grid = false;
   std::string tuner_cache;  ///< folder of the cache when `tune` is not given; empty: the tuner's
   /// Leaves the spectrum where the last transform puts it, with its axes in the order z, x, y. False: the spectrum is
@@ -39,7 +39,7 @@ struct FftOptions {
   /// Highest |k_a| that is used, -1: all. Other modes do not travel between devices: after forward() they are
   /// undefined, and before backward() they must be zero. The 2/3 rule, (n_a - 1) / 3, leaves 4/9 of a slab's message.
   Extent highest{-1, -1, -1};
-  bool scaled = true;  ///< divides by the number of cells in backward(), in a separate pass over its result
+  bool scaled = true;  ///< whether backward() divides by the number of cells, in a separate pass over its result
   /// Overlaps the transfers of one component with the transforms of the next. Needs work arrays and messages twice; has
   /// no effect on one device.
   bool overlap = false;
@@ -71,15 +71,15 @@ struct FftOptions {
   /// same on any number of devices.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
-  bool synchronous = false;                     ///< batches run one after the other, for comparison
+  bool synchronous = false;                     ///< whether batches run one after the other, for comparison
   /// Uses the GPUs' line kernels on the host, too, for comparison. The host has them for a few lengths in double
   /// precision (docs/fft.md); others are packed.
   bool gpu_lines = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures the routes of every transpose that the engine packs
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of every transpose that the engine packs
 };
 
-/// Memory of a device, in bytes.
+/// Memory that transforms need on a device, in bytes.
 struct FftMemory {
   std::int64_t physical = 0, spectral = 0;  ///< bytes of an array of one component, which the caller owns
   std::int64_t work = 0;                    ///< bytes that the plan holds between transforms
@@ -101,7 +101,7 @@ struct FftFactor {
   /// Power n of the Laplacian, (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, which makes the mean zero.
   int laplacian = 0;
   double gaussian = 0;  ///< width of a Gaussian filter, exp(-|kappa|^2 width^2 / 24) (Pope 2000, 13.2); 0: none
-  /// Modes with |kappa| above this become zero; infinite: none.
+  /// Sharp filter: modes with |kappa| above this become zero; infinite: none.
   double sharp = std::numeric_limits<double>::infinity();
   /// One array for each local block of Fft::spectral(), of its extent, on the block's device. Its numbers have the
   /// plan's precision, real or complex. They must not change until the work has run. Where the values in physical space
@@ -179,8 +179,8 @@ class Fft {
   /// where a route of the exchange needs it.
   void forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
   void backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
-  /// A batch of several components, from[c] and to[c] as above. Throws Error where arrays overlap that may not. to[c]
-  /// may overlap from[c] only where both begin at the same address. It may not overlap inputs of later components,
+  /// A batch of several components, from[c] and to[c] as for forward(). Throws Error for overlaps that are not allowed.
+  /// Only where both begin at one address may to[c] overlap from[c]. It may not overlap inputs of later components,
   /// other outputs, or an array of another device.
   void forward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
                           std::vector<Stream>& streams);
@@ -212,12 +212,12 @@ class Fft {
   void convolve_components(const std::vector<std::vector<const void*>>& from,
                            const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
                            const FftFactor& factor, std::vector<Stream>& streams);
-  /// The operations of a factor.
+  /// The point-wise operations of a factor, one for each local block of spectral().
   Operations operations(const FftFactor& factor) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   /// The factor of backward(), which operations must apply in its place: 1 / cells, or 1 without FftOptions::scaled.
   double backward_factor() const;
-  /// The steps of a transform in each direction, and the pass in which convolve() applies a factor or these operations.
+  /// The steps of a transform in each direction, and the pass in which convolve() applies a factor or operations.
   std::string describe() const;
   std::string describe(const Operations& operations) const;
 
@@ -241,7 +241,7 @@ class Fft {
   const Tuning& tuning() const;
 
  private:
-  friend class PackedMoves;  // defined in bench/native/packed_moves.hpp
+  friend class PackedMoves;  // this class is defined in bench/native/packed_moves.hpp
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -61,7 +61,7 @@ struct FieldOptions {
   /// Puts the arrays into pinned memory of the host. The device copies from and to it, and its kernels reach it over
   /// the link. Exchanges refuse such fields.
   bool pinned = false;
-  bool later = false;  ///< the field has no arrays before make_arrays()
+  bool later = false;  ///< whether the field has no arrays before make_arrays()
   bool adopted =
       false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle
 };
@@ -82,7 +82,7 @@ struct BlockShape {
   Extent ghost{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
   std::int64_t component_stride = 0;
-  std::int64_t origin = 0;    ///< element of interior cell (0, 0, 0), component 0
+  std::int64_t origin = 0;    ///< index of the element of interior cell (0, 0, 0), component 0
   std::int64_t elements = 0;  ///< number of elements allocated
   int row_axis = 0;           ///< axis along which cells are neighbours in memory
 };

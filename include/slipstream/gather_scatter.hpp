@@ -63,7 +63,7 @@ struct GatherScatterOptions {
   bool host_packed = false;
 };
 
-/// Combines the values of points that several elements share; the contract is at the top.
+/// Combines the values of points that several elements share; the contract is at the top of this header.
 ///
 /// Calls of one object are ordered after one another, on any streams. Recorded calls are ordered as the streams that
 /// replay them. Several objects may be in flight on a device, as several exchanges may (Exchange).

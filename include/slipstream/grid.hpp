@@ -24,8 +24,8 @@ Box piece(const Box& box, const Extent& counts, const Extent& index);
 /// A part of the grid that lies on one device.
 struct Block {
   std::int64_t id = 0;
-  Box box;         ///< global coordinates of its cells, without ghosts
-  int device = 0;  ///< number of its device in the machine
+  Box box;         ///< global coordinates of the block's cells, without ghosts
+  int device = 0;  ///< number of the block's device in the machine
   int rank = 0;
   int level = 0;  ///< level of refinement; the ratio between levels is 2
   double weight = 1;
@@ -33,8 +33,8 @@ struct Block {
 
 /// Numbers of pieces per axis at each level. Zeros: by bisection.
 struct PartitionOptions {
-  Extent nodes{0, 0, 0};    ///< grid of the nodes
-  Extent devices{0, 0, 0};  ///< grid of the devices within a node
+  Extent nodes{0, 0, 0};    ///< number of pieces along each axis, one for each node
+  Extent devices{0, 0, 0};  ///< number of pieces of a node along each axis, one for each of its devices
   Extent blocks_per_device{1, 1, 1};
   Tie tie = Tie::slowest;
 };
@@ -85,7 +85,7 @@ class Grid {
 
   const Extent& extent() const { return extent_; }
   Box box() const { return {{0, 0, 0}, extent_}; }
-  /// As given in GridOptions: 2 or 3.
+  /// Number of dimensions as given in GridOptions: 2 or 3.
   int dimensions() const { return dimensions_; }
   const std::array<bool, 3>& periodic() const { return periodic_; }
   const std::vector<Block>& blocks() const { return blocks_; }

@@ -46,13 +46,13 @@ struct GuardOptions {
   std::array<double, 3> spacing{1, 1, 1};  ///< lengths of a cell's edges
 };
 
-/// The first fault of a run.
+/// The first value of a run that is not finite or out of range.
 struct Finding {
   std::string quantity;
   double value = 0;
   std::int64_t step = 0;
   int rank = 0;
-  Extent cell{0, 0, 0};                     ///< coordinates in the whole grid
+  Extent cell{0, 0, 0};                     ///< coordinates of the cell in the whole grid
   std::array<double, 3> position{0, 0, 0};  ///< position of the cell's centre
 };
 

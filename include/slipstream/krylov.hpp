@@ -41,17 +41,17 @@ struct Options {
   double tolerance = 1e-10;
   double absolute_tolerance = 0;
   int most_iterations = 1000;
-  bool from_zero = false;  ///< sets x to zero first, which saves the first operator
+  bool from_zero = false;  ///< whether to set x to zero first, which saves the first operator
   /// Scales x by (x, b) / (x, A x) first, which gives the least error of all multiples (Fischer 1998, Comput. Methods
   /// Appl. Mech. Eng. 163, with one vector). x must be 0 where it is fixed.
   bool fit_guess = false;
-  bool must_converge = true;  ///< throws Error without convergence; false: the result says so
+  bool must_converge = true;  ///< whether to throw Error without convergence; false: the result says so
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x has the mean zero
   double imbalance = 1e-6;    ///< with null_space: the largest |(1, b)| / sqrt((1, 1) (b, b)) that is accepted
   std::string field = {};     ///< the unknown's name, for messages
   std::vector<std::string> components = {};  ///< names of several components; none: their numbers
-  std::string hard = {};   ///< for messages: why such a system is hard to solve, and what to do about it
-  Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's reads
+  std::string hard = {};   ///< text for messages: why the system is hard to solve, and what to do about it
+  Trace* trace = nullptr;  ///< timeline that records sums, passes over vectors and the host's reads
 };
 
 struct Result {
@@ -59,7 +59,7 @@ struct Result {
   bool converged = false;
   /// whether the solve converged while rounding keeps the true residual over ten times the tolerance
   bool rounded = false;
-  double imbalance = 0;  ///< |(1, b)| / sqrt((1, 1) (b, b)), with null_space
+  double imbalance = 0;  ///< imbalance |(1, b)| / sqrt((1, 1) (b, b)) of the right side, with null_space
   /// relative residual of the recurrence, sqrt((r, r) / (b, b)); if b = 0, relative to the first (r, r)
   double reported = 0;
   double true_residual = 0;     ///< relative residual of b - A x
@@ -103,7 +103,7 @@ struct System {
   Values measure;           ///< weights of the mean with null_space: sum of measure_i x_i over sum of measure_i
 };
 
-/// Returns a number that is unique in this process.
+/// Returns a number for System::recording that is unique in this process.
 std::uint64_t new_recording();
 
 /// Estimates of the extreme eigenvalues by Lanczos's method; they lie within the spectrum. Both are 0 where there is no
@@ -135,7 +135,7 @@ class ConjugateGradients {
  public:
   /// Collective. Throws Error unless there are 1 to most_components components.
   ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
-  ~ConjugateGradients();  ///< collective
+  ~ConjugateGradients();  ///< collective: all ranks destroy it together
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
   /// Collective. Starts from the given x, or from zero. Throws NotSolved on all ranks where it does not converge, with
@@ -165,7 +165,7 @@ class FlexibleGmres {
  public:
   /// Collective. Throws Error on all ranks for a restart that is not 1 to 63, and for several components.
   FlexibleGmres(const Communicator& comm, const Machine& machine, Layout layout, int restart);
-  ~FlexibleGmres();  ///< collective
+  ~FlexibleGmres();  ///< collective: all ranks destroy it together
   FlexibleGmres(FlexibleGmres&&) noexcept;
 
   /// Solves a system, with the arguments and result of ConjugateGradients::solve.
@@ -219,7 +219,7 @@ class Projection {
   /// device, where the vectors lie one after the other, so that a caller may write them to a checkpoint. Empty: the
   /// object allocates it.
   Projection(const Communicator& comm, const Machine& machine, Layout layout, int most, const Vectors& memory = {});
-  ~Projection();  ///< collective
+  ~Projection();  ///< collective: all ranks destroy it together
   Projection(Projection&&) noexcept;
 
   /// Adds to x the best element for b - A x. Applies one operator. Collective.

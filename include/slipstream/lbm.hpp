@@ -52,12 +52,12 @@ enum class BoundaryKind : std::uint8_t {
 };
 struct Boundary {
   BoundaryKind kind = BoundaryKind::slip;
-  std::array<double, 3> velocity{0, 0, 0};  ///< velocity at a side of kind velocity
+  std::array<double, 3> velocity{0, 0, 0};  ///< velocity at a side of BoundaryKind::velocity
   /// For kind velocity, replaces `velocity`: velocities at points of the side half a cell apart, including its edges.
   /// So there are 2 n + 1 along each of its two axes; [slower axis][faster axis].
   std::vector<std::array<double, 3>> profile = {};
-  double density = 1;  ///< density at a side of kind pressure; far away at a side of kind convective
-  double speed = 0;    ///< speed of kind convective in cells per step, above 0, at most 1
+  double density = 1;  ///< density at a side of BoundaryKind::pressure; far away at one of BoundaryKind::convective
+  double speed = 0;    ///< speed of a convective outlet in cells per step, above 0, at most 1
   /// For kind convective: rate at which the mean density relaxes to the far field's. It takes 1 / relaxation acoustic
   /// crossing times of the domain (its length L across the side). 0: the pressure is free.
   double relaxation = 0.25;
@@ -99,7 +99,7 @@ struct Zigzag {
 /// Load of the fluid on a wall or a body in a step: force, and moment about a point. The pressure of the fluid at rest
 /// is left out; it does not change the load on a body surrounded by fluid.
 struct Load {
-  std::string name;  ///< name of the body, or of the side
+  std::string name;  ///< name of the body, or of the side of the domain
   std::array<double, 3> force{0, 0, 0}, moment{0, 0, 0};
 };
 
@@ -140,7 +140,7 @@ struct Options {
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
   std::map<Side, Boundary> boundaries;  ///< sides that are neither periodic nor walls
-  GridOptions grid;                     ///< partition and placement; `periodic` is taken from above
+  GridOptions grid;                     ///< options of the grid; Options::periodic replaces its `periodic`
   ExchangeOptions exchange;             ///< options of the exchange, whose trace records the steps, too
   Coding coding = {};                   ///< coding of populations between blocks
   /// With moments: the cells along x and y of a team of threads, {64, 4} or {32, 8}, in f16 {64, 8} or {32, 16}.
@@ -158,7 +158,7 @@ struct Options {
   /// 0: all. Results have the same bits.
   int rim_processors = 0;
   /// Tunes the boundary region's width by measurement (unless overlap is off), or takes it from the cache. With
-  /// Overlap::automatic it tunes whether to overlap, too. It tunes rim_processors only where none are given above. No
+  /// Overlap::automatic it tunes whether to overlap, too. It tunes rim_processors only where that is 0. No
   /// bit of the flow depends on it.
   bool tune_rim = false;
 };
@@ -169,7 +169,7 @@ struct Split {
   Extent rim{1, 1, 1};
   int rim_processors = 0;
   std::string source = "options";  ///< source of the split: "options", "measured" or "cache"
-  std::string file;                ///< file of the cache; empty where there is none
+  std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
 };
@@ -179,7 +179,7 @@ struct Teams {
   std::array<int, 2> tile{0, 0};  ///< cells of a tile along x and y; 0: the default of the number format
   int chunk = 0;
   std::string source = "options";  ///< source of the choice: "options", "measured" or "cache"
-  std::string file;                ///< file of the cache; empty where there is none
+  std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
 };
@@ -189,7 +189,7 @@ struct SolidBlocks {
   std::string source = "rules";  ///< source of the choice: "rules", "measured" or "cache"
   std::int64_t dense = 0, flags = 0, sparse = 0;
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes of all ranks, without duplicates
+  std::vector<std::string> notes;  ///< notes on the choice, of all ranks, without duplicates
 };
 
 /// options.grid with `periodic` of the options, and two dimensions for D2Q9.
@@ -230,7 +230,7 @@ class Lbm final : public Solver {
   void begin_steps() override;
   void finish_step() override;
   Recording recording() const override;
-  std::vector<Watched> watched() override;  ///< watches the density
+  std::vector<Watched> watched() override;  ///< the density, which a guard watches
 
   /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Call it before the first
   /// step, and before start_from, because it resets the fluid to rest. Collective.

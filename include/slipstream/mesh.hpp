@@ -56,7 +56,7 @@ Mesh select_part(const Mesh& mesh, const std::string& part);
 /// Joins two meshes: all triangles and parts of both.
 Mesh join(const Mesh& a, const Mesh& b);
 
-/// Transforms a file's coordinates to positions in the domain, in this order.
+/// Transforms a file's coordinates to positions in the domain, in the order of the members.
 struct MeshTransform {
   std::string units = "m";  ///< unit of the file: m, cm, mm, um, km, in, ft
   double scale = 1;
@@ -131,7 +131,7 @@ bool longer_than(const MeshDomain& domain, const Bounds& body, int axis);
 /// Shifts, in periods of the domain, of the images of a body that come within `reach` cells of the domain, {0, 0, 0}
 /// first. There are no images along axes that are not periodic, or along which the body is longer than the domain.
 std::vector<Extent> image_shifts(const Bounds& body, const MeshDomain& domain, std::int64_t reach);
-/// A mesh with these periodic images.
+/// Joins a mesh with its periodic images, shifted by image_shifts().
 Mesh with_images(const Mesh& mesh, const MeshDomain& domain, std::int64_t reach);
 
 /// Closed surfaces of simple bodies, facing outwards. A sphere is a refined icosahedron with vertices on the sphere;

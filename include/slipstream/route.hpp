@@ -67,14 +67,14 @@ struct Knobs {
   Grouping grouping = Grouping::devices;
   MpiCalls mpi = MpiCalls::sends;
   bool sync = false;  ///< whether the host waits after every packing and every unpacking
-  int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once; for begin and
-                      ///< end on GPUs by default half its multiprocessors, at most all
+  int teams = 0;      ///< number of thread blocks of a launch, at most what the device holds at once, the default (0);
+                      ///< for begin() and end() on GPUs at most its multiprocessors, by default half of them
   std::int64_t in_place =
       -1;  ///< `direct` stores rows of at least this many bytes into ghosts, and packs others; -1: by size
   /// Largest message of `direct`, in bytes, that travels in latency-optimised packets with the exchange's sequence
   /// number (Packet). Packets need a link that stores them atomically. -1: by size.
   std::int64_t packet_limit = -1;
-  std::int64_t chunk = 0;       ///< bytes per signal, for `staged` per copy and send; 0: chosen by size
+  std::int64_t chunk = 0;       ///< bytes after which a signal is set, for `staged` of each copy and send; 0: by size
   std::int64_t ring = 1 << 28;  ///< largest size of the receive buffers of one message in bytes
   bool operator==(const Knobs&) const = default;
 };

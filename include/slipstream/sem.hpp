@@ -46,7 +46,7 @@ inline constexpr int most_advected_order = 11;
 /// order - 1.
 struct Rule {
   int order = 0;
-  std::vector<double> points;   ///< points of the rule, ascending
+  std::vector<double> points;   ///< points of the quadrature rule in [-1, 1], ascending
   std::vector<double> weights;  ///< quadrature weights, whose sum is 2
   /// derivative matrix: row i, column m has the derivative of the m-th Lagrange polynomial at point i
   std::vector<double> derivative;
@@ -105,9 +105,9 @@ struct ElementBox {
   std::vector<Point> face_centres(int axis, int end) const;
   /// Number of an element's face on a side. The element must lie at the low or high end of the axis.
   std::int64_t face_of(int axis, std::int64_t element) const;
-  /// One value for each point: 0 on these faces, in all elements that share the point, else 1.
+  /// One value for each point: 0 on the given faces, in all elements that share the point, else 1.
   std::vector<double> mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last, int order) const;
-  /// Points of these elements on the low (end = 0) or high (1) side of an axis, numbered through the elements.
+  /// Points of elements [first, last) on the low (end = 0) or high (1) side of an axis, numbered through the elements.
   std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
 };
 
@@ -151,7 +151,7 @@ struct SpaceOptions {
   Factors factors = Factors::stored;
   bool gradient = false;  ///< whether the space keeps the metric, 72 B a point, for gradients
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures the routes of sums; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
   /// whether apply() overlaps the exchange of a device's boundary elements; bits do not depend on this
   bool overlap = true;
 };
@@ -176,7 +176,7 @@ class Space {
 
   /// Collective. Throws the errors of ElementBox, Rule and geometry on all ranks.
   Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
-  ~Space();  ///< collective
+  ~Space();  ///< collective: all ranks destroy it together
   Space(Space&&) noexcept;
 
   int order() const;
@@ -202,7 +202,7 @@ class Space {
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
   /// Returns kappa G, with kappa given at each point: 48 B a point. Throws Error unless factors are stored.
   Vector scaled_factors(const Vector& kappa);
-  /// Computes out = B in.
+  /// Computes out = B in, with the mass factors B.
   void mass(const Vector& in, Vector& out);
   /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
   void gradient(const Vector& in, std::array<Vector*, 3> out);
@@ -323,8 +323,8 @@ struct SolverOptions {
   /// Number of earlier solutions for the first guess, which is the one of least error in their span (Fischer 1998); 0:
   /// none.
   int projection = 0;
-  /// Memory of these solutions, as for krylov::Projection, such as a field of checkpoints; empty: the solver's own
-  /// memory.
+  /// Memory of the earlier solutions, as for krylov::Projection, such as a field of checkpoints; empty: the solver's
+  /// own memory.
   krylov::Vectors earlier = {};
 };
 
@@ -341,7 +341,7 @@ class Probe {
   Probe(Probe&&) noexcept;
 
   const std::vector<Point>& points() const;
-  /// Values by point, on every rank. Reads only elements that have points. Collective.
+  /// Values of the polynomials at the points, on every rank. Reads only elements that have points. Collective.
   std::vector<double> values(const std::vector<const double*>& u);
 
  private:
@@ -357,7 +357,7 @@ class HelmholtzSolver {
   HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options = {});
   HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,
                   SolverOptions options = {});
-  ~HelmholtzSolver();  ///< collective
+  ~HelmholtzSolver();  ///< collective: all ranks destroy it together
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
   /// Solves from the given x, which must be zero at fixed points. b must be assembled. Without fixed points and
@@ -370,7 +370,7 @@ class HelmholtzSolver {
   std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
   /// Computes u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
   void apply(Vector& u, double h1, double h2);
-  /// Measures operator and preconditioner. Collective.
+  /// Measures symmetry and cost of operator and preconditioner. Collective.
   krylov::Fit fit(double h1, double h2);
   /// Current number of earlier solutions. A restart sets it; they must belong to the operator of the next solve.
   int earlier() const;
@@ -381,11 +381,11 @@ class HelmholtzSolver {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Solves for one right side.
+/// Makes a HelmholtzSolver and solves for one right side.
 krylov::Result solve(Space& space, const Constraint& constraint, const Vector& b, Vector& x, double h1, double h2,
                      krylov::Options options = {});
 
-/// Pointers to the values of all devices.
+/// Pointers to a vector's values, one for each device of this rank.
 std::vector<double*> pointers(const Vector& vector);
 
 }  // namespace slipstream::sem

@@ -17,7 +17,7 @@ enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {
   FlowCondition condition = FlowCondition::velocity;
-  std::array<Given, 3> velocity = {};  ///< functions for x, y and z; none: zero
+  std::array<Given, 3> velocity = {};  ///< functions that give the velocity along x, y and z; none: zero
   /// Faces on which the condition holds, as in Side.
   Function where = {};
   std::vector<FlowSide> otherwise = {};
@@ -34,7 +34,7 @@ struct FlowOptions {
   Factors factors = Factors::stored;
   double viscosity = 1;  ///< kinematic viscosity
   FlowSides sides;
-  std::array<Given, 3> force = {};  ///< force per mass
+  std::array<Given, 3> force = {};  ///< force on the fluid per mass
   /// The velocity at time 0 within the box; none: zero. With exact_start it is also evaluated on the sides, and at
   /// earlier times.
   std::array<Function, 3> initial = {};
@@ -58,13 +58,13 @@ struct FlowOptions {
   /// Solves end where the root mean square residual, sqrt((r, r) / volume), is at most this; r is an integral.
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
   int most_iterations = 1000;
-  bool must_converge = true;  ///< throws where a solve does not converge; else it is counted
+  bool must_converge = true;  ///< whether to throw where a solve does not converge; else it is counted
   SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
   SolverOptions velocity{};  ///< solver of the velocity; default: Jacobi
   /// Running means of velocity, pressure and products of velocity components start at this time; none: no means.
   std::optional<double> mean_from = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
 };
 
 /// Forces of the fluid on a side of the box, over density. `pressure` is int p n dS. `viscous` is - int nu (grad u +
@@ -79,7 +79,7 @@ struct PlaneMeans {
   Point velocity{0, 0, 0};
   double pressure = 0;
   Point squares{0, 0, 0};   ///< means of u u, v v and w w; the mean velocity is not subtracted
-  Point products{0, 0, 0};  ///< means of u v, u w and v w; likewise
+  Point products{0, 0, 0};  ///< means of u v, u w and v w; the mean velocity is not subtracted
 };
 
 /// Means over the domain at one time, by the elements' quadrature.
@@ -88,15 +88,15 @@ struct FlowStatistics {
   double energy = 0;       ///< kinetic energy u . u / 2
   double enstrophy = 0;    ///< enstrophy curl u . curl u / 2
   double dissipation = 0;  ///< dissipation rate 2 nu S : S, with the rate of strain S
-  double decay = 0;        ///< -d energy / dt, from the velocities of three steps
+  double decay = 0;        ///< decay of the energy, -d energy / dt, from the velocities of three steps
   /// relative divergence: root of int (div u)^2 over int grad u : grad u; 0 where the latter is 0
   double divergence = 0;
   Point mean{0, 0, 0};      ///< mean velocity
-  double distance = 0;      ///< relative L2 error against a given velocity: root of int (u - e)^2 over int e^2
-  double largest_off = 0;   ///< greatest |u - e| of a component at a point
+  double distance = 0;      ///< relative L2 error against a given velocity e: root of int (u - e)^2 over int e^2
+  double largest_off = 0;   ///< largest deviation of a component from the given velocity at a point
   double pressure_off = 0;  ///< relative L2 error against a given pressure, both less their means
 };
-/// Exact solutions to compare with; none: no distance.
+/// Exact velocity and pressure for FlowStatistics to compare with; none: no comparison.
 struct FlowSolution {
   std::array<Function, 3> velocity = {};
   Function pressure = {};
@@ -143,7 +143,7 @@ class Flow final : public ElementSolver {
   const krylov::Effort& velocity_effort() const;
   /// Measures symmetry and cost of the pressure's operator and preconditioner.
   krylov::Fit fit();
-  /// Data that a restart needs besides the state: lengths of the last two steps or parts, their number, and more.
+  /// Data that a restart needs besides the state: lengths of the last two steps or substeps, their number, and more.
   struct Past {
     double last = 0, before = 0;
     std::int64_t count = 0;

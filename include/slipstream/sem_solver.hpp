@@ -28,7 +28,7 @@ enum class Condition : std::uint8_t { periodic, value, flux };
 /// Returns the values at points and a time, in the order of the points.
 using Function = std::function<std::vector<double>(std::span<const Point>, double time)>;
 struct Given {
-  Function at = {};    ///< function of the values; none: zero
+  Function at = {};    ///< function that gives the values; none: zero
   bool steady = true;  ///< whether the function is evaluated once; else it is called for each step, on the host
 };
 
@@ -49,7 +49,7 @@ struct Scalar {
   std::string name = "u";
   double diffusivity = 1, reaction = 0;
   Function diffusivity_at = {},
-           /// functions of coordinates that replace the numbers; diffusivity_at needs Factors::stored
+           /// functions of coordinates in place of `diffusivity` and `reaction`; diffusivity_at needs Factors::stored
       reaction_at = {};
   Sides sides;
   Given source;
@@ -79,13 +79,13 @@ struct Options : Scalar {
   /// Above 0: splits each time step into 1, 2, 3, 4, 6, 8, 12 and so on equal parts. It takes the fewest that keep the
   /// Courant numbers, with the velocities at both ends, below this.
   double target_courant = 0;
-  double time_step = 1;  ///< steady equations solve once per step and only count it
+  double time_step = 1;  ///< length of a step; steady equations solve once per step, whatever its length
   int time_order = 2;    ///< order of the backward differences, 1 to 3
   /// The first steps have the full order, with the values of `initial` at the times -time_step and -2 time_step. Else
   /// step n has order min(n, time_order), which leaves an error of order 2 in the time step.
   bool exact_start = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measures how sums travel; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
 };
 /// All unknowns, the first one first.
 std::vector<Scalar> scalars_of(const Options& options);
@@ -93,8 +93,8 @@ std::vector<Scalar> scalars_of(const Options& options);
 /// Statistics over the domain at one time.
 struct Statistics {
   double volume = 0, mean = 0, least = 0, largest = 0;
-  double distance = 0;     ///< relative L2 error against a given function: root of int (u - e)^2 over int e^2
-  double largest_off = 0;  ///< greatest |u - e| at a point
+  double distance = 0;     ///< relative L2 error against a given function e: root of int (u - e)^2 over int e^2
+  double largest_off = 0;  ///< largest deviation from the given function at a point
 };
 
 struct ElementParts;
@@ -107,7 +107,7 @@ class ElementSolver : public Solver {
   void advance(std::int64_t steps) override;
   void inspect() override;
   void finish_step() override;
-  std::vector<ReportRow> report() override;  ///< the messages of the last sums
+  std::vector<ReportRow> report() override;  ///< messages of the last sums over elements, with their times
   const Tuning& tuning() const override;
   const Grid& grid() const override;
   Space& space();
@@ -163,12 +163,12 @@ class Sem final : public ElementSolver {
 
   /// Statistics of an unknown. `scalar`: its number. `exact`: the solution at the current time; none: no distance.
   Statistics statistics(const Function& exact = {}, std::size_t scalar = 0);
-  /// Largest change as above; for steady equations the largest true residual.
+  /// The largest |du/dt| of the last step; for steady equations the largest true residual.
   double largest_change() override;
   double courant() const override;
   /// Counts of the linear solves of an unknown in all steps so far; a restart begins at zero.
   const krylov::Effort& effort(std::size_t scalar = 0) const;
-  /// Measures operator and preconditioner of the next step. Collective.
+  /// Measures symmetry and cost of operator and preconditioner of the next step. Collective.
   krylov::Fit fit(std::size_t scalar = 0);
 
   std::vector<Watched> watched() override;

@@ -164,7 +164,7 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
 struct alignas(128) Packet {
   static constexpr int parts = 8;
   static constexpr int part_words = 4;  ///< number of words in a part, of 4 bytes each
-  /// number of values; the last word of the last part holds the sequence number
+  /// number of values in a packet; the last word of the last part holds the sequence number
   static constexpr int words = parts * part_words - 1;
   WordPair part[parts];
 };
@@ -178,7 +178,7 @@ SLIP_FN void join_packet() {
 #endif
 }
 
-/// Stores one part. The last value of the last part is the number. The eight threads of a packet call it together.
+/// Stores one part of a packet, whose eight threads call it together. The last value of the last part is the number.
 SLIP_FN void store_part(Packet* packet, int lane, const std::uint32_t (&values)[Packet::part_words]) {
   const WordPair pair{values[0] | std::uint64_t{values[1]} << 32, values[2] | std::uint64_t{values[3]} << 32};
 #if defined(__CUDA_ARCH__)
@@ -200,7 +200,7 @@ struct PacketPart {
   }
 };
 
-/// Loads one part. The eight threads of a packet call it together.
+/// Loads one part of a packet. The eight threads of the packet call it together.
 SLIP_FN PacketPart load_part(const Packet* packet, int lane) {
 #if defined(__CUDA_ARCH__)
   join_packet();

@@ -104,7 +104,7 @@ class Simulation {
   /// Tasks of the next step.
   virtual const Tasks& tasks() const = 0;
   /// Tasks of the step at a phase of recording(), for solvers whose steps differ.
-  virtual const Tasks& tasks_at(int /*phase*/) const { return tasks(); }
+  virtual const Tasks& tasks_at(int) const { return tasks(); }
   /// Called on the host before the first step of a run, while the devices are idle. It restores the solver's own form
   /// of fields that were rearranged for readers.
   virtual void begin_steps() {}

@@ -59,7 +59,7 @@ class Solver : public Simulation {
 
  protected:
   explicit Solver(std::unique_ptr<SolverParts> parts);
-  /// The parts, of the derived type that the constructor got.
+  /// The solver's own members, in the type derived from SolverParts that the constructor got.
   template <class Parts>
   Parts& parts() {
     return static_cast<Parts&>(*parts_);

@@ -9,7 +9,7 @@ using Direction = std::array<int, 3>;
 
 inline Direction opposite(const Direction& d) { return {-d[0], -d[1], -d[2]}; }
 
-/// The neighbours that a pattern reaches.
+/// The neighbours of a block that a pattern reaches.
 enum class Reach : unsigned char { faces, faces_and_edges, all };
 
 /// The directions of a reach, fastest axis first, in a fixed order; `dimensions` = 2 leaves z alone.

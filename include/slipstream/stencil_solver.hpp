@@ -47,7 +47,7 @@ using Values = std::function<std::vector<double>(const Box&)>;
 
 /// Lengths and times are in any consistent units.
 struct Options {
-  Extent cells{0, 0, 0};  ///< unused axes come last and have one cell
+  Extent cells{0, 0, 0};  ///< number of cells along each axis; unused axes come last and have one
   std::array<bool, 3> periodic{false, false, false};
   Equation equation = Equation::heat;
   /// Points of the heat equation's stencil in three dimensions: 7, or 27 for the isotropic stencil. Its weights are
@@ -61,7 +61,7 @@ struct Options {
   DType precision = DType::f32;
   double spacing = 1;      ///< length of a cell's edge
   double time_step = 0;    ///< length of a step; 0: 0.9 of the largest stable one; implicit schemes need a value
-  double diffusivity = 1;  ///< diffusivity kappa
+  double diffusivity = 1;  ///< diffusivity kappa of the heat equation
   double speed = 1;        ///< wave speed c everywhere; with `speeds`, its largest value
   /// Wave speed c of each cell. The function is called for boxes that reach beyond the grid. Beyond periodic sides
   /// these are the cells of the other end. Beyond others the value has no effect, but must be finite and in range.
@@ -76,7 +76,7 @@ struct Options {
   /// Communication avoidance: steps per exchange. Ghosts are this many times as wide, and neighbours compute the cells
   /// in them redundantly.
   int steps_per_exchange = 1;
-  GridOptions grid;  ///< partition and placement; `periodic` is taken from above; implicit runs allow slabs only
+  GridOptions grid;  ///< options of the grid; Options::periodic replaces its `periodic`; implicit runs allow slabs only
   ExchangeOptions exchange;
   /// coding of values that travel between blocks; bits depend on the partition, except with raw
   Coding coding = {};
@@ -107,9 +107,9 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 /// Result of tune_steps: the number of steps per exchange.
 struct StepsTuning {
   int steps = 1;
-  std::vector<std::pair<int, double>> tried;  ///< numbers of steps that were tried, with their seconds per step
+  std::vector<std::pair<int, double>> tried;  ///< candidates: steps per exchange, and the measured seconds per step
   std::string source;                         ///< source of the choice: "measured" or "cache"
-  std::string file;                           ///< file of the cache; empty where there is none
+  std::string file;                           ///< file of the tuner's cache; empty where there is none
   std::vector<std::string> notes;             ///< notes on a cache that was not read or not written; on rank 0
 };
 /// Measures a step with several numbers of steps per exchange. It skips numbers for which blocks are too thin or

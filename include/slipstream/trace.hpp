@@ -20,9 +20,9 @@ class Trace {
 
   /// Microseconds since the trace was made.
   double now() const;
-  /// Adds a span from `start` to now, on the row of this name.
+  /// Adds a span from `start` to now, on the timeline's row of this name.
   void add(const std::string& row, const std::string& name, const std::string& category, double start);
-  /// Sets a row's state from now on and ends the state before; empty: no state.
+  /// Sets the state of a row of the timeline from now on and ends the state before; empty: no state.
   void state(const std::string& row, const std::string& name, const std::string& category);
   /// Call open() before and close() after work is queued on a stream. The number of the span joins them; -1: not
   /// recorded.

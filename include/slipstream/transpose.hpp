@@ -49,7 +49,7 @@ class Transpose final : public Pattern {
 
   const Grid& target_;
   Options options_;
-  std::vector<Box> kept_;  // cells of the source that travel
+  std::vector<Box> kept_;  // boxes of the source's cells that travel
 };
 
 }  // namespace slipstream

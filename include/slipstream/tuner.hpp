@@ -24,9 +24,9 @@ struct TuneOptions {
 
 /// Result of the tuner, and its source.
 struct Tuning {
-  ExchangeOptions options;  ///< with `chosen` and `reasons` for this rank's messages, and `knobs`
+  ExchangeOptions options;  ///< options with the tuner's `knobs`, `chosen` and `reasons` for this rank's messages
   std::string source;       ///< "measured", "cache", or "rules" where there was nothing to measure
-  std::string file;         ///< of the cache; empty where there is none
+  std::string file;         ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< notes on candidates that refused or timed out, and on caches not read; on rank 0
 };

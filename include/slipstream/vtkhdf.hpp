@@ -24,14 +24,14 @@ class VtkhdfSeries {
   struct Options {
     std::array<double, 3> origin{0, 0, 0};   ///< position of the low corner of cell (0, 0, 0)
     std::array<double, 3> spacing{1, 1, 1};  ///< lengths of a cell's edges
-    bool overwrite = false;                  ///< replace an existing file
-    std::optional<double> up_to = {};        ///< continue an existing file after its steps up to this time
-    bool collect = false;  ///< lets rank 0 write for all, as it does wherever only a serial HDF5 is installed
+    bool overwrite = false;                  ///< whether to replace an existing file
+    std::optional<double> up_to = {};        ///< continues an existing file after its steps up to this time
+    bool collect = false;  ///< whether rank 0 writes for all, as it does wherever only a serial HDF5 is installed
     /// largest piece in bytes that a rank copies and writes at once
     std::int64_t piece_bytes = std::int64_t{64} << 20;
   };
 
-  /// One field of a step.
+  /// A field to write in one time step.
   struct Item {
     std::string name;    ///< name of the field in the file
     const Field* field;  ///< field whose interior cells have the values; its devices must be idle

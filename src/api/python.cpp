@@ -29,7 +29,7 @@ nb::dict build_info() {
   return info;
 }
 
-/// The pair of devices that a route asks for, if this machine has one.
+/// A pair of devices with the properties that a route requires, as far as this machine may have them.
 Pair best_pair(RouteKind kind, Backend backend) {
   Pair pair;
   const RouteTraits traits = traits_of(kind);
@@ -41,7 +41,7 @@ Pair best_pair(RouteKind kind, Backend backend) {
   return pair;
 }
 
-/// Whether two devices of a node, in one process or in two, need peer access for the route.
+/// Whether a route between two devices of a node, in one process or in two, needs peer access.
 bool needs_peer_access(RouteKind kind, bool same_process) {
   Pair pair;
   pair.same_process = same_process;
@@ -51,7 +51,7 @@ bool needs_peer_access(RouteKind kind, bool same_process) {
   return !without && route(kind).refusal(pair).empty();
 }
 
-/// Lists all routes. `missing`: why no devices of the backend can use a route on this machine; empty where some can.
+/// Lists all routes. `missing`: why no devices of the backend can use a route on this machine; empty if some can.
 nb::list routes(const std::string& backend) {
   nb::list all;
   for (const RouteKind kind : all_routes()) {
@@ -77,8 +77,8 @@ nb::list routes(const std::string& backend) {
   return all;
 }
 
-/// This process's rank in the job and the number of ranks. No communicator is made for it, which would wait for the
-/// others: one may ask when they no longer answer.
+/// Returns this process's rank in the job and the number of ranks. It makes no communicator, which would wait for other
+/// ranks: callers may ask when those no longer answer.
 nb::tuple job() {
   int rank = 0, size = 1;
   if (mpi_started()) {
@@ -97,7 +97,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   translate_errors();
 
-  // The first call starts MPI and then waits for the other ranks.
+  // The first call of `rank` or `size` starts MPI, and then waits for the other ranks.
   m.def(
       "rank", [] { return world().rank(); }, nb::call_guard<Released>());
   m.def(

@@ -37,7 +37,7 @@ Mesh mesh_of(const Points& vertices, const Triangles& triangles) {
   return mesh;
 }
 
-/// A copy of rows of three values as an array [n][3].
+/// Copies rows of three values to an array [n][3].
 template <class T>
 nb::object rows_of(const std::vector<std::array<T, 3>>& rows) {
   const nb::ndarray<nb::numpy, const T> view(reinterpret_cast<const T*>(rows.data()), {rows.size(), 3});
@@ -50,7 +50,7 @@ Mesh transformed_by(const Mesh& mesh, const std::string& units, double scale, co
   return transformed(mesh, {units, scale, rotate, translate});
 }
 
-/// One surface of many spheres.
+/// Makes one mesh of the surfaces of many spheres.
 Mesh spheres_of(const Points& centres, double radius, int refinements) {
   require(centres.shape(1) == 3, "centres are an array [n][3]");
   const Mesh one = make_sphere({0, 0, 0}, radius, refinements);
@@ -74,7 +74,7 @@ MeshDomain domain_of(double spacing, const Extent& cells, const std::array<bool,
   return domain;
 }
 
-/// Corners of the box round a mesh.
+/// Low and high corner of the box round a mesh.
 nb::tuple bounds_of(const Mesh& mesh) {
   const Bounds b = bounds(mesh);
   return nb::make_tuple(b.lo, b.hi);

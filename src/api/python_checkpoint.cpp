@@ -22,7 +22,7 @@ nb::dict info_dict(const CheckpointInfo& info) {
   return d;
 }
 
-/// The ring of checkpoints of one run. Python keeps the run alive, because the ring reads its state.
+/// Writes the checkpoints of one run. Python keeps the run alive, because this object reads the run's state.
 class Ring {
  public:
   Ring(Simulation& simulation, const std::string& folder, int keep, const std::string& case_text,
@@ -55,7 +55,7 @@ class Ring {
   Checkpoints checkpoints_;
 };
 
-/// Bytes of a whole field, without its ghosts.
+/// Bytes of the values of a field on all ranks, without ghosts.
 std::int64_t bytes_of(const Field& field) {
   std::int64_t points = 0;
   for (const Block& block : field.grid().blocks()) points += block.box.volume();

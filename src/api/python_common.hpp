@@ -16,7 +16,7 @@ namespace slipstream::python {
 
 namespace nb = nanobind;
 
-/// Releases the GIL, so that other Python threads run meanwhile. Numbers in messages and files get a decimal point.
+/// Releases the GIL, so that other Python threads run. Numbers in messages and files get a decimal point.
 struct Released {
   nb::gil_scoped_release interpreter;
   DecimalPoint point;
@@ -31,10 +31,10 @@ ExchangeOptions exchange_options(const nb::dict& dict);
 nb::list message_list(const std::vector<MessageInfo>& messages);
 
 /// Begins a module beside _core, whose types and errors it shares. `build`: the build of the library behind the module;
-/// throws Error where the engine comes from another build.
+/// throws Error if the engine comes from another build.
 void begin_module(nb::module_& module, const char* name, const char* build);
 
-/// Begins a dictionary of a tuned choice: whether it was measured, read from the cache or made by rules.
+/// Makes a dictionary of a tuned choice: whether it was measured, read from the cache or made by rules.
 template <class Tuned>
 nb::dict source_of(const Tuned& tuned) {
   nb::dict found;

@@ -1,5 +1,5 @@
 #pragma once
-// Declares the functions that bind the parts of the module _core.
+// Functions that bind the parts of the module _core to Python.
 #include "api/python_common.hpp"
 
 namespace slipstream::python {

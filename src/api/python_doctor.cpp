@@ -12,7 +12,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Whether MPI claims support of device memory; None if it has no query for that.
+/// Whether MPI says that it supports device memory; None if it cannot be asked.
 nb::object says_gpu_aware() {
   const auto query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
   return query ? nb::cast(query() != 0) : nb::none();
@@ -64,7 +64,7 @@ Communicator node_of(const Communicator& comm) {
   return duplicate;
 }
 
-/// Reads what a neighbour wrote, through a mapping of its memory; throws where that fails.
+/// Reads what a neighbour wrote through a mapping of its memory; throws if that fails.
 void read_neighbour(Device device, const std::string& handle_bytes, int neighbour) {
   MemoryHandle handle;
   std::memcpy(&handle, handle_bytes.data(), sizeof handle);
@@ -104,7 +104,7 @@ std::string map_on(Device device, const Communicator& node) {
   } catch (const Error& error) {
     note(error);
   }
-  node.barrier();  // memory outlives its mappings
+  node.barrier();  // memory must exist until no other rank maps it
   return problem;
 }
 
@@ -127,7 +127,7 @@ nb::object map_neighbour(const std::string& backend_name, const std::vector<int>
   return alone ? nb::none() : nb::cast(problem);
 }
 
-/// Why MPI cannot use device memory of this machine; empty if test messages succeed. Collective.
+/// Reason why MPI cannot use device memory of this machine; empty if test messages succeed. Collective.
 std::string gpu_mpi_problem(const Machine& machine) {
   std::vector<Device> mine;
   for (const int device : machine.devices_of_rank(world().rank())) mine.push_back(machine.device(device).local);

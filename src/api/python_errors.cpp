@@ -16,7 +16,7 @@ PyObject* class_of(const Error& error) {
   return PyExc_RuntimeError;
 }
 
-/// Modules register translators in any order, and the last is asked first.
+/// Whether an error has its own Python class. Modules register translators in any order; the last is asked first.
 bool has_its_own_class(const Error& error) {
   return dynamic_cast<const Diverged*>(&error) || dynamic_cast<const krylov::NotSolved*>(&error);
 }

@@ -10,14 +10,14 @@ namespace slipstream::python {
 namespace nb = nanobind;
 
 /// Registers the translation of the library's errors to MemoryError, OverflowError, TimeoutError or RuntimeError. They
-/// have the attributes `code`, the name of the ErrorCode, and `facts`, a dict of str. Errors of an error_class() are
+/// have the attributes `code`, the name of the ErrorCode, and `facts`, a dict of str. Errors with an error_class() are
 /// excluded.
 void translate_errors();
 
-/// Sets Python's current exception.
+/// Sets Python's current exception to an error of the library.
 void raise_error(PyObject* type, const Error& error);
 
-/// A RuntimeError of this name in the module, for errors of the class E.
+/// Makes a subclass of RuntimeError of this name in the module, for errors of the C++ class E.
 template <class E>
 void error_class(nb::module_& module, const char* name) {
   const std::string full = nb::cast<std::string>(module.attr("__name__")) + '.' + name;

@@ -41,8 +41,8 @@ nb::list links(const Machine& machine) {
   return all;
 }
 
-/// Lists each distinct link once. Tables refer to these: one of devices for each kind of node, and one of groups of
-/// devices on different nodes. Thousands of devices have too many pairs for a full table.
+/// Lists each distinct link between devices once. Tables refer to these: one of devices for each kind of node, and one
+/// of groups of devices on different nodes. Thousands of devices have too many pairs for a full table.
 nb::dict link_classes(const Machine& machine) {
   std::vector<Link> found;
   const auto numbered = [&](const LinkTable& table) {
@@ -99,8 +99,8 @@ LinkTable table_from(const std::vector<Link>& links, const Matrix& which) {
   return table;
 }
 
-/// Nodes are alike. `within` and `between` say which of the links joins a device of a node with one of the same node,
-/// and of another one.
+/// Makes a described machine of equal nodes. `within` and `between` say which of the links joins a device of a node
+/// with one of the same node, and of another one.
 Machine describe(const std::string& name, const nb::list& device_list, const nb::list& link_list, const Matrix& within,
                  const Matrix& between) {
   std::vector<MachineDevice> found;

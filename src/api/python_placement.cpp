@@ -1,4 +1,4 @@
-// Placement for planning: what a halo moves between devices, and measured rates.
+// Bindings to plan the placement of blocks: data that a halo moves between devices, and measured rates of links.
 #include <map>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Number of halo cells that each device sends to each device, itself included.
+/// Number of halo cells that each device sends to each device, including itself.
 std::map<std::pair<int, int>, std::int64_t> halo_cells(const Grid& grid, std::int64_t radius) {
   Halo::Options options;
   options.low = options.high = {radius, radius, grid.dimensions() == 2 ? 0 : radius};

@@ -1,5 +1,5 @@
 #pragma once
-// Options that arrive from Python as a dict, and names that stand for values.
+// Reads options that come from Python as a dict, and names that stand for values.
 #include <algorithm>
 #include <optional>
 
@@ -32,13 +32,13 @@ auto on_every_rank(const Communicator& comm, const Read& read) {
   return std::move(*made);
 }
 
-/// Op from its name in Python.
+/// Returns the operation with this name in Python.
 inline Op op_from(const std::string& name) {
   return one_of<Op>(name, {{"add", Op::add}, {"min", Op::min}, {"max", Op::max}, {"multiply", Op::multiply}},
                     "combination");
 }
 
-/// Reads options one by one, and finds unused ones.
+/// Reads options of a dict one by one, and finds unused ones.
 class Reader {
  public:
   Reader(const nb::dict& options, const char* what) : options_(options), what_(what) {}
@@ -56,7 +56,7 @@ class Reader {
           {{"option", std::string(key)}, {"of", what_}, {"given", nb::cast<std::string>(nb::repr(options_[key]))}});
     }
   }
-  /// Reads a value by its name.
+  /// Reads an option whose value is given by a name.
   template <class Value>
   void read(const char* key, Value& value, Value (*from_name)(const std::string&)) {
     std::string name;
@@ -73,7 +73,7 @@ class Reader {
   }
 
  private:
-  /// A hint with the nearest known name, or all names.
+  /// A hint for error messages: the nearest known name, or all names.
   std::string hint(const std::string& name) const {
     nb::list names;
     for (const std::string& known : known_) names.append(nb::cast(known));

@@ -16,18 +16,18 @@ namespace slipstream {
 
 constexpr int cells_of_lane = 4;
 
-/// Scratch memory of the lanes of a warp while they code blocks: 128 cells, and the words of their codes.
+/// Scratch memory of the threads of a warp while they code blocks: 128 cells, and the words of their codes.
 struct BlockScratch {
   std::uint64_t cells[128];
   std::uint64_t words[128];
 };
 
-/// The four cells of a lane: the position of the first in the box, and the axis along which the others follow.
+/// The four cells of a thread: the position of the first in the box, and the axis along which the others follow.
 struct LaneCells {
   std::int32_t at[3];
   int axis;
   int start;    ///< position of the lane's first cell in its block's row
-  int valid;    ///< cells of that row that lie in the box
+  int valid;    ///< number of cells of that row that lie in the box
   bool inside;  ///< whether the row lies in the box
 
   SLIP_FN bool has(int i) const { return inside && start + i < valid; }
@@ -37,7 +37,7 @@ struct LaneCells {
   SLIP_FN static int stand_in(int place, int valid) { return place < valid ? place : (place & 3) == 3 ? 0 : valid - 1; }
 };
 
-/// The cells of a lane. `block`: number of the block along each axis; `row`: number of the lane in its block.
+/// The cells that a thread codes. `block`: the block's number along each axis; `row`: the thread's number in it.
 SLIP_FN LaneCells cells_of(const CellBlock& shape, const std::int32_t (&box)[3], const std::uint32_t (&block)[3],
                            int row) {
   LaneCells cells{};
@@ -63,21 +63,21 @@ SLIP_FN LaneCells cells_of(const CellBlock& shape, const std::int32_t (&box)[3],
   return cells;
 }
 
-/// Four numbers of a lane.
+/// The four numbers that one thread of a warp codes.
 template <class T>
 struct Four {
   T of[cells_of_lane];
 };
 
-/// The blocks that the lanes of a warp code at once, of `rows` lanes each.
+/// The blocks that a warp codes at once, with `rows` threads for each block.
 template <bool sequential, int rows>
 struct BlockTurn {
   static constexpr int at_once = 32 / rows;
   Warp<sequential> lanes;
-  int rate, quantum;     ///< parameters of the coding, as in Wire
-  int words;             ///< words in the code of a block
-  int blocks;            ///< number of blocks to code; lanes without a block move no values
-  std::uint64_t* codes;  ///< code of the first block
+  int rate, quantum;     ///< bits per value and unit of the coding, as in Wire
+  int words;             ///< number of 64-bit words in the code of a block
+  int blocks;            ///< number of blocks to code; threads without a block move no values
+  std::uint64_t* codes;  ///< address of the first block's code
   BlockScratch* scratch;
 
   SLIP_FN static int block(int lane) { return lane / rows; }
@@ -103,7 +103,7 @@ struct Bits<double> {
   static constexpr int width = 64, mantissa = 52, exponents = 11, bias = 1023;
 };
 
-/// Largest value of 1 + the exponent field of a finite number.
+/// Largest exponent field of a finite number, plus 1.
 template <class Real>
 constexpr int most_mark = (1 << Bits<Real>::exponents) - 1;
 

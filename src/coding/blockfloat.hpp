@@ -20,9 +20,9 @@ constexpr int zero_exponent = 8192;
 
 SLIP_FN double most_multiple(int bits) { return static_cast<double>((std::int64_t{1} << (bits - 1)) - 1); }
 SLIP_FN double magnitude(double value) { return value < 0 ? -value : value; }
-/// Whether a value, in units, rounds to a whole number of this many bits. False for NaN.
+/// Whether a value, in units of its block, rounds to a whole number of this many bits. False for NaN.
 SLIP_FN bool fits(double units, int bits) { return magnitude(units) < most_multiple(bits) + 0.5; }
-/// Adding it to a number below 2^51 leaves the nearest whole number, ties to even, in the lowest bits.
+/// A number that, added to one below 2^51, leaves the nearest whole number, ties to even, in the lowest bits.
 constexpr double whole_in_low_bits = 0x1.8p52;
 
 /// The upper half of a double without the sign, which contains the exponent field.
@@ -38,7 +38,7 @@ SLIP_FN std::uint32_t lower_word(std::uint32_t high, std::uint32_t low, int righ
   return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> right);
 }
 
-/// A lane's part of a block's code, a shift register of four words, or of six if a number has more than 32 bits.
+/// A thread's part of a block's code: a shift register of four words, or of six if a number has more than 32 bits.
 template <int words>
 struct LaneCode {
   static constexpr bool wide = words > 4;
@@ -63,7 +63,7 @@ struct LaneCode {
     for (int k = 0; k + 1 < words; ++k) word[k] = lower_word(word[k + 1], word[k], count);
     word[words - 1] >>= count;
   }
-  /// Removes the lowest bits and returns them as a signed number.
+  /// Removes the lowest `count` bits and returns them as a signed number.
   SLIP_FN double pop(int count) {
     if constexpr (!wide) {
       const auto whole = static_cast<std::int32_t>(word[0] << (32 - count)) >> (32 - count);
@@ -79,7 +79,7 @@ struct LaneCode {
     }
   }
 
-  // A part of 4 `rate` bits is aligned to 4 bytes where `rate` is a multiple of 8, else to 2 bytes.
+  // Stores a part of 4 `rate` bits. It is aligned to 4 bytes where `rate` is a multiple of 8, else to 2 bytes.
   SLIP_FN void store(std::uint64_t* block, int row, int rate) const {
     void* const to = reinterpret_cast<std::uint8_t*>(block) + row * rate / 2;
     if (rate % 8 == 0) {
@@ -102,7 +102,7 @@ struct LaneCode {
   }
 };
 
-/// Calls f with an empty LaneCode for this rate.
+/// Calls f with an empty LaneCode, of the width that `rate` bits per value need.
 template <class Real, class F>
 SLIP_FN void with_code(int rate, F f) {
   if constexpr (sizeof(Real) > 4) {
@@ -116,7 +116,7 @@ SLIP_FN void with_code(int rate, F f) {
 struct BlockFloat {
   static constexpr int rows = 4;
 
-  /// `lost` is set if some value cannot be encoded.
+  /// Encodes blocks. `lost` is set if some value cannot be encoded.
   template <bool sequential, class Real>
   SLIP_FN static void encode(const BlockTurn<sequential, rows>& turn, OfLane<sequential, Four<Real>>& values,
                              bool& lost) {
@@ -136,7 +136,7 @@ struct BlockFloat {
       turn.lanes.each([&](int lane) {
         const bool bad = upper[lane] >= not_finite;
         lost |= bad;
-        // Subnormal numbers use the unit of the smallest normal ones.
+        // Blocks of subnormal numbers use the unit of the smallest normal numbers.
         const int least = 1 - Bits<Real>::bias, above = (upper[lane] >> 20) + 1 - Bits<double>::bias;
         const int exponent = floats ? greater(above, least) - (bits - 1) : fixed;
         const PowerOfTwo<double> to_units(-exponent);
@@ -172,7 +172,7 @@ struct BlockFloat {
         codes[lane].pop_few(4);
       });
       turn.lanes.template reduce<rows>(heads, [](std::uint32_t a, std::uint32_t b) { return a | b; });
-      // Codes of other blocks overwrite this memory after all lanes have read theirs.
+      // A barrier precedes decoding: codes of other blocks overwrite this memory after all threads have read theirs.
       turn.lanes.each([&](int lane) {
         const std::uint32_t head = heads[lane];
         lost |= head == refused && !turn.rests(lane);
@@ -186,12 +186,12 @@ struct BlockFloat {
   }
 };
 
-/// Rounds a value as coding does where all values have one unit. Values that are too large stay unchanged.
+/// Rounds a value as block floating point with one unit for all values does. Too large values stay unchanged.
 template <class Real>
 SLIP_FN Real rounded_to_unit(Real value, int quantum, int rate) {
   const double units = PowerOfTwo<double>(-quantum).times(value);
   if (!blockfloat::fits(units, rate - 1)) return value;
-  // Multiples have a single zero, without sign.
+  // Whole multiples of the unit have a single zero, without sign.
   const double whole = (units + blockfloat::whole_in_low_bits) - blockfloat::whole_in_low_bits;
   return static_cast<Real>(PowerOfTwo<double>(quantum).times(whole));
 }

@@ -16,14 +16,14 @@ namespace slipstream {
 
 constexpr std::uint32_t infinite_f32 = 0x7f800000u, nan_f32 = 0x7fc00000u;
 
-/// f64 as f32.
+/// Cast of f64 to f32 and back.
 struct CastToF32 {
   using Value = double;
   using Code = std::uint32_t;
   static constexpr Code overflowed = 0x7fc5a5a5u, sign = 0x80000000u;
 
   static SLIP_FN Code encode(double value, bool& overflow) {
-    // Nearly all values need one conversion and one comparison.
+    // The common case comes first: nearly all values need one conversion and one comparison.
     const auto code = std::bit_cast<std::uint32_t>(static_cast<float>(value));
     if ((code & ~sign) < infinite_f32) return code;
     if (value != value) return nan_f32;
@@ -41,7 +41,7 @@ struct CastToF32 {
   }
 };
 
-/// f32 as 16 bits. `Format` rounds and widens numbers other than NaN; `Format::infinite` is the code of infinity.
+/// Cast of f32 to 16 bits and back. `Format` rounds and widens numbers other than NaN; its `infinite` codes infinity.
 template <class Format>
 struct CastTo16 {
   using Value = float;
@@ -74,7 +74,7 @@ struct F16 {
 
 struct Bf16 {
   static constexpr std::uint16_t infinite = 0x7f80u, nan = 0x7fc0u, overflowed = 0x7fdau;
-  /// Round to nearest, ties to even: adds half a unit in the last place, less one bit where the last place is even.
+  /// Rounds to nearest, ties to even: adds half a unit in the last place, less one bit where the last place is even.
   static SLIP_FN std::uint32_t rounded(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
@@ -87,7 +87,7 @@ struct Bf16 {
 using CastToF16 = CastTo16<F16>;
 using CastToBf16 = CastTo16<Bf16>;
 
-/// A complex number: casts both parts.
+/// Cast of a complex number: both parts are cast to f32.
 struct CastPairToF32 {
   using Value = Complex<double>;
   using Code = Complex<std::uint32_t>;
@@ -99,7 +99,7 @@ struct CastPairToF32 {
   }
 };
 
-/// Several adjacent values that are loaded as one word of 16 bytes.
+/// Cast of several adjacent values that are loaded as one word of 16 bytes.
 template <class Cast>
 struct Together {
   static constexpr int count = 16 / static_cast<int>(sizeof(typename Cast::Value));
@@ -137,7 +137,7 @@ struct Decode {
   mutable bool overflow = false;
   SLIP_FN To operator()(const From& code) const { return Cast::decode(code, overflow); }
 };
-/// Encodes and decodes values in one step, for those that stay on their device.
+/// Encodes and decodes a value in one step, so that values that stay on their device are rounded, too.
 template <class Cast>
 struct RoundTrip {
   using From = typename Cast::Value;

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include <slipstream/error.hpp>
@@ -20,7 +19,7 @@ constexpr std::pair<const char*, Coding::Kind> kinds[] = {
 const std::string cast_to = "cast to ", own_is = "own ", rate_is = ", rate ", block_is = ", block ",
                   error_is = ", max error ";
 
-/// The shortest text that parses to this number.
+/// The shortest decimal text that parses to this number.
 std::string written(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
@@ -61,9 +60,8 @@ Coding coding_from_string(const std::string& whole) {
   Coding coding;
   coding.max_error = taken(text, error_is);
   if (const auto block = taken(text, block_is)) {
-    if (!(*block == std::floor(*block) && std::abs(*block) < 1e9))
-      throw Error(ErrorCode::invalid_argument, "the block of the coding '" + whole + "' is no whole number",
-                  {{"option", "block"}, {"given", whole}});
+    require(*block == std::floor(*block) && std::abs(*block) < 1e9, ErrorCode::invalid_argument,
+            "the block of the coding '" + whole + "' is no whole number", {{"option", "block"}, {"given", whole}});
     coding.block = static_cast<int>(*block);
   }
   coding.rate = taken(text, rate_is);

@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// Entries are never removed, because exchanges refer to them by number.
+/// The codings that callers have added. Entries are never removed, because exchanges refer to them by number.
 struct Known {
   std::mutex mutex;
   std::deque<OwnCoding> codings;

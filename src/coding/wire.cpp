@@ -1,7 +1,6 @@
 #include "coding/wire.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 
@@ -18,8 +17,8 @@ constexpr CellBlock squares[] = {{{4, 4, 1}}, {{4, 1, 4}}, {{1, 4, 4}}};
 constexpr CellBlock pieces[] = {{{4, 1, 1}}, {{1, 4, 1}}, {{1, 1, 4}}};
 constexpr CellBlock cube = {{4, 4, 4}};
 
-/// Blocks may cover at most a quarter more cells than the box has; else blocks of fewer dimensions are used. For a
-/// boundary region of three layers, cubes would cover a third more.
+/// Maximum ratio of the cells that blocks cover to those of the box; above it, blocks of fewer dimensions are used. For
+/// a boundary region of three layers, cubes would cover a third more.
 constexpr double most_with_padding = 1.25;
 
 double cells_of_blocks(const Extent& box, const CellBlock& block) {
@@ -47,36 +46,34 @@ double zfp_error(DType type, int dimensions, int bits) {
   return gain * (left_out + 8 * dimensions * std::ldexp(1., 3 - width)) + rounding;
 }
 
-/// Throws Error for a coding that does not suit a field.
+/// Throws Error, with the names of coding and field, for a coding that does not suit a field.
 struct Refusing {
   const Coding& coding;
   DType type;
   const std::string& field;
 
-  std::string what() const {
-    return "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": ";
-  }
   void unless(bool good, ErrorCode code, const std::string& why, const char* option) const {
     if (good) return;
-    throw Error(code, what() + why,
+    throw Error(code,
+                "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": " + why,
                 {{"of", field}, {"type", to_string(type)}, {"coding", to_string(coding)}, {"option", option}});
   }
 };
 
-/// The Wire of raw and cast.
+/// The first option of a coding; null if it has none.
+const char* option_of(const Coding& c) {
+  return c.rate ? "rate" : c.block ? "block" : c.max_error ? "max_error" : c.type ? "format" : nullptr;
+}
+
+/// The Wire (resolved coding) of the codings raw and cast.
 Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
-  refuse.unless(!coding.rate && !coding.block && !coding.max_error, ErrorCode::unsupported,
-                (coding.kind == Coding::Kind::raw ? std::string("raw sends values as they are")
-                                                  : std::string("cast writes each value by itself")) +
-                    ", and takes neither rate nor block nor max error: leave them out, or choose blockfloat or zfp",
-                coding.rate    ? "rate"
-                : coding.block ? "block"
-                               : "max_error");
-  if (coding.kind == Coding::Kind::raw) {
-    refuse.unless(!coding.type, ErrorCode::unsupported,
-                  "raw sends values as they are, and was given a format: choose cast", "format");
-    return Wire::same;
-  }
+  const bool raw = coding.kind == Coding::Kind::raw;
+  refuse.unless(!coding.rate && !coding.block && !coding.max_error && !(raw && coding.type), ErrorCode::unsupported,
+                raw ? "raw sends values as they are, and takes no options: leave them out, or choose another coding"
+                    : "cast writes each value by itself, and takes neither rate nor block nor max error: leave them "
+                      "out, or choose blockfloat or zfp",
+                option_of(coding));
+  if (raw) return Wire::same;
   const bool wide = type == DType::f64 || type == DType::c128;
   refuse.unless(wide || type == DType::f32, ErrorCode::unsupported,
                 "cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw", "type");
@@ -87,12 +84,9 @@ Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
 }
 
 Wire wire_of_own(const Coding& coding, DType type, const Refusing& refuse) {
-  refuse.unless(!coding.rate && !coding.block && !coding.max_error && !coding.type, ErrorCode::unsupported,
+  refuse.unless(!option_of(coding), ErrorCode::unsupported,
                 "a coding of one's own takes neither rate nor block nor max error nor format: leave them out",
-                coding.rate        ? "rate"
-                : coding.block     ? "block"
-                : coding.max_error ? "max_error"
-                                   : "format");
+                option_of(coding));
   const int number = own_coding_number(coding.name);
   refuse.unless(number > 0, ErrorCode::not_found,
                 "this process knows no such coding: call add_coding() before exchanges are made", "coding");
@@ -158,7 +152,7 @@ CellBlock Wire::block_of(const Extent& box, bool listed, bool turned) const {
   if (by_value()) return {};
   if (kind == blockfloat) {
     if (listed) return runs[0];
-    // In a square, four values are adjacent at both ends, even if rows become columns.
+    // At equal cost a square is better if rows become columns: four values are adjacent at both ends.
     const CellBlock &run = fewest_cells(runs, box), &square = fewest_cells(squares, box);
     const double of_run = cells_of_blocks(box, run), of_square = cells_of_blocks(box, square);
     return of_square < of_run || (turned && of_square == of_run) ? square : run;

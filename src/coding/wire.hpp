@@ -23,7 +23,7 @@ struct CellBlock {
 /// Number of blocks that cover a box along each axis; the last may be partial.
 Extent blocks_of(const Extent& box, const CellBlock& block);
 
-/// A Coding resolved for a type of field. Small, because kernels take it as an argument.
+/// A Coding resolved for the number type of a field. It is small, because kernels take it as an argument.
 struct Wire {
   enum Kind : std::uint8_t { same, f32, f16, bf16, own, blockfloat, zfp };
   static constexpr std::int16_t floating = std::numeric_limits<std::int16_t>::min();
@@ -40,14 +40,14 @@ struct Wire {
   bool operator==(const Wire&) const = default;
 
   SLIP_FN bool codes() const { return kind != same; }
-  /// Whether each value is coded separately, as a narrower number, so that any place of any box can be addressed.
+  /// Whether each value is coded separately, as a narrower number, so that any value of any box can be addressed.
   SLIP_FN bool by_value() const { return kind < blockfloat; }
   /// Whether the rounding of a value depends on that value only, so that it is the same in all messages.
   SLIP_FN bool rounds_by_value() const { return by_value() || quantum != floating; }
   SLIP_FN int rate(const CellBlock& block) const { return rates[block.dimensions() - 1]; }
 
-  /// The block for a box, given in the axes of packed values, or for a list of elements. `turned`: rows become columns
-  /// at the target.
+  /// The block of cells that are coded together in a box, given in the axes of packed values, or in a list of elements.
+  /// `turned`: rows become columns at the target.
   CellBlock block_of(const Extent& box, bool listed, bool turned) const;
   /// Largest size in bytes of a coded box. Both ends use it to place values in messages.
   std::size_t bytes_of(DType type, const Extent& box, const CellBlock& block) const;
@@ -58,15 +58,15 @@ struct Wire {
   double worst(DType type, double largest) const;
 };
 
-/// Bytes of the code of a block.
+/// Number of bytes of the code of a block.
 SLIP_FN int code_bytes(const Wire& wire, const CellBlock& block) {
   const int bits = wire.rate(block) * block.cells();
   return (bits < 64 ? 64 : (bits + 63) / 64 * 64) / 8;
 }
 
-/// Resolves a coding for a type. Throws Error, which names the field, where the coding cannot hold its values.
+/// Resolves a coding for a number type. Throws Error, which names the field, where the coding cannot hold its values.
 Wire wire_of(const Coding& coding, DType type, const std::string& field);
-/// Bytes of a value of this type in flight, for codings by value.
+/// Bytes of a value of this number type in flight, for codings by value.
 std::size_t size_of(const Wire& wire, DType type);
 /// Type of the parts of complex numbers, which are coded as two fields; for other types the type itself.
 constexpr DType part_type(DType type) {

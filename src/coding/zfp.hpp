@@ -20,7 +20,7 @@ namespace slipstream {
 
 namespace zfp {
 
-/// Writes bits to a code at a position, at most 32 `words` - 31 of them. Bits beyond the code's end are dropped.
+/// Writes bits to a code at position `at`, at most 32 `words` - 31 of them. Bits beyond the code's end are dropped.
 template <bool sequential, int words = 3>
 SLIP_FN void put_bits(std::uint64_t* code, int at, int end, std::uint64_t bits) {
   if constexpr (sequential) {
@@ -60,7 +60,7 @@ struct BitReader {
   }
 };
 
-/// zfp's lifting transform along an axis, and its inverse below.
+/// zfp's lifting transform of four numbers along an axis, and its inverse below.
 template <class Int>
 SLIP_FN void lift(Four<Int>& p) {
   Int x = p.of[0], y = p.of[1], z = p.of[2], w = p.of[3];
@@ -78,7 +78,7 @@ SLIP_FN void lift(Four<Int>& p) {
 }
 template <class Int, class UInt>
 SLIP_FN void unlift(Four<Int>& p) {
-  // Invalid codes may overflow: the arithmetic wraps round.
+  // Invalid codes may overflow, so the arithmetic wraps round.
   const auto plus = [](Int a, Int b) { return static_cast<Int>(static_cast<UInt>(a) + static_cast<UInt>(b)); };
   const auto minus = [](Int a, Int b) { return static_cast<Int>(static_cast<UInt>(a) - static_cast<UInt>(b)); };
   Int x = p.of[0], y = p.of[1], z = p.of[2], w = p.of[3];
@@ -98,8 +98,8 @@ SLIP_FN void unlift(Four<Int>& p) {
 template <class UInt>
 constexpr UInt negabinary_mask = static_cast<UInt>(0xaaaaaaaaaaaaaaaau);
 
-/// Positions in sequency order of the four cells of a lane along the last axis, one a byte. They are selected by code
-/// and not by a table, which a GPU would keep in memory.
+/// Positions in sequency order of the four cells of a thread along the last axis, one byte each. They are selected by
+/// code and not by a table, which a GPU would keep in memory.
 template <int dimensions>
 SLIP_FN std::uint32_t places_of(int row) {
   using Places = std::uint32_t;
@@ -116,7 +116,7 @@ SLIP_FN std::uint32_t places_of(int row) {
                        of_four(0x33281c12, 0x392f241d, 0x3c373029, 0x3f3e3b35)));
 }
 
-/// Mask of the columns whose number lacks a bit.
+/// Mask of the columns of a bit matrix whose number lacks a bit.
 SLIP_FN constexpr std::uint32_t columns_without(int bit) {
   return bit == 16  ? 0x0000ffffu
          : bit == 8 ? 0x00ff00ffu
@@ -130,7 +130,7 @@ SLIP_FN void swap_halves(std::uint32_t& row, std::uint32_t& farther, int far) {
   row ^= swapped << far;
   farther ^= swapped;
 }
-/// Bit-matrix transpose step for rows whose lanes are `far` apart.
+/// Bit-matrix transpose step for rows whose threads are `far` apart in the warp.
 template <bool sequential>
 SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows, int far) {
   if constexpr (sequential) {
@@ -147,12 +147,12 @@ SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, 
     }
   }
 }
-/// Bit-matrix transpose of 32-bit numbers to bit planes, and back. Row r + j 4^(d-1) of 4^d numbers is the j-th of lane
-/// r. In cubes, row r < 32 becomes plane r of the first 32 numbers, and row 32 + r that of the others. In squares, row
-/// r then holds planes r and r + 16. In runs it holds planes r, r + 4, r + 8 ...
+/// Bit-matrix transpose of 32-bit numbers to bit planes, and back. Row r + j 4^(d-1) of 4^d numbers is the j-th of
+/// thread r. In cubes, row r < 32 becomes plane r of the first 32 numbers, and row 32 + r that of the others. In
+/// squares, row r then holds planes r and r + 16. In runs it holds planes r, r + 4, r + 8 ...
 template <int dimensions, bool sequential>
 SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows) {
-  constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // distance between two rows of a lane
+  constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // distance between two rows of a thread
   lanes.alone([&](int lane) {
     auto& r = rows[lane].of;
     if constexpr (dimensions < 3) {
@@ -164,7 +164,7 @@ SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<st
   });
   for (int far = in_lane / 2; far > 0; far /= 2) swap_among_lanes(lanes, rows, far);
 }
-/// The plane of a lane in a round, from 32 of the numbers' bits: plane 32 - (round + 1) 4^(d-1) + lane.
+/// The bit plane that a thread codes in a round, from 32 of the numbers' bits: plane 32 - (round + 1) 4^(d-1) + lane.
 template <int dimensions>
 SLIP_FN std::uint64_t plane_of(const Four<std::uint32_t>& rows, int round) {
   const auto row = [&](int j) { return j == 0 ? rows.of[0] : j == 1 ? rows.of[1] : j == 2 ? rows.of[2] : rows.of[3]; };
@@ -174,7 +174,7 @@ SLIP_FN std::uint64_t plane_of(const Four<std::uint32_t>& rows, int round) {
   return row(3 - (round & 3)) >> (28 - (round & ~3)) & 15;
 }
 
-/// Planes of a block in memory, laid out for the bit-matrix transpose.
+/// Bit planes of a block in memory, laid out for the bit-matrix transpose.
 template <int dimensions>
 struct Planes {
   static constexpr int size = 1 << 2 * dimensions;
@@ -186,7 +186,7 @@ struct Planes {
       rows[plane & (size - 1)] |= bits << (plane & ~(size - 1));
     }
   }
-  /// A lane's rows of 32 planes from `first` up.
+  /// A thread's rows of the 32 planes from `first` up.
   SLIP_FN Four<std::uint32_t> get(int lane, int first) const {
     Four<std::uint32_t> got;
     for (int j = 0; j < 4; ++j)
@@ -204,7 +204,7 @@ SLIP_FN int lowest_plane(int exponent, int dimensions) {
   return planes < Bits<Real>::width ? Bits<Real>::width - planes : 0;
 }
 
-/// Writes the planes of blocks. First begin_planes() writes the start of each plane. Then add_first_bits() adds the
+/// Writes the bit planes of blocks. First begin_planes() writes the start of each plane. Then add_first_bits() adds the
 /// bits of each number in the plane of its first one bit.
 template <int dimensions, bool sequential, class Turn>
 struct PlaneWriter {
@@ -213,9 +213,9 @@ struct PlaneWriter {
   static constexpr int at_once = dimensions == 1 ? 4 : 16, words_each = dimensions == 3 ? 2 : 1;
 
   const Turn& turn;
-  OfLane<sequential, int> used;    ///< number of bits written to the block of a lane
-  OfLane<sequential, int> known;   ///< how many numbers of the block have shown a one bit so far
-  OfLane<sequential, int> lowest;  ///< the last plane to write, by block
+  OfLane<sequential, int> used;    ///< number of bits written to the code of a thread's block
+  OfLane<sequential, int> known;   ///< number of the block's numbers that have shown a one bit so far
+  OfLane<sequential, int> lowest;  ///< the last bit plane to write, by block
 
   SLIP_FN int end() const { return 64 * turn.words; }
   SLIP_FN bool done() const {
@@ -225,7 +225,7 @@ struct PlaneWriter {
     return turn.scratch->cells + words_each * (turn.block(lane) * at_once + (plane & (at_once - 1)));
   }
 
-  /// Sequential version: writes 32 planes from `first` on, block by block.
+  /// Sequential version for the host: writes 32 planes from `first` on, block by block.
   SLIP_FN void write_in_order(OfLane<sequential, Four<std::uint32_t>>& half, int first) {
     for (int lane = 0; lane < turn.lanes.busy; lane += side)
       for (int k = 31; k >= 0 && used[lane] < end() && first + k >= lowest[lane]; --k) {
@@ -250,8 +250,8 @@ struct PlaneWriter {
       }
   }
 
-  /// Writes the bits of known numbers verbatim, then a bit that says whether the others have a one. Lane r has plane
-  /// `first` + r.
+  /// Writes a plane's bits of numbers that have shown a one bit, then a bit that says whether the others have a one.
+  /// Lane r has plane `first` + r.
   SLIP_FN void begin_planes(OfLane<sequential, std::uint64_t>& planes, int first) {
     OfLane<sequential, int> before, bits, all;
     turn.lanes.alone([&](int lane) { before[lane] = bit_length(planes[lane]); });
@@ -330,9 +330,9 @@ SLIP_FN void read_planes(const Planes<dimensions>& planes, BitReader& in, int bi
   }
 }
 
-/// Position of a cell in scratch memory: lanes read and write lines along any axis without bank conflicts.
+/// Position of a cell in scratch memory: threads read and write lines along any axis without bank conflicts.
 SLIP_FN int slot(int cell) { return cell ^ 5 * (cell >> 4 & 3); }
-/// Index of the j-th of a lane's four cells along an axis, among the cells of all lanes.
+/// Index of the j-th of a thread's four cells along an axis, among the cells of the warp.
 SLIP_FN int cell_of(int dimensions, int axis, int lane, int j) {
   const int row = lane & ((1 << 2 * (dimensions - 1)) - 1), first = 4 * (lane - row);
   return first + (axis == 0 ? 4 * row + j : axis == 1 ? 16 * (row >> 2) + (row & 3) + 4 * j : row + 16 * j);
@@ -360,7 +360,7 @@ struct Zfp {
   template <bool sequential>
   using Turn = BlockTurn<sequential, rows>;
 
-  /// Calls f(cell, number) for a lane's four numbers along an axis.
+  /// Calls f(cell, number) for the four numbers of a thread along an axis.
   template <bool sequential, class Int, class F>
   SLIP_FN static void each_along(const Turn<sequential>& turn, int axis, int lane, Four<Int>& p, F f) {
     for (int j = 0; j < 4; ++j) f(turn.scratch->cells[zfp::slot(zfp::cell_of(dimensions, axis, lane, j))], p.of[j]);
@@ -375,7 +375,7 @@ struct Zfp {
     each_along(turn, axis, lane, p, [](std::uint64_t& cell, Int& number) { cell = static_cast<UInt>(number); });
   }
 
-  /// `lost` is set if some value is not finite.
+  /// Encodes blocks. `lost` is set if some value is not finite.
   template <bool sequential, class Real>
   SLIP_FN static void encode(const Turn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
     using namespace zfp;
@@ -481,7 +481,7 @@ struct Zfp {
       if (turn.row(lane) != 0 || turn.rests(lane)) return;
       BitReader in{turn.code(lane)};
       if (*in.from == ~std::uint64_t{0}) {
-        // no code begins with these bits, because numbers are below 2^(width - 2) and upper planes 0
+        // No valid code begins with these bits, because numbers are below 2^(width - 2) and upper planes 0.
         marks[lane] = unwritten;
       } else if (in.get(1)) {
         const int mark = static_cast<int>(in.get(B::exponents));

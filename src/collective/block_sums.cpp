@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
+#include <functional>
 #include <optional>
 
 #include <slipstream/error.hpp>
@@ -17,7 +17,7 @@
 namespace slipstream {
 namespace {
 
-/// A run of consecutive blocks on one device.
+/// Consecutive blocks on one device.
 struct Run {
   std::int64_t first = 0, behind = 0, device = 0;
 };
@@ -31,37 +31,29 @@ std::vector<Run> runs_of(const std::vector<std::int64_t>& blocks, int device) {
   return runs;
 }
 
-/// A subtree whose blocks are all on one device, while those of its parent are not.
-struct Branch {
-  std::int64_t first = 0, behind = 0;
-  int device = 0;
-};
-
 void add_at(Levels& levels, int level, const Addition& addition) {
   if (levels.size() <= static_cast<std::size_t>(level)) levels.resize(static_cast<std::size_t>(level) + 1);
   levels[static_cast<std::size_t>(level)].push_back(addition);
 }
 
-/// The summation tree over all blocks, down to the branches.
+/// The summation tree over all blocks, down to its branches: subtrees on single devices.
 class Tree {
  public:
   explicit Tree(std::vector<Run> runs) : runs_(std::move(runs)) {
     std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
     for (std::size_t n = 1; n < runs_.size(); ++n)
-      if (runs_[n - 1].behind > runs_[n].first)
-        throw Error(ErrorCode::mismatch,
-                    "block " + std::to_string(runs_[n].first) + " of a sum lies on device " +
-                        std::to_string(runs_[n - 1].device) + " and on device " + std::to_string(runs_[n].device) +
-                        ": every block has a number of its own",
-                    {{"block", runs_[n].first}, {"device", runs_[n - 1].device}, {"peer", runs_[n].device}});
+      require(runs_[n - 1].behind <= runs_[n].first, ErrorCode::mismatch,
+              "block " + std::to_string(runs_[n].first) + " of a sum lies on device " +
+                  std::to_string(runs_[n - 1].device) + " and on device " + std::to_string(runs_[n].device) +
+                  ": every block has a number of its own",
+              {{"block", runs_[n].first}, {"device", runs_[n - 1].device}, {"peer", runs_[n].device}});
     if (runs_.empty()) return;
-    height_ = std::bit_width(static_cast<std::uint64_t>(runs_.back().behind - 1));
-    root_ = descend(0, height_);
+    root = descend(0, std::bit_width(static_cast<std::uint64_t>(runs_.back().behind - 1)));
   }
 
-  std::vector<Branch> branches;
-  Levels additions;  // additions of the sums of branches, by level
-  std::optional<int> root() const { return root_; }
+  std::vector<Run> branches;  // subtrees whose blocks are all on one device, while those of their parents are not
+  Levels additions;           // additions of the sums of branches, by level
+  std::optional<int> root;
 
  private:
   /// Index of the branch that holds the sum of blocks first to first + 2^level - 1; empty if there are no blocks.
@@ -72,7 +64,7 @@ class Tree {
     const auto end = std::partition_point(begin, runs_.end(), [&](const Run& r) { return r.first < behind; });
     if (begin == end) return {};
     if (std::all_of(begin, end, [&](const Run& r) { return r.device == begin->device; })) {
-      branches.push_back({first, behind, static_cast<int>(begin->device)});
+      branches.push_back({first, behind, begin->device});
       return static_cast<int>(branches.size()) - 1;
     }
     const auto left = descend(first, level - 1), right = descend(first + (behind - first) / 2, level - 1);
@@ -82,11 +74,9 @@ class Tree {
   }
 
   std::vector<Run> runs_;
-  int height_ = 0;
-  std::optional<int> root_;
 };
 
-/// Adds the additions within a branch. Returns the index, in the device's blocks, where its sum is stored.
+/// Lists the additions within a subtree on one device. Returns the index of the block of the device that holds the sum.
 std::optional<int> within(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t behind,
                           Levels& levels) {
   const auto begin = std::lower_bound(blocks.begin(), blocks.end(), first);
@@ -107,17 +97,15 @@ std::vector<Run> runs_of_all(const Communicator& comm, const Machine& machine,
   on_all_ranks(comm, "a sum over blocks could not be made", [&] {
     require_ranks_of(comm, machine, "a sum over blocks");
     wait_limit_ns(wait_limit, "a sum over blocks");
-    if (blocks.size() != devices.size())
-      throw Error(ErrorCode::mismatch,
-                  "a sum over blocks was given those of " + std::to_string(blocks.size()) + " devices for the " +
-                      std::to_string(devices.size()) + " of this rank",
-                  {{"given", blocks.size()}, {"needed", devices.size()}});
+    require(blocks.size() == devices.size(), ErrorCode::mismatch,
+            "a sum over blocks was given those of " + std::to_string(blocks.size()) + " devices for the " +
+                std::to_string(devices.size()) + " of this rank",
+            {{"given", blocks.size()}, {"needed", devices.size()}});
     for (std::size_t d = 0; d < blocks.size(); ++d) {
-      for (std::size_t n = 0; n < blocks[d].size(); ++n)
-        if (!(blocks[d][n] >= 0 && (n == 0 || blocks[d][n - 1] < blocks[d][n])))
-          throw Error(ErrorCode::invalid_argument,
-                      "the blocks of a sum must be numbered from 0, ascending on each device",
-                      {{"option", "blocks"}, {"device", devices[d]}});
+      const auto out_of_order = std::adjacent_find(blocks[d].begin(), blocks[d].end(), std::greater_equal<>());
+      require(out_of_order == blocks[d].end() && (blocks[d].empty() || blocks[d].front() >= 0),
+              "the blocks of a sum must be numbered from 0, ascending on each device",
+              {{"option", "blocks"}, {"device", devices[d]}});
       for (const Run& run : runs_of(blocks[d], devices[d])) append_record(mine, run);
     }
   });
@@ -130,16 +118,15 @@ struct BlockSums::Impl {
   Impl(const Communicator& comm, const Machine& machine, const std::vector<std::vector<std::int64_t>>& blocks, int sums,
        const AllReduceOptions& options) {
     const Tree tree(runs_of_all(comm, machine, blocks, options.wait_limit));
-    if (sums < 1)
-      throw Error(ErrorCode::invalid_argument, "a sum over blocks of " + std::to_string(sums) + " sums: at least one",
-                  {{"option", "sums"}, {"given", sums}});
+    require(sums >= 1, ErrorCode::invalid_argument,
+            "a sum over blocks of " + std::to_string(sums) + " sums: at least one",
+            {{"option", "sums"}, {"given", sums}});
     branches = static_cast<int>(tree.branches.size());
-    if (branches * sums > AllReduce::most_values)
-      throw Error(ErrorCode::unsupported,
-                  std::to_string(sums) + " sums over blocks have " + std::to_string(branches) +
-                      " branches each that lie on one device, and an all-reduce takes " +
-                      std::to_string(AllReduce::most_values) + " values: give devices consecutive blocks",
-                  {{"needed", branches * sums}, {"limit", AllReduce::most_values}});
+    require(branches * sums <= AllReduce::most_values, ErrorCode::unsupported,
+            std::to_string(sums) + " sums over blocks have " + std::to_string(branches) +
+                " branches each that lie on one device, and an all-reduce takes " +
+                std::to_string(AllReduce::most_values) + " values: give devices consecutive blocks",
+            {{"needed", branches * sums}, {"limit", AllReduce::most_values}});
     const std::vector<int> devices = machine.devices_of_rank(comm.rank());
     on_all_ranks(comm, "a sum over blocks could not be made", [&] {
       for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -147,12 +134,12 @@ struct BlockSums::Impl {
         Levels levels;
         std::vector<std::int32_t> sources(static_cast<std::size_t>(branches), -1);
         for (std::size_t b = 0; b < sources.size(); ++b) {
-          const Branch& branch = tree.branches[b];
+          const Run& branch = tree.branches[b];
           if (branch.device == devices[d])
             sources[b] = within(blocks[d], branch.first, branch.behind, levels).value_or(-1);
         }
         TreeOnDevice lower(device, static_cast<int>(blocks[d].size()), levels, sources, sums);
-        TreeOnDevice upper(device, branches, tree.additions, {tree.root().value_or(-1)}, sums);
+        TreeOnDevice upper(device, branches, tree.additions, {tree.root.value_or(-1)}, sums);
         on_devices.emplace_back(device, std::move(lower), std::move(upper), machine.devices());
         in_order.add(device);
       }
@@ -170,22 +157,14 @@ struct BlockSums::Impl {
                       " results for the " + std::to_string(devices) + " devices of this rank",
                   {{"needed", devices}});
     in_order.begin(streams);
-    if (reduce) {
-      reduce->run_sums(streams, on_devices, parts, results);
-    } else {
-      run_alone(streams, parts, results);
-    }
-    in_order.end(streams);
-  }
-
-  /// Used where one device has all blocks: its only branch is the result. Without blocks there is no branch.
-  void run_alone(std::vector<Stream>& streams, const std::vector<const double*>& parts,
-                 const std::vector<double*>& results) {
-    for (std::size_t d = 0; d < on_devices.size(); ++d) {
+    if (reduce) reduce->run_sums(streams, on_devices, parts, results);
+    // Otherwise one device has all blocks, and its only branch is the result. Without blocks there is no branch.
+    for (std::size_t d = 0; d < devices && !reduce; ++d) {
       const SumOnDevice& sum = on_devices[d];
       const TreeOnDevice& tree = branches == 1 ? sum.lower : sum.upper;
       tree.run(streams[d], branches == 1 ? parts[d] : sum.gathered.data(), results[d]);
     }
+    in_order.end(streams);
   }
 
   /// The all-reduce is destroyed first, because it waits for operations in flight. Then the destructor waits for work
@@ -199,7 +178,7 @@ struct BlockSums::Impl {
   int branches = 0;
   std::vector<SumOnDevice> on_devices;
   std::optional<AllReduce> reduce;
-  CallsInOrder in_order{"a sum over blocks"};  // all runs share the memory
+  CallsInOrder in_order{"a sum over blocks"};  // order of runs across streams, because all runs share the memory
 };
 
 BlockSums::BlockSums(const Communicator& comm, const Machine& machine,

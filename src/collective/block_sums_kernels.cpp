@@ -22,7 +22,7 @@ SLIP_FN void each_of(int sums, int count, int thread, int threads, const F& f) {
     for (int n = thread % lanes; n < count; n += lanes) f(sum, n);
 }
 
-/// Copies to shared memory. Several loads are under way at once, because each costs its latency.
+/// Copies an array to shared memory. Several loads are under way at once, because each costs its latency.
 template <class T>
 SLIP_FN void load(const T* from, int count, int thread, int threads, T* to) {
   constexpr int at_once = 8;
@@ -34,7 +34,7 @@ SLIP_FN void load(const T* from, int count, int thread, int threads, T* to) {
   }
 }
 
-/// One half of the threads loads the values, the other one the plan: both are under way at once.
+/// Loads a summation tree. Half of the threads loads the values, the other half the plan: both are under way at once.
 SLIP_FN void load_tree(const SumTree& tree, const double* values, int thread, int threads, double* here,
                        std::int32_t* plan) {
   const int half = threads / 2;
@@ -45,7 +45,7 @@ SLIP_FN void load_tree(const SumTree& tree, const double* values, int thread, in
   }
 }
 
-/// Adds level by level, with one barrier after each level.
+/// Adds the values of a summation tree level by level, with one barrier after each level.
 template <class Team>
 SLIP_FN void add_levels(const Team& team, const SumTree& tree, const std::int32_t* plan, double* at) {
   const std::int32_t* const additions = plan + tree.levels + 1;
@@ -60,7 +60,7 @@ SLIP_FN void add_levels(const Team& team, const SumTree& tree, const std::int32_
     });
 }
 
-/// Calls f(n, value) for each result of each sum. + 0.0 turns -0 into 0.
+/// Calls f(n, value) for each result of each sum. Adding + 0.0 turns -0 into 0.
 template <class F>
 SLIP_FN void each_result(const SumTree& tree, const std::int32_t* plan, const double* at, int thread, int threads,
                          const F& f) {
@@ -115,7 +115,7 @@ SLIP_FN double double_of(std::uint64_t bits) {
   return value;
 }
 
-/// All values stay in shared memory; device memory and the link cost one trip each.
+/// Sums over blocks and devices in one launch. Values stay in shared memory; device memory and the link cost one trip.
 struct SumKernel {
   static constexpr int threads = threads_of_gpu;
   PeerReduce reduce;
@@ -130,7 +130,7 @@ struct SumKernel {
     const Fold& fold = reduce.fold;
     std::uint64_t* const failed = team.template shared<std::uint64_t>();
     auto* const remote = reinterpret_cast<WordPair**>(failed + 1);
-    auto* const table = reinterpret_cast<double*>(remote + fold.devices);  // [device][value]
+    auto* const table = reinterpret_cast<double*>(remote + fold.devices);  // values of all devices as [device][value]
     double* const here = table + fold.pairs();
     auto* const upper_plan = reinterpret_cast<std::int32_t*>(here + lower.values * lower.sums);
     std::int32_t* const lower_plan = upper_plan + upper.plan_words();
@@ -177,7 +177,7 @@ struct SumKernel {
   }
 };
 
-/// The reduced values are the inputs of the upper tree.
+/// Bytes of shared memory for launch_sum(). The reduced values are the inputs of the upper tree.
 std::size_t shared_of_sum(const SumOnDevice& sum, int devices) {
   const SumTree &lower = sum.lower.tree(), &upper = sum.upper.tree();
   return sizeof(std::uint64_t) * static_cast<std::size_t>(1 + devices) +

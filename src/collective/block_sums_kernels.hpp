@@ -14,50 +14,50 @@ struct Addition {
   std::int32_t left = 0, right = 0;
 };
 
-/// Additions by level; those of one level are independent.
+/// Additions of a summation tree by level. Those of one level are independent.
 using Levels = std::vector<std::vector<Addition>>;
 
-/// Additions on one device, for several sums at once, as kernels see them.
+/// A summation tree on one device, for several sums at once, as kernels see it.
 struct SumTree {
-  std::int32_t values = 0;   ///< inputs per sum
-  std::int32_t results = 0;  ///< outputs per sum
+  std::int32_t values = 0;   ///< number of inputs per sum
+  std::int32_t results = 0;  ///< number of outputs per sum
   std::int32_t sums = 0, levels = 0, additions = 0;
-  /// Indices of the first addition of each level and the end of the last one; the additions; the value that becomes
+  /// Indices of the first addition of each level and the end of the last level; the additions; the value that becomes
   /// each result, or -1 for 0.
   const std::int32_t* plan = nullptr;
 
   SLIP_FN std::int32_t plan_words() const { return levels + 1 + 2 * additions + results; }
-  /// Bytes of shared memory for the values and the plan of a sum.
+  /// Bytes of shared memory for the values and the plan of the sums.
   SLIP_FN std::int64_t shared_bytes() const { return std::int64_t{8} * values * sums + std::int64_t{4} * plan_words(); }
 };
 
 class TreeOnDevice {
  public:
-  /// `sources`: the index of the value that becomes each result; -1: the result is 0.
+  /// Copies a tree to the device. `sources`: index of the value that becomes each result; -1: the result is 0.
   TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<std::int32_t>& sources, int sums);
-  /// Sum s reads its values at from + s * values and writes its results to to + s * results.
+  /// Adds up all sums. Sum s reads its values at from + s * values and writes its results to to + s * results.
   void run(Stream& stream, const double* from, double* to) const;
   const SumTree& tree() const { return tree_; }
 
  private:
   Buffer<std::int32_t> plan_;
   SumTree tree_;
-  mutable Buffer<double> work_;  // holds values where shared memory is too small
+  mutable Buffer<double> work_;  // values of the sums where shared memory is too small
 };
 
 /// A sum over blocks on one device of several. `lower` adds up its blocks, a reduction combines the results of all
 /// devices, and `upper` adds up these.
 struct SumOnDevice {
-  /// `devices`: number of devices in the reduction.
+  /// Takes both trees of a device. `devices`: number of devices in the reduction.
   SumOnDevice(Device device, TreeOnDevice lower, TreeOnDevice upper, int devices);
 
   TreeOnDevice lower, upper;
-  Buffer<double> gathered;  ///< holds the values of the reduction in place, unless one launch does all
-  int resident = 0;         ///< launches of launch_sum() that fit on a multiprocessor; 0: shared memory is too small
+  Buffer<double> gathered;  ///< the values that are reduced in place, unless one launch does all
+  int resident = 0;         ///< number of launch_sum() launches per multiprocessor; 0: shared memory is too small
 };
 
-/// Both trees and the reduction through peer memory, in one launch of one team. After a timeout the results stay as
-/// they were.
+/// Runs both trees and the reduction through peer memory, in one launch of one team. After a timeout the results stay
+/// as they were.
 void launch_sum(Stream& stream, const PeerReduce& reduce, const SumOnDevice& sum, const double* parts, double* results);
 
 }  // namespace slipstream

@@ -1,5 +1,7 @@
 #include <slipstream/collective.hpp>
 
+#include <sstream>
+
 #include <slipstream/error.hpp>
 
 #include "collective/reduction.hpp"
@@ -9,11 +11,12 @@
 #include "machine/private_communicator.hpp"
 #include "machine/same_ranks.hpp"
 #include "machine/timeout.hpp"
+#include "node/transport.hpp"
 
 namespace slipstream {
 namespace {
 
-/// Says why kernels of these devices cannot store into each other's memory; empty if they can.
+/// Reason why kernels of these devices cannot store into each other's memory; empty if they can.
 std::string refusal(const Machine& machine) {
   const auto pair = [](int a, int b) { return "devices " + std::to_string(a) + " and " + std::to_string(b); };
   for (int a = 0; a < machine.devices(); ++a)
@@ -31,6 +34,27 @@ constexpr std::pair<const char*, ReduceMethod> method_names[] = {{"automatic", R
                                                                  {"mpi", ReduceMethod::mpi}};
 
 }  // namespace
+
+std::string ReduceTeam::name(int device) const { return end_of(device, machine.device(device).rank); }
+
+Timeout ReduceTeam::missed(std::uint64_t number, const std::string& who, const std::string& whom,
+                           double seconds) const {
+  std::ostringstream text;
+  text << "all-reduce " << number << ": " << who << " waited longer than " << seconds << " s for " << whom
+       << ": did all ranks call run equally often, and is that rank still alive?";
+  return Timeout(text.str(), {{"rank", rank}, {"sequence", number}, {"limit", seconds}, {"whom", whom}});
+}
+
+void Reduction::run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
+                         const std::vector<const double*>& parts, const std::vector<double*>& results) {
+  std::vector<void*> gathered;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i].lower.run(streams[i], parts[i], sums[i].gathered.data());
+    gathered.push_back(sums[i].gathered.data());
+  }
+  run(streams, gathered);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i].upper.run(streams[i], sums[i].gathered.data(), results[i]);
+}
 
 std::string to_string(ReduceMethod method) { return name_in(method_names, method); }
 ReduceMethod reduce_method_from_string(const std::string& name) {
@@ -58,17 +82,14 @@ struct AllReduce::Impl {
 
   void check_arguments(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) const {
     require_discovered(comm, machine, "an all-reduce");
-    if (!(values >= 1 && values <= most_values))
-      throw Error(
-          ErrorCode::invalid_argument,
-          "an all-reduce of " + std::to_string(values) + " values: it takes 1 to " + std::to_string(most_values),
-          {{"option", "values"}, {"given", values}, {"limit", most_values}});
-    if (!(type == DType::f32 || type == DType::f64 || type == DType::i64))
-      throw Error(ErrorCode::unsupported, "an all-reduce of " + to_string(type) + ": it takes f32, f64 and i64",
-                  {{"option", "type"}, {"given", to_string(type)}});
-    if (op == Op::copy)
-      throw Error(ErrorCode::invalid_argument, "an all-reduce needs an operation: add, multiply, min or max",
-                  {{"option", "op"}});
+    require(values >= 1 && values <= most_values, ErrorCode::invalid_argument,
+            "an all-reduce of " + std::to_string(values) + " values: it takes 1 to " + std::to_string(most_values),
+            {{"option", "values"}, {"given", values}, {"limit", most_values}});
+    require(type == DType::f32 || type == DType::f64 || type == DType::i64, ErrorCode::unsupported,
+            "an all-reduce of " + to_string(type) + ": it takes f32, f64 and i64",
+            {{"option", "type"}, {"given", to_string(type)}});
+    require(op != Op::copy, ErrorCode::invalid_argument, "an all-reduce needs an operation: add, multiply, min or max",
+            {{"option", "op"}});
     wait_limit_ns(options.wait_limit, "an all-reduce");
   }
 
@@ -76,13 +97,12 @@ struct AllReduce::Impl {
     const std::int64_t mine =
         (((values * 16 + static_cast<int>(type)) * 16) + static_cast<int>(op)) * 16 + static_cast<int>(options.method);
     for (const std::int64_t other : comm.all_gather(mine))
-      if (other != mine)
-        throw Error(ErrorCode::mismatch,
-                    "the ranks construct different all-reduces: values, type, operation and method must be the same",
-                    {{"object", "an all-reduce"}});
+      require(other == mine, ErrorCode::mismatch,
+              "the ranks construct different all-reduces: values, type, operation and method must be the same",
+              {{"object", "an all-reduce"}});
   }
 
-  /// Leaves `reduction` empty and sets the reason if the method is unavailable but another may be tried.
+  /// Tries a method. If it is unavailable but another may be tried, `reduction` stays empty and `reason` says why.
   void try_method(ReduceMethod wanted, const Communicator& comm, const ReduceTeam& team, bool another) {
     try {
       const bool peer = wanted == ReduceMethod::peer;
@@ -139,10 +159,10 @@ struct AllReduce::Impl {
   int rank;
   std::vector<int> devices;
   std::int64_t bytes = 0, bytes_of_array = 0;
-  std::string reason;  ///< why methods tried before are unavailable
+  std::string reason;  ///< reasons why methods tried before are unavailable
   ReduceMethod method = ReduceMethod::mpi;
   CallsInOrder calls{"an all-reduce"};
-  std::unique_ptr<Reduction> reduction;  // refers to the calls
+  std::unique_ptr<Reduction> reduction;  // the chosen method, which refers to `calls`
 };
 
 AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,
@@ -162,33 +182,23 @@ std::int64_t AllReduce::bytes_per_device() const { return impl_->bytes; }
 
 AllReduce::Facts AllReduce::facts(ReduceMethod method) {
   require(method != ReduceMethod::automatic, "only a method that was chosen has facts: ask for peer, nccl or mpi");
-  if (method == ReduceMethod::peer)
-    return {{"between", "devices of one node with peer access, in or across processes"},
-            {"ranks per device", "any"},
-            {"devices per rank", "any"},
-            {"capturable", "yes"},
-            {"host work", "queues one kernel a device"},
-            {"holds while waiting", "one thread block"},
-            {"messages", "16 bytes a value, from every device to every other"},
-            {"after a time-out", "values undefined; the object is unusable"}};
-  if (method == ReduceMethod::nccl)
-    return {{"between", "any GPUs"},
-            {"ranks per device", "1"},
-            {"devices per rank", "any"},
-            {"capturable", "yes"},
-            {"host work", "queues a copy, sends and receives, and a kernel a device"},
-            {"holds while waiting", "the library's thread blocks, until a thread of the host ends them"},
-            {"messages", "the values, from every device to every other"},
-            {"after a time-out",
-             "values undefined; nothing of the library's works any more, and a graph of the caller's hangs"}};
-  return {{"between", "any devices"},
-          {"ranks per device", "any"},
-          {"devices per rank", "any"},
-          {"capturable", "no"},
-          {"host work", "blocks in run until all ranks' values are there"},
-          {"holds while waiting", "the host"},
-          {"messages", "the values of a rank's devices, from every rank to every other"},
-          {"after a time-out", "values as before; the object is unusable"}};
+  const auto row = [&](const char* name, const char* peer, const char* nccl, const char* mpi) {
+    return Facts::value_type(name, method == ReduceMethod::peer ? peer : method == ReduceMethod::nccl ? nccl : mpi);
+  };
+  return {row("between", "devices of one node with peer access, in or across processes", "any GPUs", "any devices"),
+          row("ranks per device", "any", "1", "any"),
+          row("devices per rank", "any", "any", "any"),
+          row("capturable", "yes", "yes", "no"),
+          row("host work", "queues one kernel a device", "queues a copy, sends and receives, and a kernel a device",
+              "blocks in run until all ranks' values are there"),
+          row("holds while waiting", "one thread block",
+              "the library's thread blocks, until a thread of the host ends them", "the host"),
+          row("messages", "16 bytes a value, from every device to every other",
+              "the values, from every device to every other",
+              "the values of a rank's devices, from every rank to every other"),
+          row("after a time-out", "values undefined; the object is unusable",
+              "values undefined; nothing of the library's works any more, and a graph of the caller's hangs",
+              "values as before; the object is unusable")};
 }
 
 }  // namespace slipstream

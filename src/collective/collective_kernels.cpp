@@ -14,7 +14,7 @@ inline namespace collective_kernels {
 
 constexpr int most_threads = 1024;
 
-/// Values travel and are stored as 64 bits, whatever their type.
+/// Bits of value n: values of any type travel between devices as 64 bits.
 SLIP_FN std::uint64_t bits_at(const void* values, DType type, std::int64_t n) {
   if (type == DType::f32) return static_cast<const std::uint32_t*>(values)[n];
   return static_cast<const std::uint64_t*>(values)[n];
@@ -45,8 +45,8 @@ SLIP_FN std::uint64_t combine_bits(DType type, Op op, std::uint64_t a, std::uint
   return combine_as<std::int64_t>(op, a, b);
 }
 
-/// Collects bits(device, value) of a chunk in shared memory, then reduces it. The first word is a flag: `bits` sets it
-/// on failure, and the reduction is then skipped.
+/// Collects bits(device, value) of a chunk of values in shared memory, then reduces it. The first word is a flag:
+/// `bits` sets it on failure, and the reduction is then skipped.
 template <class Team, class Bits>
 SLIP_FN void fold_chunks(const Team& team, const Fold& fold, void* values, const Bits& bits) {
   std::uint64_t* const failed = team.template shared<std::uint64_t>();

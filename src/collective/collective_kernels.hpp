@@ -1,5 +1,5 @@
 #pragma once
-// Device code of an all-reduce.
+// Device code of an all-reduce, a reduction whose result all devices get.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,10 +10,10 @@
 
 namespace slipstream {
 
-/// Shared memory per team that any GPU provides.
+/// Bytes of shared memory per team that any GPU provides.
 constexpr std::size_t most_shared_bytes = 48 * 1024;
 
-/// A reduction of `values` numbers over `devices` devices, in chunks of `chunk` numbers.
+/// Parameters of a reduction of `values` numbers over `devices` devices, in chunks of `chunk` numbers.
 struct Fold {
   DType type = DType::f64;
   Op op = Op::add;
@@ -23,24 +23,24 @@ struct Fold {
 
   Fold() = default;
   Fold(DType type, Op op, int devices, int values);
-  /// Pairs of words in one half of the receive buffer.
+  /// Number of pairs of words in one half of the double receive buffer.
   SLIP_FN std::int64_t pairs() const { return std::int64_t{devices} * values; }
 };
 
-/// Progress of a device. Kept in device memory, so that a replayed graph continues to count.
+/// A device's count of reductions. It is kept in device memory, so that a replayed graph continues to count.
 struct alignas(16) ReduceState {
   std::uint64_t done = 0;    ///< number of completed reductions
   std::uint64_t broken = 0;  ///< 1 after a timeout: the device then neither sends nor waits
 };
 
-/// Record of a timed-out wait, in pinned memory.
+/// Record of a timed-out wait in a reduction, in pinned memory.
 struct MissedWords {
   std::uint64_t set = 0;  ///< 1 once the other members are valid
   std::uint64_t sequence = 0;
-  std::int64_t from = -1;  ///< the device that did not send in time
+  std::int64_t from = -1;  ///< number of the device that did not send in time
 };
 
-/// One device in an all-reduce through peer memory.
+/// Arguments of one device in an all-reduce through peer memory.
 ///
 /// A value travels as two words, each with 32 bits of data and 32 bits of the reduction's number. A word with the
 /// expected number has arrived, so no fence or flag is needed. Receive buffers are double buffers, indexed by parity.
@@ -50,18 +50,18 @@ struct PeerReduce {
   Fold fold;
   std::int32_t me = 0;
   ReduceState* state = nullptr;
-  const WordPair* receive_buffer = nullptr;  ///< own receive buffer: [parity][device][value]
-  WordPair* const* remote = nullptr;         ///< [device]: row `me` of that device's receive buffer, parity 0
+  const WordPair* receive_buffer = nullptr;  ///< own receive buffer as [parity][device][value]
+  WordPair* const* remote = nullptr;         ///< by device: row `me` of its receive buffer for even reductions
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
   int resident = 1;  ///< number of concurrent launches per multiprocessor, from resident_reduce()
 };
 
-/// Sends, waits and reduces in place, in one launch of one team.
+/// All-reduce of `values` in place: sends, waits and reduces, in one launch of one team.
 void launch_reduce(Stream& stream, const PeerReduce& reduce, void* values);
-/// Number of these launches that fit on a multiprocessor at once.
+/// Number of launches of launch_reduce() that fit on a multiprocessor at once.
 int resident_reduce(Device device, const Fold& fold);
-/// Reduces `gathered` = [device][value] into `values`. The stream's device must be able to read `gathered`.
+/// Reduces `gathered` = [device][value] into `values`, without messages. The stream's device must be able to read it.
 void launch_fold(Stream& stream, const Fold& fold, const void* gathered, void* values);
 
 }  // namespace slipstream

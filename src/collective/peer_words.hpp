@@ -1,5 +1,5 @@
 #pragma once
-// How the team of a kernel takes part in a reduction through peer memory.
+// Device functions by which a team takes part in a reduction through peer memory.
 #include <cstdint>
 
 #include <slipstream/signal.hpp>
@@ -39,7 +39,7 @@ SLIP_FN std::uint64_t receive_words(const PeerReduce& reduce, std::int32_t from,
   return 0;
 }
 
-/// One thread, after all others: counts the reduction, and records its timeout.
+/// Counts the reduction and records its timeout. Called by one thread, after all others.
 SLIP_FN void end_reduction(const PeerReduce& reduce, std::uint64_t number, std::uint64_t failed) {
   reduce.state->done = number;
   if (!failed) return;

@@ -14,19 +14,19 @@
 
 namespace slipstream {
 
-/// The devices of the machine, those of this rank, and the timeout.
+/// The machine and its devices, those of this rank, and the timeout of an all-reduce.
 struct ReduceTeam {
   const Machine& machine;
   int rank = 0;
   std::vector<int> devices;
   double wait_limit = 0;  ///< timeout in seconds
   Fold fold;
-  const CallsInOrder& calls;  ///< all runs
+  const CallsInOrder& calls;  ///< order of all runs of the all-reduce
 
   Device local(int device) const { return machine.device(device).local; }
-  /// Names a device for messages: "device 1 on rank 0".
+  /// Name of a device in error messages: "device 1 on rank 0".
   std::string name(int device) const;
-  /// The error for a wait that timed out.
+  /// The Timeout error of a wait for another device or rank.
   Timeout missed(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
 };
 
@@ -34,19 +34,19 @@ class Reduction {
  public:
   virtual ~Reduction() = default;
   virtual void run(std::vector<Stream>& streams, const std::vector<void*>& values) = 0;
-  /// Sums f64 values over blocks: run() reduces between the two trees of each device. A subclass may override this with
-  /// a faster way.
+  /// Sums f64 values over blocks: run() reduces between the two summation trees of each device. A subclass may override
+  /// this with a faster way.
   virtual void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
                         const std::vector<const double*>& parts, const std::vector<double*>& results);
   virtual void check() const = 0;
 };
 
-/// Collective. peer_reduction throws on all ranks if one of them cannot map memory.
+/// Methods of an all-reduce. All are collective. peer_reduction throws on all ranks if one of them cannot map memory.
 std::unique_ptr<Reduction> peer_reduction(const Communicator& comm, const ReduceTeam& team);
 std::unique_ptr<Reduction> nccl_reduction(const Communicator& comm, const ReduceTeam& team);
 std::unique_ptr<Reduction> mpi_reduction(const Communicator& comm, const ReduceTeam& team);
 
-/// Why NCCL cannot connect the devices of a machine; empty if it can.
+/// Reason why NCCL cannot connect the devices of a machine; empty if it can.
 std::string nccl_reduction_refusal(const Machine& machine);
 
 }  // namespace slipstream

@@ -1,6 +1,5 @@
-// Reduces through pinned memory and MPI messages. Each rank sends the values of its devices to all others, and each
+// All-reduce through pinned memory and MPI messages. Each rank sends the values of its devices to all others, and each
 // device reduces all values.
-#include <algorithm>
 #include <cstring>
 
 #include <slipstream/arena.hpp>
@@ -46,10 +45,12 @@ class MpiReduction final : public Reduction {
     for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], first + i * bytes_, values[i], bytes_);
     for (Stream& stream : streams) stream.synchronize();
     std::memcpy(mine_.data(), &number_, sizeof number_);
-    // The streams must not copy into it: one of them may still read the values of the last run.
+    // Streams must not copy into `gathered_` themselves: one of them may still read the values of the last run.
     std::memcpy(row(team_.devices.front()), first, team_.devices.size() * bytes_);
-    start();
-    if (!asked_until([this] { return progress(); }, team_.wait_limit)) give_up();
+    // All receives start before the sends.
+    for (const int first : {0, 1})
+      for (std::size_t n = 0; n < letters_.size(); ++n) requests_.start(static_cast<int>(2 * n) + first);
+    if (!asked_until([this] { return requests_.all_done(); }, team_.wait_limit)) give_up();
     for (const Letter& letter : letters_) open(letter);
     for (std::size_t i = 0; i < streams.size(); ++i) {
       copy(streams[i], scratch_[i].data(), gathered_.data(), gathered_.bytes());
@@ -58,16 +59,15 @@ class MpiReduction final : public Reduction {
   }
 
   void check() const override {
-    if (late_) throw Timeout(broken_->what(), broken_->facts());
+    if (broken_ && broken_->code() == ErrorCode::timeout) throw Timeout(broken_->what(), broken_->facts());
     throw_if(broken_);
   }
 
  private:
-  /// Message from another rank: the number of the run, then the values of its devices.
+  /// Message from another rank: the number of the reduction, then the values of its devices.
   struct Letter {
     int rank = 0;
     Span<std::byte> place;
-    bool received = true, sent = true;
   };
 
   std::byte* row(int device) const { return gathered_.data() + device * bytes_; }
@@ -75,7 +75,7 @@ class MpiReduction final : public Reduction {
     return sizeof number_ + team_.machine.devices_of_rank(rank).size() * bytes_;
   }
 
-  /// Letter n uses requests 2 n (receive) and 2 n + 1 (send).
+  /// Adds the messages to and from a rank. Letter n uses requests 2 n (receive) and 2 n + 1 (send).
   void add_letter(int other, const Arena& arena) {
     Letter& letter = letters_.emplace_back();
     letter.rank = other;
@@ -84,30 +84,8 @@ class MpiReduction final : public Reduction {
     requests_.add_send(mine_.data(), mine_.bytes(), other, tag_, own_.mpi());
   }
 
-  void start() {
-    for (std::size_t n = 0; n < letters_.size(); ++n) {
-      requests_.start(static_cast<int>(2 * n));
-      letters_[n].received = false;
-    }
-    for (std::size_t n = 0; n < letters_.size(); ++n) {
-      requests_.start(static_cast<int>(2 * n + 1));
-      letters_[n].sent = false;
-    }
-  }
-
-  bool progress() {
-    bool all = true;
-    for (std::size_t n = 0; n < letters_.size(); ++n) {
-      Letter& letter = letters_[n];
-      if (!letter.received) letter.received = requests_.done(static_cast<int>(2 * n));
-      if (!letter.sent) letter.sent = requests_.done(static_cast<int>(2 * n + 1));
-      all &= letter.received && letter.sent;
-    }
-    return all;
-  }
-
-  /// Detects that a rank continued after a run that failed on another one. Ranks would combine values of different
-  /// runs.
+  /// Unpacks a message. It detects that a rank continued after a run that failed on another rank. Otherwise ranks would
+  /// combine values of different runs.
   void open(const Letter& letter) {
     std::uint64_t number = 0;
     std::memcpy(&number, letter.place.data(), sizeof number);
@@ -125,20 +103,19 @@ class MpiReduction final : public Reduction {
   }
 
   [[noreturn]] void give_up() {
-    const auto open =
-        std::find_if(letters_.begin(), letters_.end(), [](const Letter& l) { return !l.received || !l.sent; });
-    const int first = team_.machine.devices_of_rank(open->rank).front();
+    std::size_t open = 0;
+    while (open + 1 < 2 * letters_.size() && requests_.done(static_cast<int>(open))) ++open;
+    const int first = team_.machine.devices_of_rank(letters_[open / 2].rank).front();
     const Timeout timeout =
         team_.missed(number_, "rank " + std::to_string(team_.rank), team_.name(first), team_.wait_limit);
     broken_ = timeout;
-    late_ = true;
     throw timeout;
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;         // size of the values of one device
-  Span<std::byte> gathered_;  // values of all devices, by device
-  Span<std::byte> mine_;      // number of the run, then the values of this rank's devices
+  std::size_t bytes_;         // bytes of the values of one device
+  Span<std::byte> gathered_;  // values of all devices, in the order of devices
+  Span<std::byte> mine_;      // message to others: number of the run, then the values of this rank's devices
   std::vector<Span<std::byte>> scratch_;
   std::vector<Letter> letters_;
   PrivateCommunicator own_;
@@ -146,7 +123,6 @@ class MpiReduction final : public Reduction {
   Requests requests_;
   std::uint64_t number_ = 0;
   Problem broken_;
-  bool late_ = false;
 };
 
 }  // namespace

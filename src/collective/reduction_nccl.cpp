@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// All devices send and receive. Only those of this rank are named here, as in every setup.
+/// Set-up of NCCL in which all devices send and receive. Only those of this rank are named here, as in every set-up.
 RouteSetup all_devices(const Communicator& comm, const Machine& machine, std::size_t bytes) {
   RouteSetup setup{comm, machine, {}};
   for (const int device : machine.devices_of_rank(comm.rank())) setup.letters.push_back({device, device, bytes});
@@ -34,8 +34,11 @@ class NcclReduction final : public Reduction {
     if (!clique_) return;
     watchdog_ = std::make_unique<Watchdog>(
         team_.wait_limit, [this](Watchdog& watchdog, std::uint64_t number, std::size_t late, double seconds) {
-          watchdog.complain(
-              team_.missed(number, team_.name(team_.devices[late]), others_than(team_.devices[late]), seconds));
+          const int me = team_.devices[late];
+          std::string others;  // NCCL does not report which device is late
+          for (int other = 0; other < team_.fold.devices; ++other)
+            if (other != me) others += (others.empty() ? "" : " or ") + team_.name(other);
+          watchdog.complain(team_.missed(number, team_.name(me), others, seconds));
           clique_->abandon();
         });
   }
@@ -44,7 +47,7 @@ class NcclReduction final : public Reduction {
   ~NcclReduction() override {
     watchdog_.reset();
     if (!asked_until([this] { return team_.calls.over(); }, team_.wait_limit) && clique_) clique_->abandon();
-    // Also waits for replays of graphs.
+    // Replays of a caller's graphs must have ended, too.
     for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 
@@ -67,37 +70,26 @@ class NcclReduction final : public Reduction {
   }
 
  private:
-  /// NCCL does not report which device is late.
-  std::string others_than(int me) const {
-    std::string names;
-    for (int other = 0; other < team_.fold.devices; ++other)
-      if (other != me) names += (names.empty() ? "" : " or ") + team_.name(other);
-    return names;
-  }
-
   std::byte* row(std::size_t i, int device) const {
     return gathered_[i].data() + static_cast<std::size_t>(device) * bytes_;
   }
 
   void send_to_all(std::vector<Stream>& streams, const std::vector<void*>& values) {
     const std::unique_ptr<RouteGroup> group = nccl_group();
-    for (std::size_t i = 0; i < streams.size(); ++i) exchange(streams[i], i, static_cast<const std::byte*>(values[i]));
+    for (std::size_t i = 0; i < streams.size(); ++i)
+      for (int other = 0; other < team_.fold.devices; ++other) {
+        const int me = team_.devices[i];
+        if (other == me) continue;
+        clique_->send(streams[i], static_cast<const std::byte*>(values[i]), bytes_, me, other);
+        clique_->receive(streams[i], row(i, other), bytes_, other, me);
+      }
     group->close(team_.local(team_.devices.front()));
-  }
-
-  void exchange(Stream& stream, std::size_t i, const std::byte* values) {
-    const int me = team_.devices[i];
-    for (int other = 0; other < team_.fold.devices; ++other) {
-      if (other == me) continue;
-      clique_->send(stream, values, bytes_, me, other);
-      clique_->receive(stream, row(i, other), bytes_, other, me);
-    }
   }
 
   ReduceTeam team_;
   std::size_t bytes_;                      // bytes of the values of one device
   std::shared_ptr<NcclClique> clique_;     // the devices' communicators; empty if the machine has one device
-  std::vector<Span<std::byte>> gathered_;  // values of all devices, by local device
+  std::vector<Span<std::byte>> gathered_;  // values of all devices, on each device of this rank
   std::uint64_t number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
 };

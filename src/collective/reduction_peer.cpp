@@ -1,4 +1,6 @@
 // All-reduce by kernels that store into each other's memory.
+#include <algorithm>
+
 #include <slipstream/arena.hpp>
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
@@ -19,8 +21,9 @@ class PeerReduction final : public Reduction {
  public:
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team), sides_(team.devices.size()), own_(comm, "an all-reduce") {
-    on_all_ranks(comm, [&] { make_receive_buffers(comm); });
-    addresses_ = by_device(comm, team_.machine, my_addresses_);
+    std::vector<Address> mine;
+    on_all_ranks(comm, [&] { make_receive_buffers(comm, mine); });
+    addresses_ = by_device(comm, team_.machine, mine);
     on_all_ranks(comm, [&] { reach_all(); });
   }
 
@@ -39,16 +42,10 @@ class PeerReduction final : public Reduction {
 
   void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
                 const std::vector<const double*>& parts, const std::vector<double*>& results) override {
-    for (std::size_t i = 0; i < sides_.size(); ++i) {
-      const SumOnDevice& sum = sums[i];
-      if (sum.resident > 0) {
-        launch_sum(streams[i], sides_[i].reduce, sum, parts[i], results[i]);
-        continue;
-      }
-      sum.lower.run(streams[i], parts[i], sum.gathered.data());
-      launch_reduce(streams[i], sides_[i].reduce, sum.gathered.data());
-      sum.upper.run(streams[i], sum.gathered.data(), results[i]);
-    }
+    if (std::any_of(sums.begin(), sums.end(), [](const SumOnDevice& sum) { return sum.resident == 0; }))
+      return Reduction::run_sums(streams, sums, parts, results);
+    for (std::size_t i = 0; i < sides_.size(); ++i)
+      launch_sum(streams[i], sides_[i].reduce, sums[i], parts[i], results[i]);
   }
 
   void check() const override {
@@ -84,7 +81,7 @@ class PeerReduction final : public Reduction {
     MemoryHandle handle;
   };
 
-  void make_receive_buffers(const Communicator& comm) {
+  void make_receive_buffers(const Communicator& comm, std::vector<Address>& addresses) {
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const Device device = team_.local(team_.devices[i]);
       const Arena arena = comm.arena(device);
@@ -97,9 +94,9 @@ class PeerReduction final : public Reduction {
       fill(stream, side.receive_buffer.data(), 0, side.receive_buffer.bytes());
       fill(stream, side.state.data(), 0, side.state.bytes());
       stream.synchronize();
-      Address mine{reinterpret_cast<std::uint64_t>(side.receive_buffer.data()), {}};
+      Address& mine = addresses.emplace_back();
+      mine.here = reinterpret_cast<std::uint64_t>(side.receive_buffer.data());
       if (team_.machine.ranks() > 1) mine.handle = export_memory(device, side.receive_buffer.data());
-      my_addresses_.push_back(mine);
     }
   }
 
@@ -134,8 +131,7 @@ class PeerReduction final : public Reduction {
 
   ReduceTeam team_;
   std::vector<Side> sides_;
-  std::vector<Address> my_addresses_,
-      addresses_;  // addresses for each device of this rank, and for each device of the machine
+  std::vector<Address> addresses_;  // by device of the machine
   PrivateCommunicator own_;
   std::vector<std::shared_ptr<void>> imported_;
 };

@@ -1,13 +1,10 @@
 #include <slipstream/arena.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <set>
-#include <string>
 
-#include "device/arena_memory.hpp"
 #include "device/backend.hpp"
 #include "device/faults.hpp"
 
@@ -21,22 +18,18 @@ namespace {
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// In builds with AddressSanitizer, makes it report accesses outside of all spans.
-void forbid([[maybe_unused]] Device device, [[maybe_unused]] std::byte* from, [[maybe_unused]] std::size_t bytes) {
+/// In builds with AddressSanitizer, makes it report accesses to arena memory outside of all spans.
+void allow([[maybe_unused]] bool access, [[maybe_unused]] Device device, [[maybe_unused]] std::byte* from,
+           [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
-  if (device.backend == Backend::host) __asan_poison_memory_region(from, bytes);
-#endif
-}
-
-void allow([[maybe_unused]] Device device, [[maybe_unused]] std::byte* from, [[maybe_unused]] std::size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
-  if (device.backend == Backend::host) __asan_unpoison_memory_region(from, bytes);
+  if (device.backend == Backend::host)
+    access ? __asan_unpoison_memory_region(from, bytes) : __asan_poison_memory_region(from, bytes);
 #endif
 }
 
 bool on_host(Memory memory) { return memory == Memory::pinned || memory == Memory::pinned_shared; }
 
-/// All live arenas, so that unused memory can be reclaimed. Never destroyed, because static spans may outlive it.
+/// All live arenas, so that unused memory can be reclaimed. Never destroyed: static spans of arenas may outlive it.
 struct Living {
   std::mutex mutex;
   std::set<ArenaMemory*> all;
@@ -49,7 +42,7 @@ Living& living() {
 
 }  // namespace
 
-/// Memory of one device, in chunks per kind of memory.
+/// The arena's memory of one device, in chunks for each kind of memory.
 class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
  public:
   explicit ArenaMemory(Device device) : device_(device) {
@@ -70,14 +63,15 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     faults::pass(faults::Step::allocation);
     const Memory kind = memory == Memory::device ? Memory::shared : memory;
     const std::size_t size = round_up(bytes, on_host(kind) ? page : granule);
-    std::byte* place = fit(size, bytes, kind);
-    // Allocates without the lock: an allocation that fails frees unused chunks of all arenas, which takes their locks.
-    while (!place) {
+    std::unique_lock lock(mutex_);
+    std::byte* place = nullptr;
+    // The lock is not held here: an allocation that fails frees unused chunks of all arenas, which takes their locks.
+    while (!(place = fit(size, bytes, kind))) {
+      lock.unlock();
       Chunk chunk = grown(size, kind);
-      const std::lock_guard lock(mutex_);
+      lock.lock();
       std::byte* const start = chunk.memory.get();
       chunks_.emplace(start, std::move(chunk));
-      place = fit_locked(size, bytes, kind);
     }
     if (kind == Memory::pinned_shared) std::memset(place, 0, bytes);
     return {shared_from_this(), place, size};
@@ -86,7 +80,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
   void give_back(std::byte* place, std::size_t size) noexcept {
     const std::lock_guard lock(mutex_);
     auto& [start, chunk] = *std::prev(chunks_.upper_bound(place));
-    forbid(device_, place, size);
+    allow(false, device_, place, size);
     std::size_t at = static_cast<std::size_t>(place - start);
     auto next = chunk.free.lower_bound(at);
     if (next != chunk.free.end() && next->first == at + size) {
@@ -130,7 +124,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     Memory kind = Memory::shared;
     std::size_t bytes = 0;
     void operator()(std::byte* memory) const noexcept {
-      allow(device, memory, bytes);
+      allow(true, device, memory, bytes);
       deallocate(device, kind, memory);
     }
   };
@@ -139,18 +133,13 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     std::unique_ptr<std::byte, Free> memory;
     Memory kind;
     std::size_t bytes;
-    std::map<std::size_t, std::size_t> free;  // free ranges: bytes by offset; adjacent ranges are merged
+    std::map<std::size_t, std::size_t> free;  // free ranges of the chunk: bytes by offset; adjacent ranges are merged
     bool unused() const { return free.size() == 1 && free.begin()->second == bytes; }
   };
 
-  std::byte* fit(std::size_t size, std::size_t bytes, Memory kind) {
-    const std::lock_guard lock(mutex_);
-    return fit_locked(size, bytes, kind);
-  }
-
   /// Chooses the smallest free range that is large enough, so that repeated allocations of the same sizes get their old
-  /// places.
-  std::byte* fit_locked(std::size_t size, std::size_t bytes, Memory kind) {
+  /// places. The mutex must be held.
+  std::byte* fit(std::size_t size, std::size_t bytes, Memory kind) {
     std::pair<const std::byte* const, Chunk>* best = nullptr;
     std::size_t best_at = 0, best_size = 0;
     for (auto& entry : chunks_) {
@@ -167,7 +156,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     chunk.free.erase(best_at);
     if (best_size > size) chunk.free.emplace(best_at + size, best_size - size);
     std::byte* const place = chunk.memory.get() + best_at;
-    allow(device_, place, bytes);
+    allow(true, device_, place, bytes);
     return place;
   }
 
@@ -186,13 +175,13 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
   Chunk chunk_of(std::size_t bytes, Memory kind) const {
     auto* const memory = static_cast<std::byte*>(allocate_now(device_, kind, bytes));
     Chunk chunk{{memory, Free{device_, kind, bytes}}, kind, bytes, {{0, bytes}}};
-    forbid(device_, memory, bytes);
+    allow(false, device_, memory, bytes);
     return chunk;
   }
 
   const Device device_;
   mutable std::mutex mutex_;
-  std::map<const std::byte*, Chunk> chunks_;  // chunks by the address of their first byte
+  std::map<const std::byte*, Chunk> chunks_;  // all chunks by the address of their first byte
 };
 
 Piece::~Piece() {

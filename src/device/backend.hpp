@@ -38,7 +38,7 @@ class StreamImpl {
   const Device device;
 };
 
-/// One implementation per backend, stateless for callers; see backend_of().
+/// Operations of a backend, which has one stateless implementation; see backend_of().
 class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;
@@ -63,6 +63,9 @@ DeviceBackend& host_backend();
 DeviceBackend* cuda_backend();
 /// The implementation of a backend; throws if the backend is not in this build.
 DeviceBackend& backend_of(Backend backend);
+
+/// Frees unused chunks of a device's arenas; true if there were any.
+bool free_unused_chunks(Device device);
 
 /// Allocates without injecting test faults; allocate() adds those.
 void* allocate_now(Device device, Memory memory, std::size_t bytes);

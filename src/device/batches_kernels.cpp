@@ -18,10 +18,10 @@ constexpr std::pair<const char*, RowCopies> names[] = {{"measured", RowCopies::m
                                                        {"kernel", RowCopies::kernel},
                                                        {"mixed", RowCopies::mixed}};
 
-/// This many blocks saturate a link to the host (Appelhans, GTC 2018), and leave the rest of the device free.
+/// This many thread blocks saturate a link to the host (Appelhans, GTC 2018), and leave the rest of the device free.
 constexpr int teams = 16, threads = 512;
 
-/// A team copies every 16th row; adjacent threads copy adjacent words.
+/// Kernel that copies rows. A team copies every 16th row; adjacent threads copy adjacent words.
 template <class Word>
 struct CopyRows {
   const std::byte* from;
@@ -43,78 +43,75 @@ struct CopyRows {
   }
 };
 
-struct Ends {
-  std::byte *host, *buffer;
-  Pitch there;
+/// A copy of rows from one side to the other.
+struct Way {
+  std::byte *from, *to;
+  Pitch from_pitch, to_pitch;
+  Extent extent;
 };
 
-Ends ends_of(const HostRows& rows, std::byte* buffer) {
+Pitch pitch_in_buffer(const HostRows& rows) {
   const auto row = static_cast<std::size_t>(rows.extent[0]);
-  const Pitch packed{row, row * static_cast<std::size_t>(rows.extent[1])};
-  return {static_cast<std::byte*>(rows.host), buffer + rows.at, rows.in_buffer.row ? rows.in_buffer : packed};
+  return rows.in_buffer.row ? rows.in_buffer : Pitch{row, row * static_cast<std::size_t>(rows.extent[1])};
 }
 
-/// Offset behind the last byte in the buffer.
+Way way_of(const HostRows& rows, std::byte* buffer, bool in) {
+  Way way{static_cast<std::byte*>(rows.host), buffer + rows.at, rows.pitch, pitch_in_buffer(rows), rows.extent};
+  if (in) return way;
+  std::swap(way.from, way.to);
+  std::swap(way.from_pitch, way.to_pitch);
+  return way;
+}
+
+/// Offset in the device's buffer behind the last byte of the rows.
 std::int64_t end_of(const HostRows& rows) {
-  const Pitch pitch = ends_of(rows, nullptr).there;
+  const Pitch pitch = pitch_in_buffer(rows);
   return rows.at + rows.extent[0] + (rows.extent[1] - 1) * static_cast<std::int64_t>(pitch.row) +
          (rows.extent[2] - 1) * static_cast<std::int64_t>(pitch.plane);
 }
 
 template <class Word>
-void by_kernel(Stream& stream, const HostRows& rows, std::byte* buffer, bool in) {
-  const auto [host, packed, pitch] = ends_of(rows, buffer);
+void by_kernel(Stream& stream, const Way& way) {
   const auto bytes = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-  CopyRows<Word> copy{host,
-                      packed,
-                      bytes(rows.pitch.row),
-                      bytes(rows.pitch.plane),
-                      bytes(pitch.row),
-                      bytes(pitch.plane),
-                      rows.extent[0] / bytes(sizeof(Word)),
-                      rows.extent[1],
-                      rows.extent[1] * rows.extent[2]};
-  if (!in) {
-    std::swap(copy.from_row, copy.to_row);
-    std::swap(copy.from_plane, copy.to_plane);
-    copy.from = packed;
-    copy.to = host;
-  }
+  const CopyRows<Word> copy{way.from,
+                            way.to,
+                            bytes(way.from_pitch.row),
+                            bytes(way.from_pitch.plane),
+                            bytes(way.to_pitch.row),
+                            bytes(way.to_pitch.plane),
+                            way.extent[0] / bytes(sizeof(Word)),
+                            way.extent[1],
+                            way.extent[1] * way.extent[2]};
   launch_teams(stream, teams, threads, 0, copy);
 }
 
-/// Uses the longest word that divides all offsets and lengths on both sides.
-void copy_by_kernel(Stream& stream, const HostRows& rows, std::byte* buffer, bool in) {
-  const auto [host, packed, pitch] = ends_of(rows, buffer);
-  const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(host) | reinterpret_cast<std::uintptr_t>(packed) |
-                             rows.pitch.row | rows.pitch.plane | pitch.row | pitch.plane |
-                             static_cast<std::uintptr_t>(rows.extent[0]);
-  if (all % 16 == 0) return by_kernel<Word16>(stream, rows, buffer, in);
-  if (all % 4 == 0) return by_kernel<std::uint32_t>(stream, rows, buffer, in);
-  by_kernel<std::uint8_t>(stream, rows, buffer, in);
+/// Copies rows by a kernel, in the longest words that divide all offsets and lengths on both sides.
+void copy_by_kernel(Stream& stream, const Way& way) {
+  const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(way.from) | reinterpret_cast<std::uintptr_t>(way.to) |
+                             way.from_pitch.row | way.from_pitch.plane | way.to_pitch.row | way.to_pitch.plane |
+                             static_cast<std::uintptr_t>(way.extent[0]);
+  if (all % 16 == 0) return by_kernel<Word16>(stream, way);
+  if (all % 4 == 0) return by_kernel<std::uint32_t>(stream, way);
+  by_kernel<std::uint8_t>(stream, way);
 }
 
-void copy_pitched(Stream& stream, const HostRows& rows, std::byte* buffer, bool in) {
-  const auto [host, packed, pitch] = ends_of(rows, buffer);
-  if (in) return copy_box(stream, packed, pitch, host, rows.pitch, rows.extent);
-  copy_box(stream, host, rows.pitch, packed, pitch, rows.extent);
+void copy_pitched(Stream& stream, const Way& way) {
+  copy_box(stream, way.to, way.to_pitch, way.from, way.from_pitch, way.extent);
 }
 
-void copy_single(Stream& stream, const HostRows& rows, std::byte* buffer, bool in) {
-  const auto [host, packed, pitch] = ends_of(rows, buffer);
-  for (std::int64_t k = 0; k < rows.extent[2]; ++k)
-    for (std::int64_t j = 0; j < rows.extent[1]; ++j) {
-      std::byte* const there =
-          host + j * static_cast<std::int64_t>(rows.pitch.row) + k * static_cast<std::int64_t>(rows.pitch.plane);
-      std::byte* const here =
-          packed + j * static_cast<std::int64_t>(pitch.row) + k * static_cast<std::int64_t>(pitch.plane);
-      copy(stream, in ? here : there, in ? there : here, static_cast<std::size_t>(rows.extent[0]));
+void copy_single(Stream& stream, const Way& way) {
+  for (std::int64_t k = 0; k < way.extent[2]; ++k)
+    for (std::int64_t j = 0; j < way.extent[1]; ++j) {
+      const auto row = [&](const Pitch& pitch) {
+        return j * static_cast<std::int64_t>(pitch.row) + k * static_cast<std::int64_t>(pitch.plane);
+      };
+      copy(stream, way.to + row(way.to_pitch), way.from + row(way.from_pitch), static_cast<std::size_t>(way.extent[0]));
     }
 }
 
 /// Merges rows that are adjacent on both sides, which makes rows as long as possible.
 HostRows joined(HostRows rows) {
-  rows.in_buffer = ends_of(rows, nullptr).there;
+  rows.in_buffer = pitch_in_buffer(rows);
   for (int times = 0; times < 2; ++times) {
     auto& [row, high, deep] = rows.extent;
     const auto bytes = static_cast<std::size_t>(row);
@@ -140,11 +137,11 @@ RowCopies row_copies_from_string(const std::string& name) {
 
 void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies) {
   if (copies == RowCopies::mixed) copies = in ? RowCopies::pitched : RowCopies::kernel;
-  if (copies == RowCopies::single) return copy_single(stream, rows, buffer, in);
-  if (copies == RowCopies::kernel) return copy_by_kernel(stream, rows, buffer, in);
-  if (!without_gaps(joined(rows))) return copy_pitched(stream, rows, buffer, in);
-  const auto [host, packed, pitch] = ends_of(rows, buffer);
-  copy(stream, in ? packed : host, in ? host : packed, static_cast<std::size_t>(volume(rows.extent)));
+  const Way way = way_of(rows, buffer, in);
+  if (copies == RowCopies::single) return copy_single(stream, way);
+  if (copies == RowCopies::kernel) return copy_by_kernel(stream, way);
+  if (!without_gaps(joined(rows))) return copy_pitched(stream, way);
+  copy(stream, way.to, way.from, static_cast<std::size_t>(volume(rows.extent)));
 }
 
 Batches::OfDevice::OfDevice(Device device)
@@ -168,8 +165,8 @@ Batches::Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffe
   }
 }
 
-// Without a move, batch n reads buffer n, and the work of batch n + 1 writes to it. Its previous contents, three
-// batches earlier, must have left. With a move, there are two buffers of each kind.
+// In Batches without moves between devices, batch n reads buffer n, and the work of batch n + 1 writes to it. Its
+// contents of three batches before must have left. With moves, there are two buffers of each kind.
 void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
                   BatchMove* move_of_batch) {
   if (count == 0) return;
@@ -263,10 +260,10 @@ void Batches::move(OfDevice& device, const HostRows& given, std::byte* buffer, b
   copy_rows(in ? device.in : device.out, rows, buffer, in, how);
 }
 
-// Kernels that copy in both directions reach the rate of one, so each direction is measured beside pitched copies of
-// the other one. A kernel takes multiprocessors from the transforms beside it, which were slower by 1.7 times
-// (docs/results/dns.md): it must be faster by as much. After the first copy both ends hold the same bytes, and all
-// later ones change nothing.
+// Least ratio of times for which rows are copied by a kernel. Kernels that copy in both directions reach the rate of
+// one, so each direction is measured beside pitched copies of the other one. A kernel takes multiprocessors from the
+// transforms beside it, which were slower by 1.7 times (docs/results/dns.md). After the first copy both ends hold the
+// same bytes, and all later ones change nothing.
 constexpr double least_gain = 1.5;
 
 RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {
@@ -276,16 +273,17 @@ RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buf
   const auto known = std::find_if(choices_.begin(), choices_.end(),
                                   [&](const Choice& c) { return c.row == rows.extent[0] && c.in == in; });
   if (known != choices_.end()) return known->copies;
+  const Way way = way_of(rows, buffer, in), back = way_of(rows, buffer, !in);
   const auto time = [&](auto copies) {
     const Event before(stream.device(), true), after(stream.device(), true);
-    copies(stream, rows, buffer, in);
+    copies(stream, way);
     stream.synchronize();
     other.synchronize();
     stream.record(before);
     constexpr int times = 3;
     for (int n = 0; n < times; ++n) {
-      copies(stream, rows, buffer, in);
-      for (int more = 0; more < 2; ++more) copy_pitched(other, rows, buffer, !in);  // keeps the other direction busy
+      copies(stream, way);
+      for (int more = 0; more < 2; ++more) copy_pitched(other, back);  // keeps the other direction busy
     }
     stream.record(after);
     after.synchronize();

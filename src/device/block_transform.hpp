@@ -7,9 +7,9 @@
 
 namespace slipstream {
 
-/// Forward transform of `lines` lines of `length` complex values. The threads of a line are a row of the block. Thread
-/// i has values i, i + length / each, ... in `x`, before and after. `scratch`: shared memory for the values of all
-/// lines; other threads may still read it on return.
+/// Forward Fourier transform of `lines` lines of `length` complex values. The threads of a line are a row of the block.
+/// Thread i has values i, i + length / each, ... in `x`, before and after. `scratch`: shared memory for the values of
+/// all lines; other threads may still read it on return.
 template <class T, int length, int lines, class Value, int each>
 SLIP_FN void block_transform([[maybe_unused]] Value (&x)[each], [[maybe_unused]] Value* scratch) {
 #if defined(__CUDA_ARCH__)

@@ -23,28 +23,22 @@ Box intersection(const Box& a, const Box& b) {
   return box;
 }
 
-Box shifted(const Box& box, const Extent& by) {
-  Box moved = box;
-  for (int a = 0; a < 3; ++a) {
-    moved.lo[a] += by[a];
-    moved.hi[a] += by[a];
-  }
-  return moved;
+namespace {
+
+Extent plus(const Extent& a, std::int64_t factor, const Extent& b) {
+  return {a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2]};
 }
 
-Box grown(const Box& box, const Extent& width) {
-  Box wide = box;
-  for (int a = 0; a < 3; ++a) {
-    wide.lo[a] -= width[a];
-    wide.hi[a] += width[a];
-  }
-  return wide;
-}
+}  // namespace
+
+Box shifted(const Box& box, const Extent& by) { return {plus(box.lo, 1, by), plus(box.hi, 1, by)}; }
+
+Box grown(const Box& box, const Extent& width) { return {plus(box.lo, -1, width), plus(box.hi, 1, width)}; }
 
 InteriorAndBoundary split_boundary(const Box& box, const Margins& margins) {
   InteriorAndBoundary split;
   Box rest = box;
-  // z first: its slabs are contiguous in memory. The noncontiguous x slabs are then the smallest.
+  // Slabs along z come first: they are contiguous in memory. The noncontiguous x slabs are then the smallest.
   for (int a = 2; a >= 0; --a) {
     const std::int64_t low = std::min(rest.lo[a] + margins.low[a], rest.hi[a]);
     const std::int64_t high = std::max(low, rest.hi[a] - margins.high[a]);

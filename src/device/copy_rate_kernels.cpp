@@ -10,7 +10,7 @@ inline namespace copy_rate_kernels {
 
 constexpr std::int64_t row = 16384;
 
-/// Multiplies, so that the compiler cannot replace the loop by memcpy, whose stores bypass the caches.
+/// Copies with a factor, so that the compiler cannot replace the loop by memcpy, whose stores bypass the caches.
 struct Scale {
   const float* from;
   float* to;

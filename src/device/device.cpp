@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "device/arena_memory.hpp"
 #include "device/backend.hpp"
 #include "device/faults.hpp"
 #include "device/kept_memory.hpp"
@@ -39,7 +38,7 @@ void* allocate_now(Device device, Memory memory, std::size_t bytes) {
   try {
     return take();
   } catch (const OutOfMemory&) {
-    // Freed arena chunks of message memory go to the pool of kept memory, so the pool is released second.
+    // Freed arena chunks of message memory go to the pool of reusable memory, so the pool is released second.
     const bool unused = free_unused_chunks(device), kept = release_kept(backend, device);
     if (!unused && !kept) throw;
   }

@@ -8,7 +8,7 @@
 namespace slipstream::faults {
 namespace {
 
-/// Successful passes left before the fault; negative: disarmed.
+/// number of passes left before the fault, per step; negative: disarmed
 std::atomic<int> remaining[static_cast<int>(Step::count)] = {-1, -1, -1};
 
 std::function<void(Stream&)> held_up[static_cast<int>(Lane::count)];
@@ -24,7 +24,7 @@ void arm(Step step, int passes) { of(step) = passes; }
 bool armed(Step step) { return of(step) >= 0; }
 
 void pass(Step step) {
-  // Disarmed outside of tests, so this costs one load.
+  // Faults are disarmed outside of tests, so this check costs one load.
   if (of(step).load(std::memory_order_relaxed) < 0) return;
   if (of(step).fetch_sub(1) == 0)
     throw OutOfMemory("a test injected this failure", {{"fault", static_cast<int>(step)}});

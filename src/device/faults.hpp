@@ -7,14 +7,14 @@
 
 namespace slipstream::faults {
 
-/// Steps that can be made to fail.
+/// Steps of the program that a test can make fail.
 enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 
-/// Makes the step fail once in this process, after `passes` successful passes; a negative value disarms it.
+/// Makes a step fail once in this process, after `passes` successful passes; a negative value disarms it.
 void arm(Step step, int passes);
-/// Whether the step will fail at a later pass.
+/// Whether a step will fail at a later pass.
 bool armed(Step step);
-/// Called before each step that can be made to fail. Throws OutOfMemory if the armed fault is due.
+/// Called before each step that tests can make fail. Throws OutOfMemory if the armed fault is due.
 void pass(Step step);
 
 /// Points on message streams: before packed values leave a device, and before received values are unpacked.
@@ -24,12 +24,12 @@ enum class Lane : int { departure, arrival, count };
 /// function removes it. Affects exchanges created afterwards; none may be in flight.
 void hold(Lane lane, std::function<void(Stream&)> work);
 bool held(Lane lane);
-/// Routes call this at each of these points. It runs the action that a test has set for the point.
+/// Routes call this at both points of a message stream. It runs the action that a test has set for the point.
 void reach(Lane lane, Stream& stream);
 
 /// Replaces the seconds that teardowns wait for ranks that may have died; 0 restores them.
 void shorten_teardowns(double seconds);
-/// 0 outside of tests.
+/// Seconds that teardowns wait for ranks that may have died, as set by a test; 0 outside of tests.
 double seconds_of_teardowns();
 
 }  // namespace slipstream::faults

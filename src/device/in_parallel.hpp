@@ -12,7 +12,7 @@
 
 namespace slipstream {
 
-/// Number of threads for `values` values: at most 16, and one for a few.
+/// Number of threads to process `values` values: at most 16, and one for few values.
 inline std::size_t threads_for(std::size_t values) {
   constexpr std::size_t few = 1 << 15, most = 16;
   return std::clamp<std::size_t>(std::min<std::size_t>(values / few, std::thread::hardware_concurrency()), 1, most);
@@ -38,7 +38,7 @@ void in_parallel(std::size_t parts, std::size_t count, const Work& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
-/// Allocator without initialisation, so that threads are the first to touch memory that they fill.
+/// Allocator of arrays without initialisation, so that threads are the first to touch memory that they fill.
 template <class T>
 struct UnsetAllocator : std::allocator<T> {
   template <class U>
@@ -77,7 +77,7 @@ Unset<T> found_in_parallel(std::size_t count, const Find& find) {
   return found;
 }
 
-/// Stable LSD radix sort by key(value), a number from 0, in digits of 11 bits; threads share each pass.
+/// Stable radix sort by key(value), a number from 0, in digits of 11 bits, the lowest first; threads share each pass.
 template <class Values, class Key>
 void radix_sort(Values& values, const Key& key) {
   using T = typename Values::value_type;

@@ -1,6 +1,5 @@
 #include "device/kept_memory.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <map>
 #include <mutex>
@@ -16,7 +15,7 @@ struct Block {
   bool in_use = false;
 };
 
-/// Never destroyed: static Buffers may return memory after it.
+/// List of blocks that are reused. Never destroyed: static Buffers may return memory after it.
 struct Kept {
   std::mutex mutex;
   std::map<void*, Block> blocks;
@@ -27,8 +26,8 @@ Kept& kept() {
   return *all;
 }
 
-/// At most 25 % larger than requested, so that buffers of similar size share blocks. At least 2 MB, because the driver
-/// packs smaller buffers into one block.
+/// Bytes of a block for a request: at most 25 % more, so that buffers of similar size share blocks. At least 2 MB,
+/// because the driver packs smaller buffers into one block.
 std::size_t size_class(std::size_t bytes) {
   constexpr std::size_t least = std::size_t{2} << 20;
   if (bytes <= least) return least;

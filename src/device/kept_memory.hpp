@@ -12,7 +12,7 @@ class DeviceBackend;
 /// processes' addresses, and would use them for whatever is allocated there later.
 void* allocate_kept(DeviceBackend& backend, Device device, std::size_t bytes);
 void return_kept(void* pointer) noexcept;
-/// Frees blocks that no Buffer holds; true if there were any.
+/// Frees blocks of the pool that no Buffer holds. Returns true if there were any.
 bool release_kept(DeviceBackend& backend, Device device);
 
 }  // namespace slipstream::detail

@@ -27,11 +27,9 @@ LibrarySymbol Library::operator[](const char* name) {
 }
 
 std::vector<std::string> library_files(const char* variable, const std::string& name, const std::string& built) {
-  std::vector<std::string> files;
   if (const char* given = std::getenv(variable); given && *given) return {given};
-  files.push_back(name);
-  if (!built.empty()) files.push_back(built);
-  return files;
+  if (built.empty()) return {name};
+  return {name, built};
 }
 
 }  // namespace slipstream

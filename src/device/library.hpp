@@ -16,17 +16,16 @@ struct LibrarySymbol {
 
 class Library {
  public:
-  /// Tries the files in order. If none can be loaded, `missing()` tells which files were tried.
+  /// Loads the first of the files that can be loaded. If none can, `missing()` tells which files were tried.
   explicit Library(const std::vector<std::string>& files);
-  bool loaded() const { return handle_ != nullptr; }
   const std::string& missing() const { return missing_; }
 
   LibrarySymbol find(const char* name) const;
-  /// The same. If the library lacks the function, `missing()` names it.
+  /// Address of a function of the library. If the library lacks it, `missing()` names it.
   LibrarySymbol operator[](const char* name);
 
  private:
-  void* handle_ = nullptr;  // never unloaded: its threads may run until the process ends
+  void* handle_ = nullptr;  // loaded library; never unloaded: its threads may run until the process ends
   std::string missing_;
 };
 

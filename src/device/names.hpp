@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// The name of a value; empty if there is none.
+/// The name of a value in a table; empty if there is none.
 template <class Table, class Value>
 std::string name_in(const Table& table, Value wanted) {
   for (const auto& [name, value] : table)
@@ -14,7 +14,7 @@ std::string name_in(const Table& table, Value wanted) {
   return {};
 }
 
-/// The value with a name. Throws Error invalid_argument where there is none: `words`, the name, and the choices.
+/// The value of a name in a table. If there is none, throws Error invalid_argument: `words`, the name, and the choices.
 template <class Table>
 auto value_in(const Table& table, const std::string& wanted, const std::string& words, const std::string& option) {
   std::string choices;

@@ -1,5 +1,5 @@
 #pragma once
-// Records work as graphs.
+// Records queued work as graphs, which replay it.
 #include <vector>
 
 #include <slipstream/error.hpp>

@@ -36,7 +36,7 @@ class RecordedCalls {
     Call call;
     std::vector<Graph> graphs;
   };
-  std::list<Kept> kept_;  // most recent first
+  std::list<Kept> kept_;  // calls in the order of their last use, the most recent first
 };
 
 }  // namespace slipstream

@@ -15,7 +15,7 @@ Residency::Residency(Device device) : device_(device), blocks_(info(device).proc
 
 Residency& Residency::of(Device device) {
   static std::mutex mutex;
-  // Never destroyed: destroying its events after the driver has shut down is an error.
+  // This map is never destroyed: destroying its events after the driver has shut down is an error.
   static auto& all = *new std::map<Device, std::unique_ptr<Residency>>;
   const std::lock_guard lock(mutex);
   std::unique_ptr<Residency>& one = all[device];
@@ -25,16 +25,10 @@ Residency& Residency::of(Device device) {
 
 /// Unfinished launches of other streams; drops finished entries.
 std::vector<ResidentBlocks::Waiting> Residency::others(std::uint64_t stream) {
+  std::erase_if(entries_, [&](const auto& entry) { return entry.first != stream && entry.second.end.done(); });
   std::vector<ResidentBlocks::Waiting> found;
-  for (auto at = entries_.begin(); at != entries_.end();) {
-    const Entry& entry = at->second;
-    if (at->first != stream && entry.end.done()) {
-      at = entries_.erase(at);
-      continue;
-    }
-    if (at->first != stream) found.push_back(entry.waiting);
-    ++at;
-  }
+  for (const auto& [id, entry] : entries_)
+    if (id != stream) found.push_back(entry.waiting);
   return found;
 }
 
@@ -56,7 +50,7 @@ void Residency::launch(Stream& stream, int wanted, int resident, const std::func
   launch(blocks);
   const auto [found, added] = entries_.try_emplace(id, Entry{{id, blocks, resident}, Event(device_)});
   Entry& entry = found->second;
-  // An earlier launch of the stream may need more room and still run.
+  // An earlier launch of the same stream may need more room and still run.
   const ResidentBlocks::Waiting& before = entry.waiting;
   if (entry.end.done() || blocks * before.resident > before.blocks * resident) entry.waiting = {id, blocks, resident};
   entry.since = ++launches_;

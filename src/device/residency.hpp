@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -23,7 +22,7 @@ class ResidentBlocks {
   struct Waiting {
     std::uint64_t stream = 0;
     int blocks = 0;
-    int resident = 1;  ///< blocks of this kernel per multiprocessor
+    int resident = 1;  ///< number of the kernel's blocks that a multiprocessor holds
   };
 
   explicit ResidentBlocks(int processors) : processors_(processors) {}
@@ -40,7 +39,7 @@ class ResidentBlocks {
 class Residency {
  public:
   explicit Residency(Device device);
-  /// One object per device, never destroyed.
+  /// The accounting object of a device, never destroyed.
   static Residency& of(Device device);
 
   /// Calls launch(blocks) with at most `wanted` blocks, as many as fit. If none fits, the stream first waits for the

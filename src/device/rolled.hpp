@@ -1,7 +1,7 @@
 #pragma once
 
-/// Prevents the unrolling of a loop with a large body that seldom runs. Such loops, unrolled over 27 populations, were
-/// a third of nvcc's work.
+/// Macro against the unrolling of a loop with a large body that seldom runs. Such loops, unrolled over the 27
+/// populations of a lattice, took a third of nvcc's time.
 #if defined(__CUDACC__)
 #define SLIP_ROLLED _Pragma("unroll 1")
 #else

@@ -12,7 +12,7 @@
 
 namespace slipstream {
 
-/// Bytes of a cache line.
+/// Size of a cache line in bytes.
 constexpr std::size_t cache_line = 64;
 
 /// Size of the largest cache in bytes; 0 if the system does not report it.

@@ -1,5 +1,5 @@
 #pragma once
-// Combines many small launches into few.
+// Combines many small kernel launches into few.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -21,10 +21,10 @@ struct TeamSize {
 #if defined(__CUDACC__)
 namespace cuda {
 
-constexpr std::size_t parameter_bytes = 32 * 1024 - 4;  // per launch, since CUDA 12.1
+constexpr std::size_t parameter_bytes = 32 * 1024 - 4;  // maximum bytes of parameters per launch, since CUDA 12.1
 
-/// Packs items, stored as consecutive bytes, into the parameters of as few launches as possible. Calls `run(parameters,
-/// items)` for each launch.
+/// Packs items (kernels with their boxes or teams), stored as consecutive bytes, into the parameters of as few launches
+/// as possible. Calls `run(parameters, items)` for each launch.
 template <class All, class Run>
 void for_each_launch(std::span<const std::byte> items, Run run) {
   struct alignas(All) Parameters {
@@ -39,7 +39,7 @@ void for_each_launch(std::span<const std::byte> items, Run run) {
   }
 }
 
-/// Calls `see(head)` with the first part of each item.
+/// Calls `see(head)` with the first part, of type Head, of each item.
 template <class Item, class Head, class See>
 void for_each_head(std::span<const std::byte> items, See see) {
   Head head;
@@ -49,7 +49,7 @@ void for_each_head(std::span<const std::byte> items, See see) {
   }
 }
 
-/// Boxes with one kernel each, as many as fit the parameters of a launch.
+/// Parameters of a launch: boxes with one kernel each, as many as fit.
 template <class Kernel>
 struct Boxes {
   struct Item {
@@ -59,7 +59,7 @@ struct Boxes {
   static constexpr std::size_t head_bytes = 16;
   static constexpr std::size_t most = std::min<std::size_t>((parameter_bytes - head_bytes) / sizeof(Item), 256);
   static_assert(most > 0 && alignof(Item) <= head_bytes);
-  int planes;  ///< planes of thread blocks per item
+  int planes;  ///< number of planes of thread blocks per item
   alignas(head_bytes) Item items[most];
 };
 
@@ -82,7 +82,7 @@ struct BoxesFunction {
   static inline const int registered = register_function(address());
 };
 
-/// `items`: consecutive Boxes<Kernel>::Item, of boxes that Together accepts.
+/// Launches kernels over boxes. `items`: consecutive Boxes<Kernel>::Item, of boxes that Together accepts.
 template <class Kernel>
 void launch_boxes(Stream& stream, std::span<const std::byte> items, TeamSize) {
   static_cast<void>(&BoxesFunction<Kernel>::registered);
@@ -110,7 +110,7 @@ void launch_boxes(Stream& stream, std::span<const std::byte> items, TeamSize) {
   });
 }
 
-/// Lists of teams with one kernel each.
+/// Parameters of a launch: lists of teams with one kernel each.
 template <class Kernel>
 struct TeamLists {
   struct Item {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<
     run_team_lists(const __grid_constant__ TeamLists<Kernel> lists) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
   if (static_cast<int>(blockIdx.x) >= lists.items[blockIdx.y].teams) return;
-  const Kernel& kernel = lists.items[blockIdx.y].kernel;  // a reference, because a copy would take too many registers
+  const Kernel& kernel = lists.items[blockIdx.y].kernel;  // no copy, which would take too many registers
   kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
 }
 
@@ -138,7 +138,7 @@ struct TeamListsFunction {
   static inline const int registered = register_function(address());
 };
 
-/// `items`: consecutive TeamLists<Kernel>::Item.
+/// Launches kernels over teams. `items`: consecutive TeamLists<Kernel>::Item.
 template <class Kernel>
 void launch_team_lists(Stream& stream, std::span<const std::byte> items, TeamSize size) {
   static_cast<void>(&TeamListsFunction<Kernel>::registered);
@@ -170,7 +170,7 @@ class Together {
     add_on_gpu(box, kernel);
   }
 
-  /// Adds a kernel that has another host version: compiles no host loop.
+  /// Adds a kernel over a box whose host version is another kernel: compiles no host loop.
   template <class Kernel>
   void add_on_gpu([[maybe_unused]] const Box& box, [[maybe_unused]] const Kernel& kernel) {
 #if defined(__CUDACC__)
@@ -192,7 +192,7 @@ class Together {
 #endif
   }
 
-  /// Adds a list of teams; the arguments are those of launch_teams().
+  /// Adds a kernel over teams; the arguments are those of launch_teams().
   template <class Kernel>
   void add_teams(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
     if (stream_->device().backend == Backend::host)
@@ -200,7 +200,7 @@ class Together {
     add_teams_on_gpu(teams, threads, shared_bytes, kernel);
   }
 
-  /// Adds a kernel that has another host version: compiles no host loop.
+  /// Adds a kernel over teams whose host version is another kernel: compiles no host loop.
   template <class Kernel>
   void add_teams_on_gpu([[maybe_unused]] std::int64_t teams, [[maybe_unused]] int threads,
                         [[maybe_unused]] std::size_t shared_bytes, [[maybe_unused]] const Kernel& kernel) {
@@ -222,21 +222,21 @@ class Together {
 #endif
   }
 
-  /// Launches everything that was added.
+  /// Launches all kernels that were added.
   void launch() {
     for (const Kind& kind : kinds_) kind.launch(*stream_, kind.items, kind.size);
     kinds_.clear();
   }
 
  private:
-  // Limits of a CUDA grid: 65535 blocks in y, and in z for up to 256 boxes.
+  // Largest boxes that share a launch, by the limits of a CUDA grid: 65535 blocks in y, and in z for up to 256 boxes.
   static constexpr std::int64_t most_rows = 65535, most_planes = 255;
-  // About the number of teams that a GPU holds at once.
+  // Number of teams above which a list is launched alone: about as many as a GPU holds at once.
   static constexpr std::int64_t most_teams = 4096;
   using Launch = void (*)(Stream&, std::span<const std::byte>, TeamSize);
   struct Kind {
     Launch launch;
-    TeamSize size;  ///< unused for kernels over boxes
+    TeamSize size;  ///< threads and shared memory of teams; unused for kernels over boxes
     std::vector<std::byte> items;
   };
   std::vector<std::byte>& of(Launch launch, TeamSize size = {}) {

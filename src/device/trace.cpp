@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <new>
-#include <optional>
 #include <vector>
 
 #include "device/decimal_point.hpp"
@@ -21,7 +20,7 @@ struct TraceSpan {
   double start = 0, duration = 0;  // times in microseconds since the start of the trace
 };
 
-/// Device work whose end has not been observed yet.
+/// Device work in the trace whose end has not been observed yet.
 struct Pending {
   std::int64_t span;
   Event from, to;
@@ -91,7 +90,7 @@ struct Trace::Impl {
     return references.emplace(device, best).first->second;
   }
 
-  /// Converts passed events to times. Others stay pending, unless `wait` is set.
+  /// Converts the events of finished work to times. Other work stays pending, unless `wait` is set.
   void settle(bool wait) {
     while (!pending.empty() && pending.front().second.closed) {
       auto& [device, p] = pending.front();
@@ -122,7 +121,7 @@ std::int64_t Trace::size() const { return static_cast<std::int64_t>(impl_->spans
 std::int64_t Trace::dropped() const { return impl_->dropped; }
 double Trace::system_epoch_us() const { return impl_->epoch; }
 
-// Destructors call this, possibly during exception handling, so it must not throw.
+// Adds a finished span. Destructors call this, possibly during exception handling, so it must not throw.
 void Trace::add(const std::string& row, const std::string& name, const std::string& category, double start) try {
   if (!impl_->full()) impl_->spans.push_back({impl_->row(row), name, category, start, now() - start});
 } catch (const std::bad_alloc&) {
@@ -155,7 +154,7 @@ void Trace::close(std::int64_t span, Stream& stream) {
   if (span < 0) return;
   for (auto entry = impl_->pending.rbegin(); entry != impl_->pending.rend(); ++entry)
     if (entry->second.span == span) {
-      // Destructors call this. A failed stream reports its error at its next use; the span then has no end.
+      // Destructors of spans call this. A failed stream reports its error at its next use; the span then has no end.
       try {
         stream.record(entry->second.to);
         entry->second.closed = true;

@@ -7,8 +7,8 @@
 
 namespace slipstream {
 
-/// Calls move(pinned host memory, index of the first value, count) for pieces of a limited number of values. It
-/// allocates memory, so call it during set-up.
+/// Calls move(pinned host memory, index of the first value, count) for pieces of an array of limited size. It allocates
+/// memory, so call it during set-up.
 template <class T, class Move>
 void in_pieces(Device device, std::size_t count, const Move& move) {
   if (count == 0) return;
@@ -43,7 +43,7 @@ Buffer<T> upload(Device device, const std::vector<T>& values) {
   return upload(stream, values);
 }
 
-/// Copies values from device memory to the host through pinned memory.
+/// Copies values from device memory to the host through pinned memory. Waits for the copy.
 template <class T>
 void download(Stream& stream, const T* from, std::size_t count, T* to) {
   in_pieces<T>(stream.device(), count, [&](T* host, std::size_t first, std::size_t some) {

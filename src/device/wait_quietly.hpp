@@ -1,5 +1,5 @@
 #pragma once
-// Waits for use in destructors.
+// Waits for a device, for use in destructors.
 #include <slipstream/stream.hpp>
 
 namespace slipstream {

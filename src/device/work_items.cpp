@@ -1,7 +1,6 @@
 #include "device/work_items.hpp"
 
 #include <atomic>
-#include <cstddef>
 #include <exception>
 #include <mutex>
 
@@ -13,7 +12,7 @@ void for_each_item(std::int64_t count, const std::function<void(std::int64_t)>& 
   std::atomic<std::int64_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
-  // The pool splits ranges evenly, but items differ in cost. Each call therefore takes the next free item.
+  // Each call takes the next free item, because the pool splits ranges evenly but items differ in cost.
   detail::parallel(count, cost, [&](std::int64_t, std::int64_t) {
     try {
       for (std::int64_t item = next++; item < count; item = next++) work(item);

@@ -1,9 +1,8 @@
 #include "exchange/agreement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <set>
-#include <tuple>
 
 #include <slipstream/error.hpp>
 
@@ -14,19 +13,14 @@
 namespace slipstream {
 namespace {
 
-/// One end's plan of a message, for comparison with the other end's.
+/// One end's plan of a message, which ranks compare with the plan of the other end.
 struct Entry {
   std::int64_t source = 0, target = 0;
-  std::uint64_t transfers = 0;  // hash of the transfers
+  std::uint64_t transfers = 0;  // hash of the message's transfers
   std::int64_t route = 0;
   /// Total bytes, bytes per slot and in host memory; number of slots and of chunks; whether some values are stored in
   /// place.
-  std::int64_t bytes = 0, slot_bytes = 0, host_bytes = 0, depth = 0, chunks = 0, in_place = 0;
-
-  bool same_layout(const Entry& other) const {
-    return std::tie(bytes, slot_bytes, host_bytes, depth, chunks, in_place) ==
-           std::tie(other.bytes, other.slot_bytes, other.host_bytes, other.depth, other.chunks, other.in_place);
-  }
+  std::array<std::int64_t, 6> layout{};
 };
 
 Entry entry_of(const Channel& channel) {
@@ -35,12 +29,8 @@ Entry entry_of(const Channel& channel) {
           channel.message.target,
           transfers_hash(*channel.bundle),
           static_cast<std::int64_t>(channel.choice.route),
-          static_cast<std::int64_t>(channel.message.bytes),
-          static_cast<std::int64_t>(need.slot_bytes),
-          static_cast<std::int64_t>(need.host_bytes),
-          need.depth,
-          need.chunks,
-          need.in_place};
+          {static_cast<std::int64_t>(channel.message.bytes), static_cast<std::int64_t>(need.slot_bytes),
+           static_cast<std::int64_t>(need.host_bytes), need.depth, need.chunks, need.in_place}};
 }
 
 std::string ranks_of(const Entry& entry) {
@@ -53,22 +43,19 @@ std::string ranks_of(const Entry& entry) {
               {{"device", entry.source}, {"peer", entry.target}});
 }
 
-/// Throws mismatch if the two ends differ. A library that is missing on one of them is one cause.
+/// Compares the plans of both ends of a message; throws mismatch if they differ. A library missing on one is one cause.
 void require_alike(const Entry& mine, const Entry& theirs) {
   if (mine.transfers != theirs.transfers) list_differently(mine);
-  if (mine.route != theirs.route)
-    throw Error(ErrorCode::mismatch,
-                ranks_of(mine) + " choose different routes between them (" +
-                    to_string(static_cast<RouteKind>(mine.route)) + ", " +
-                    to_string(static_cast<RouteKind>(theirs.route)) +
-                    "): make the same libraries visible to all ranks, or name the routes to use",
-                {{"device", mine.source}, {"peer", mine.target}, {"problem", "route"}});
-  if (!mine.same_layout(theirs))
-    throw Error(ErrorCode::mismatch,
-                ranks_of(mine) + " lay out the message between them differently (" + std::to_string(mine.bytes) +
-                    " and " + std::to_string(theirs.bytes) +
-                    " B): give all ranks the same exchange options, and the same build of the library",
-                {{"device", mine.source}, {"peer", mine.target}, {"problem", "layout"}});
+  require(mine.route == theirs.route, ErrorCode::mismatch,
+          ranks_of(mine) + " choose different routes between them (" + to_string(static_cast<RouteKind>(mine.route)) +
+              ", " + to_string(static_cast<RouteKind>(theirs.route)) +
+              "): make the same libraries visible to all ranks, or name the routes to use",
+          {{"device", mine.source}, {"peer", mine.target}, {"problem", "route"}});
+  require(mine.layout == theirs.layout, ErrorCode::mismatch,
+          ranks_of(mine) + " lay out the message between them differently (" + std::to_string(mine.layout[0]) +
+              " and " + std::to_string(theirs.layout[0]) +
+              " B): give all ranks the same exchange options, and the same build of the library",
+          {{"device", mine.source}, {"peer", mine.target}, {"problem", "layout"}});
 }
 
 /// Minimum timeout in seconds for starting a library, however short the timeout of exchanges is. NCCL and NVSHMEM take
@@ -90,9 +77,8 @@ Agreement::Agreement(const Communicator& comm, const Plan& plan, Waits& waits, s
 double Agreement::timeout() const { return std::max(plan_.options.wait_limit, least_timeout); }
 
 void Agreement::compare_messages() {
-  using Devices = std::pair<std::int64_t, std::int64_t>;
   std::map<int, std::string> letters;
-  std::map<Devices, Entry> mine;  // to and from other ranks
+  std::map<std::pair<std::int64_t, std::int64_t>, Entry> mine;  // to and from other ranks, by devices
   for (const Channel& channel : plan_.channels) {
     if (channel.pair.same_process) continue;
     const Message& m = channel.message;
@@ -101,16 +87,14 @@ void Agreement::compare_messages() {
   }
   const std::map<int, std::string> received = rendezvous(own_, std::move(letters), timeout());
   on_all_ranks(comm_, [&] {
-    std::set<Devices> answered;
     for (const auto& [rank, text] : received)
       for (const Entry& theirs : records_of<Entry>({text})) {
         const auto found = mine.find({theirs.source, theirs.target});
         if (found == mine.end()) list_differently(theirs);
         require_alike(found->second, theirs);
-        answered.insert(found->first);
+        mine.erase(found);
       }
-    for (const auto& [devices, entry] : mine)
-      if (!answered.contains(devices)) list_differently(entry);
+    if (!mine.empty()) list_differently(mine.begin()->second);  // the other end does not list it
   });
 }
 
@@ -135,7 +119,7 @@ void Agreement::prepare_routes(RouteStates& states) {
   }
 }
 
-/// The decision is common because ranks that replay a graph check less often than ranks that do not.
+/// All ranks decide alike on graphs, because ranks that replay a graph check less often than ranks that do not.
 bool Agreement::settle_captures(Plan& plan) {
   if (values_) {
     told_at_end_ = plan.looks() || !comm_.all(!plan.host_driven);
@@ -152,7 +136,7 @@ void Agreement::check(std::uint64_t number) const {
   if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
 }
 
-/// The device that packs records an overflow, so no rank waits for messages here.
+/// Asks for lost values without a wait for messages, because the device that packs records an overflow.
 void Agreement::ask(std::uint64_t number) {
   const double seconds = plan_.options.wait_limit;
   const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);

@@ -17,37 +17,37 @@ namespace slipstream {
 /// arguments must outlive the object.
 class Agreement {
  public:
-  /// `unwritten`: returns an error that names a value which this rank's kernels did not store, or none.
+  /// Agreements about a plan. `unwritten` returns an error that names a value which kernels did not store, or none.
   Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten);
 
-  // Set-up
-  /// Messages of this exchange alone. Not collective.
+  // Set-up of the exchange
+  /// Communicator for messages of this exchange alone. Not collective.
   PrivateCommunicator& own() { return own_; }
   /// Timeout in seconds for starting a library. Not collective.
   double timeout() const;
-  /// Compares both ends' plans of each message: transfers, route and layout. Throws mismatch.
+  /// Compares the plans of both ends of each message: transfers, route and layout. Throws Error (mismatch).
   void compare_messages();
   /// Prepares the routes that any rank uses, on all ranks. If one fails, `states` has the routes before it.
   void prepare_routes(RouteStates& states);
-  /// If values may be lost, no rank captures unless all ranks can. Returns whether one graph may contain several
-  /// exchanges.
+  /// If values may be lost, no rank captures its exchange as a graph unless all ranks can. Returns whether one graph
+  /// may contain several exchanges.
   bool settle_captures(Plan& plan);
 
-  // Lost values: overflows of codings, and windows that were not stored.
-  /// Whether all ranks agree at every end(): some rank's host drives a route, or windows are checked. Not collective;
-  /// nor is check().
+  // Lost values: overflows of codings, and values that the caller's kernels did not store.
+  /// Whether all ranks agree on lost values at every end(): some rank's host drives a route, or such values are looked
+  /// for. Not collective; nor is check().
   bool told_at_end() const { return told_at_end_; }
-  /// Throws a known error, Overflow or Unwritten; it is the same on all ranks.
+  /// Throws the error of a known lost value, Overflow or Unwritten; it is the same on all ranks.
   void check(std::uint64_t number) const;
-  /// Asks all ranks for lost values. Also throws Timeout if some rank does not answer.
+  /// Asks all ranks whether values were lost. Also throws Timeout if some rank does not answer.
   void ask(std::uint64_t number);
-  /// Asks if end() does not and no lost value is known yet.
+  /// Asks all ranks for lost values if end() does not ask and no lost value is known yet.
   void ask_last(std::uint64_t number);
   /// Asks all ranks for lost values once the kernels that encode values have run, as `encoded` tells. The timeout is
   /// longer than that of a wait on the device.
   void ask_at_end(std::uint64_t number, const std::function<bool()>& encoded);
-  /// Asks at the beginning of an exchange, once every `asked_every` exchanges. Hosts do not wait for their devices
-  /// here.
+  /// Asks all ranks for lost values at the beginning of an exchange, once every `asked_every` exchanges. Hosts do not
+  /// wait for their devices here.
   void ask_now_and_then(std::uint64_t number);
 
   /// Waits up to `seconds` for the other ranks to end the exchange. Returns true if all did.
@@ -61,12 +61,12 @@ class Agreement {
   Waits& waits_;
   std::function<Problem()> unwritten_here_;
   PrivateCommunicator own_;
-  std::unique_ptr<PrivateCommunicator> values_;  // null if no values may be lost
+  std::unique_ptr<PrivateCommunicator> values_;  // messages about lost values; null if no values may be lost
   bool told_at_end_ = false;
-  int too_large_of_ = 0;                // 1 + item of a value that overflowed; the same on all ranks
-  std::optional<Unwritten> unwritten_;  // the same on all ranks
+  int too_large_of_ = 0;                // 1 + index of an item with a value that overflowed; the same on all ranks
+  std::optional<Unwritten> unwritten_;  // error of values that kernels did not store; the same on all ranks
   bool unanswered_ = false;             // this rank asked, and some rank did not answer
-  int begun_unasked_ = 0;               // exchanges since the last check
+  int begun_unasked_ = 0;               // number of exchanges since the last check
 };
 
 }  // namespace slipstream

@@ -5,13 +5,13 @@
 
 namespace slipstream {
 
-/// Rows of `bytes` bytes. Their starts are `step` bytes apart.
+/// Rows of an array, each of `bytes` bytes. The starts of successive rows are `step` bytes apart.
 struct ByteRows {
   const void* first = nullptr;
   std::int64_t bytes = 0, rows = 1, step = 0;
 };
 
-/// Whether some byte belongs to both.
+/// Whether some byte belongs to rows of both arrays.
 inline bool share_memory(const ByteRows& a, const ByteRows& b) {
   if (a.bytes <= 0 || b.bytes <= 0 || a.rows <= 0 || b.rows <= 0) return false;
   const auto row = [](const ByteRows& of, std::int64_t n) {

@@ -13,9 +13,9 @@
 namespace slipstream {
 namespace {
 
-constexpr int most_combinations = 64;  // limits the tables of addresses, and the graphs of run()
+constexpr int most_combinations = 64;  // most combinations of arrays; limits address tables and graphs of run()
 
-/// Largest word of a mover, in bytes.
+/// Largest word that an exchange copies at once, in bytes.
 constexpr std::uintptr_t widest_word = 16;
 
 std::uintptr_t rest(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % widest_word; }
@@ -46,12 +46,11 @@ ItemArrays::ItemArrays(const Plan& plan, std::vector<ExchangeItem> wanted, Excha
       count = std::min(count * field->options().copies, std::int64_t{1} << 32);
       copies += (copies.empty() ? "" : " x ") + std::to_string(field->options().copies);
     }
-  if (count > most_combinations)
-    throw Error(ErrorCode::unsupported,
-                "the fields of one exchange have " + copies + " copies, which can be current in " +
-                    std::to_string(count) + " combinations, and at most " + std::to_string(most_combinations) +
-                    " are listed: put fields that swap into two exchanges or more",
-                {{"combinations", count}, {"limit", most_combinations}});
+  require(count <= most_combinations, ErrorCode::unsupported,
+          "the fields of one exchange have " + copies + " copies, which can be current in " + std::to_string(count) +
+              " combinations, and at most " + std::to_string(most_combinations) +
+              " are listed: put fields that swap into two exchanges or more",
+          {{"combinations", count}, {"limit", most_combinations}});
   combinations_ = static_cast<int>(count);
   for (const auto& item : items) {
     if (!item.produced) generations_.emplace_back(item.source, item.source->generation());
@@ -82,7 +81,7 @@ void ItemArrays::publish() {
   }
 }
 
-/// Index of the current array of a field in a combination.
+/// Index of the array that a combination selects among the copies of a field.
 int ItemArrays::copy_in(int combination, const Field& field) const {
   for (const Field* other : copied_) {
     if (other == &field) return combination % field.options().copies;
@@ -109,7 +108,7 @@ Field& ItemArrays::field_of(const ArrayName& name) const {
   return name.end == ItemEnd::source ? *item.source : item.to();
 }
 
-/// Address as a device of this rank reaches it. The block may belong to another device.
+/// Address of an array as a device of this rank reaches it. The block may belong to another device.
 std::byte* ItemArrays::address_of(const ArrayName& name, int copy, const DeviceMemory& user) {
   const ExchangeItem& item = items[static_cast<std::size_t>(name.item)];
   const Grid& on = name.end == ItemEnd::source ? plan_.grid : item.pattern->target(plan_.grid);
@@ -142,7 +141,7 @@ Place ItemArrays::place_of(const Leg& leg, ItemEnd end, DeviceArrays& on) {
   place.type = field.options().type;
   place.free_gaps = !field.options().adopted;
   place.shape = block_shape(field.grid(), block, field.options());
-  if (at_source && leg.produced) return place;  // produced values are never read
+  if (at_source && leg.produced) return place;  // an exchange never reads values that the caller's kernels store for it
   if (item.rebinds || field.options().copies > 1) {
     place.array = number_of(name, on);
     place.origin = on.table.planned[static_cast<std::size_t>(place.array)];
@@ -241,7 +240,7 @@ void ItemArrays::check_apart(const DeviceArrays& on, int index) const {
       const std::byte* const array = on.table.host[static_cast<std::size_t>(c * on.table.count + number)];
       return bytes_of(array, field.shape(block), field.options());
     };
-    std::vector<std::pair<Bytes, std::int64_t>> sources, targets;  // with their blocks
+    std::vector<std::pair<Bytes, std::int64_t>> sources, targets;  // address ranges of arrays, with their block numbers
     for (const auto& [name, number] : on.numbers) {
       if (name.item != index) continue;
       if (name.end == ItemEnd::source)

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of the arrays of an exchange's items. The caller may replace arrays later.
+// Addresses of the arrays of an exchange's fields. The caller may replace arrays later.
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,46 +15,46 @@ namespace slipstream {
 /// Identifies the array of one block of an item.
 struct ArrayName {
   int item = 0;
-  ItemEnd end = ItemEnd::source;  // source if the item has one field
+  ItemEnd end = ItemEnd::source;  // end of the item whose field is meant; source if the item has one field
   std::int64_t block = 0;
   auto operator<=>(const ArrayName&) const = default;
 };
 
-/// Numbered arrays of one device of this rank.
+/// Numbered arrays that one device of this rank reads or writes.
 struct DeviceArrays {
   DeviceMemory& memory;
   Arrays table = {};
   std::map<ArrayName, int> numbers = {};
-  std::vector<std::vector<std::byte*>> places = {};  // [array][combination]
+  std::vector<std::vector<std::byte*>> places = {};  // addresses as [array][combination]
 
-  /// Copies the table to the device. Call it once all arrays are numbered.
+  /// Copies the table of addresses to the device. Call it once all arrays are numbered.
   void upload();
-  /// Replaces a window's address in a numbered array by its offset from the array's start.
+  /// Replaces the address of a window (view for the caller's kernels) by an offset from its array's start.
   void count_from_array(Window& window) const;
 };
 
 /// Arrays of all items' fields, on all devices of this rank. Plan, fields and memory must outlive it.
 class ItemArrays {
  public:
-  /// Throws Error (unsupported) if the copies of the fields form too many combinations.
+  /// Arrays of these items. Throws Error (unsupported) if the copies of the fields form too many combinations.
   ItemArrays(const Plan& plan, std::vector<ExchangeItem> items, ExchangeMemory& memory);
 
   /// Publishes in the directory the arrays into which other devices store.
   void publish();
-  /// Places of a leg's block, or of the blocks of all legs of a message, as a device reaches them. Call these after the
-  /// ranks have exchanged their directories.
+  /// Addresses of the block of a leg (a transfer's part of a message), or of the blocks of all legs, as a device
+  /// reaches them. Call these after the ranks have exchanged their directories.
   Place place_of(const Leg& leg, ItemEnd end, DeviceArrays& on);
   std::vector<Place> places(const Channel& channel, ItemEnd end, DeviceArrays& on);
   DeviceArrays& of(const DeviceMemory& memory);
 
-  /// Number of the current combination of copies.
+  /// Number of the current combination of the fields' copies, which take turns.
   int current() const;
   void select(int combination);
   /// Replaces an item's arrays, after the work that the streams hold. If they do not fit, throws Error and changes
   /// nothing: not_found, unsupported, mismatch, invalid_argument; wrong_state if the exchange is `open`.
   void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams, bool open);
-  /// Throws Error if the plan's arrays no longer exist (wrong_state), or if an item's source and target now share
-  /// memory (unsupported).
+  /// Checks the arrays. Throws Error if the plan's arrays no longer exist (wrong_state), or if an item's source and
+  /// target now share memory (unsupported).
   void check();
   /// Never frees arrays of this rank into which other ranks may still store.
   void keep();
@@ -70,10 +70,10 @@ class ItemArrays {
 
   const Plan& plan_;
   ExchangeMemory& memory_;
-  std::deque<DeviceArrays> devices_;                                 // in the order of streams
+  std::deque<DeviceArrays> devices_;                                 // arrays of each device, in the order of streams
   std::vector<const Field*> copied_;                                 // fields with several copies, once each
-  int combinations_ = 1;                                             // of their copies
-  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // of the planned arrays
+  int combinations_ = 1;                                             // number of combinations of the fields' copies
+  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // versions of the fields' arrays at planning
   std::vector<std::shared_ptr<const void>> stored_by_others_;
   bool bound_anew_ = false;  // arrays were replaced since the last overlap check
 };

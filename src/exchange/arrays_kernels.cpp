@@ -7,7 +7,7 @@
 namespace slipstream {
 inline namespace arrays_kernels {
 
-/// The addresses are arguments of the launch, whose size is limited.
+/// Maximum number of addresses per launch. They are arguments of the launch, whose size is limited.
 constexpr std::size_t in_one_launch = 64;
 
 struct StorePlaces {

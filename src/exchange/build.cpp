@@ -23,22 +23,19 @@ void check_items(const Communicator& comm, const Grid& grid, const std::vector<E
   };
   require_ranks_of(comm, grid.machine(), grid.rank(), "an exchange");
   for (const auto& item : items) {
-    if (!(item.pattern && item.source))
-      throw Error(ErrorCode::invalid_argument, "an item of an exchange has no pattern or no field",
-                  {{"option", "items"}});
-    if (!same(item.source->grid(), grid))
-      throw Error(ErrorCode::mismatch,
-                  "field " + item.source->options().name + " does not lie on the grid of its exchange",
-                  {{"field", item.source->options().name}});
-    if (!same(item.to().grid(), item.pattern->target(grid)))
-      throw Error(ErrorCode::mismatch,
-                  "field " + item.to().options().name + " does not lie on the blocks that the pattern '" +
-                      item.pattern->name() + "' brings values to",
-                  {{"field", item.to().options().name}, {"pattern", item.pattern->name()}});
+    require(item.pattern && item.source, ErrorCode::invalid_argument,
+            "an item of an exchange has no pattern or no field", {{"option", "items"}});
+    require(same(item.source->grid(), grid), ErrorCode::mismatch,
+            "field " + item.source->options().name + " does not lie on the grid of its exchange",
+            {{"field", item.source->options().name}});
+    require(same(item.to().grid(), item.pattern->target(grid)), ErrorCode::mismatch,
+            "field " + item.to().options().name + " does not lie on the blocks that the pattern '" +
+                item.pattern->name() + "' brings values to",
+            {{"field", item.to().options().name}, {"pattern", item.pattern->name()}});
   }
 }
 
-/// Tests MPI with messages of device memory. Collective.
+/// Tests MPI with messages of device memory. Returns why MPI cannot take it; empty if it can. Collective.
 std::string gpu_mpi_refusal(const Communicator& comm, const Grid& grid) {
   std::vector<Device> devices;
   for (const int index : grid.machine().devices_of_rank(grid.rank()))
@@ -59,11 +56,11 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   }
 }
 
-/// Local steps, which may fail on one rank, alternate with collective ones. All ranks agree on a failure before they
-/// continue, and then all unwind.
+/// Set-up: local steps, which may fail on one rank, alternate with collective ones. All ranks agree on a failure before
+/// they continue, and then all unwind.
 void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions options) {
   const std::string what = "an exchange could not be made";
-  // This comparison comes first. A rank whose check fails takes part in it and reports its problem, so no rank waits.
+  // Ranks compare their exchanges first. A rank with a failed check takes part and reports it, so no rank waits.
   std::string words;
   const Problem unplanned = failure_of([&] {
     check_items(comm, grid, items);
@@ -106,7 +103,7 @@ void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions optio
   });
   memory->directory.exchange(agreement->own(), agreement->timeout());
   if (comm.size() > 1 && !comm.all(memory->maps_hosts())) plan->unshare_hosts();
-  // The last step is collective too: all signals must be zero before any rank stores.
+  // Making launches is the last step, and collective too: all signals must be zero before any rank stores.
   on_all_ranks(comm, what, [&] {
     memory->find_words_of_writers();
     make_launches();
@@ -163,7 +160,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
   }
   if (!agreement || agreement->leave(PrivateCommunicator::timeout(plan->options.wait_limit, failed || waits->late())))
     return;
-  // Ranks that did not part may still store into this memory.
+  // Ranks that did not take part in the common end may still store into this memory.
   if (arrays) arrays->keep();
   if (memory) memory->keep();
   for (const auto& [kind, state] : states) state->keep_memory();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <sstream>
 
 #include "machine/clock.hpp"
@@ -51,6 +52,12 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
   const double guess = timed(std::max(1, how.warm_ups), 1);
   const auto steps = static_cast<std::int64_t>(std::clamp(trial_seconds / std::max(guess, 1e-9), 4.0, 400.0));
   return timed((steps + multiple - 1) / multiple * multiple, std::min(how.trials, 3));
+}
+
+std::string microseconds(double time) {
+  char text[40];
+  std::snprintf(text, sizeof text, time < 100 ? "%.1f us" : "%.0f us", time);
+  return text;
 }
 
 Chosen choose_by_time(const Communicator& comm, const Choices& choices, const TuneOptions& how,

@@ -15,19 +15,19 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 /// Repeated measurements of the same choice differ by up to this factor.
 inline constexpr double timing_noise = 1.03;
 
-/// Measurement of one choice.
+/// Functions that measure one of several choices.
 struct Trial {
   /// Runs the choice once and returns the seconds that count.
   std::function<double()> run;
-  /// Warm-up; empty: run().
+  /// Runs the choice before the trials; if empty, run() does.
   std::function<void()> warm_up = {};
-  /// Called with the seconds of the first trial, the same on all ranks. Returns true to skip the other trials.
+  /// Decides from the seconds of the first trial, the same on all ranks. Returns true to skip the other trials.
   std::function<bool(double)> hopeless = {};
 };
 
 struct Trials {
-  double seconds = never;  ///< minimum over the trials; a trial counts its slowest rank
-  Problem failure;         ///< of some rank; the same on all
+  double seconds = never;  ///< minimum seconds of all trials; a trial counts its slowest rank
+  Problem failure;         ///< first failure of some rank; the same on all ranks
 };
 
 /// Warms up, then runs as many trials as `how` says, at least one. All ranks start each trial together. All ranks stop
@@ -39,21 +39,24 @@ Trials measure(const Communicator& comm, const TuneOptions& how, const Trial& tr
 double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run,
                       std::int64_t multiple = 1);
 
-/// Alternatives to choose from.
+/// A time in words: "12.3 us".
+std::string microseconds(double time);
+
+/// Alternatives of which the fastest is chosen.
 struct Choices {
   ResultCache::Kind kind;
   std::string key;                 ///< everything on which the result depends, see `ResultCache`
-  std::vector<std::string> names;  ///< one line per choice, all different; preferred ones first
+  std::vector<std::string> names;  ///< names of the choices, one line each, all different; preferred ones first
   double tie = 1;                  ///< choices slower than the fastest by less than this factor count as equal
 };
 
 struct Chosen {
-  std::size_t choice = 0;          ///< the first of the fastest
-  std::vector<double> seconds;     ///< of every choice
-  std::string source;              ///< "measured" or "cache"; empty if nothing could be measured
-  std::string file;                ///< cache file; empty if there is none
-  double spent = 0;                ///< duration of the choice in seconds
-  std::vector<std::string> notes;  ///< problems with the cache file; on rank 0
+  std::size_t choice = 0;          ///< index of the first choice among the fastest
+  std::vector<double> seconds;     ///< seconds per run, of every choice
+  std::string source;              ///< origin of the times: "measured" or "cache"; empty if nothing could be measured
+  std::string file;                ///< path of the cache file; empty if there is none
+  double spent = 0;                ///< seconds spent on measuring and choosing
+  std::vector<std::string> notes;  ///< problems with the cache file; filled on rank 0 only
 };
 
 /// Converts times to lines for `ResultCache` and back. Choices without a time have no line. The result is empty if a

@@ -2,7 +2,6 @@
 // exchanges of the items' own values.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <slipstream/error.hpp>
 #include <slipstream/tuner.hpp>
@@ -16,6 +15,12 @@ namespace slipstream {
 namespace {
 
 bool is_automatic(const ExchangeItem& item) { return item.coding.kind == Coding::Kind::automatic; }
+
+/// Codings with an error that the item allows. Without a max error nothing may be lost.
+std::vector<Coding> allowed(const ExchangeItem& item) {
+  const std::optional<double> error = item.coding.max_error;
+  return error ? codings_that_keep(item.source->options().type, *error) : std::vector<Coding>();
+}
 
 /// Seconds of an exchange on the slowest rank; infinite if a value overflows its coding. Collective.
 double time_of(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
@@ -39,29 +44,20 @@ double time_of(const Communicator& comm, const Grid& grid, const std::vector<Exc
   return found.seconds;
 }
 
-std::string in_us(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
-  return text;
-}
-
 }  // namespace
 
 std::vector<Coding> codings_that_keep(DType type, double max_error) {
   require(max_error >= 0x1p-1000 && max_error <= 0x1p1000, "a max error of codings is above 0 and finite",
           {{"option", "max_error"}, {"given", max_error}});
-  std::vector<Coding> all{{Coding::Kind::cast}};
-  Coding floats{Coding::Kind::blockfloat};
-  floats.rate = std::max(8., std::ceil((3 - std::log2(max_error)) / 4) * 4);
-  all.push_back(floats);
-  Coding planes{Coding::Kind::zfp};
-  planes.max_error = max_error;
-  all.push_back(planes);
+  const double rate = std::max(8., std::ceil((3 - std::log2(max_error)) / 4) * 4);
+  std::vector<Coding> all{{.kind = Coding::Kind::cast},
+                          {.kind = Coding::Kind::blockfloat, .rate = rate},
+                          {.kind = Coding::Kind::zfp, .max_error = max_error}};
   const auto fails = [&](const Coding& coding) {
     try {
       return wire_of(coding, type, "a field").worst(type, 1) > max_error;
     } catch (const Error&) {
-      return true;  // wrong type or rate
+      return true;  // the coding does not support the number type
     }
   };
   std::erase_if(all, fails);
@@ -77,24 +73,22 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
   on_all_ranks(comm, "codings cannot be chosen", [&] {
     for (const ExchangeItem& item : items) {
       if (!is_automatic(item) || !item.coding.max_error) continue;
-      if (item.pattern->op() != Op::copy)
-        throw Error(ErrorCode::unsupported,
-                    "the coding auto is chosen by exchanges of the values themselves, and the pattern '" +
-                        item.pattern->name() + "' would add them up: name a coding",
-                    {{"option", "coding"}, {"pattern", item.pattern->name()}});
+      require(item.pattern->op() == Op::copy, ErrorCode::unsupported,
+              "the coding auto is chosen by exchanges of the values themselves, and the pattern '" +
+                  item.pattern->name() + "' would add them up: name a coding",
+              {{"option", "coding"}, {"pattern", item.pattern->name()}});
       lossy = true;
-      for (const Coding& coding : codings_that_keep(item.source->options().type, *item.coding.max_error))
+      for (const Coding& coding : allowed(item))
         if (std::find(all.begin(), all.end(), coding) == all.end()) all.push_back(coding);
     }
   });
-  /// Items with this coding where it is allowed, else raw.
+  /// Returns the items with this coding where it is allowed, else raw.
   const auto with = [&](const Coding& coding) {
     std::vector<ExchangeItem> coded = items;
     for (ExchangeItem& item : coded) {
       if (!is_automatic(item)) continue;
-      const std::optional<double> error = item.coding.max_error;
-      const auto allowed = error ? codings_that_keep(item.source->options().type, *error) : std::vector<Coding>();
-      item.coding = std::find(allowed.begin(), allowed.end(), coding) == allowed.end() ? Coding{} : coding;
+      const std::vector<Coding> some = allowed(item);
+      item.coding = std::find(some.begin(), some.end(), coding) == some.end() ? Coding{} : coding;
     }
     return coded;
   };
@@ -105,11 +99,12 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
   }
   const double raw = time_of(comm, grid, choice.items, options);
   double best = raw / timing_noise;
-  std::string times = "raw " + in_us(raw), fastest = "raw";
+  std::string times = "raw " + microseconds(1e6 * raw), fastest = "raw";
   for (const Coding& coding : all) {
     std::vector<ExchangeItem> coded = with(coding);
     const double time = time_of(comm, grid, coded, options);
-    times += ", " + to_string(coding) + (std::isfinite(time) ? " " + in_us(time) : " cannot hold some value");
+    times +=
+        ", " + to_string(coding) + (std::isfinite(time) ? " " + microseconds(1e6 * time) : " cannot hold some value");
     if (time >= best) continue;
     best = time;
     fastest = to_string(coding);

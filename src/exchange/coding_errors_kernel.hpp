@@ -18,7 +18,7 @@ constexpr int parts_of = 1;
 template <>
 constexpr int parts_of<Complex<double>> = 2;
 
-/// `Own`: the caller's own coding, or void.
+/// Kernel that measures coding errors. `Own`: class of the caller's own coding; void if there is none.
 template <class Own>
 struct MeasureErrors {
   ErrorMeasure given;
@@ -51,7 +51,7 @@ struct MeasureErrors {
   }
 
   SLIP_FN static void add(double difference, ErrorSums& sums) {
-    if (difference - difference != 0) return;  // one of them is infinite or NaN
+    if (difference - difference != 0) return;  // skips differences of infinite or NaN values
     const double size = difference < 0 ? -difference : difference;
     if (size > sums.largest) sums.largest = size;
     sums.squares += difference * difference;
@@ -100,7 +100,7 @@ struct MeasureErrors {
   }
 };
 
-/// Uses one thread on the host, several teams on a GPU.
+/// Launches the kernel: one thread on the host, several teams on a GPU.
 template <class Own>
 void start_measure(Stream& stream, const ErrorMeasure& measure) {
   const bool one = measure.threads == 1;

@@ -30,15 +30,12 @@ void ErrorProbe::run(Stream& stream) const {
 
 ErrorSums ErrorProbe::sums() const {
   Stream stream(device_);
-  Buffer<ErrorSums> here(device_, partial_.size(), Memory::pinned);
+  std::vector<ErrorSums> found(partial_.size());
   synchronize(device_);
-  copy(stream, here.data(), partial_.data(), here.bytes());
-  stream.synchronize();
+  download(stream, partial_.data(), found.size(), found.data());
   ErrorSums all;
-  for (std::size_t n = 0; n < here.size(); ++n) all.add(here.data()[n]);
+  for (const ErrorSums& of_thread : found) all.add(of_thread);
   return all;
 }
-
-std::int64_t ErrorProbe::bytes() const { return static_cast<std::int64_t>(works_.bytes() + partial_.bytes()); }
 
 }  // namespace slipstream

@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Sums over numbers that are finite before and after coding. Complex values count as two numbers.
+/// Sums of coding errors over numbers that are finite before and after coding. Complex values count as two numbers.
 struct ErrorSums {
   double largest = 0, squares = 0;
   std::int64_t numbers = 0;
@@ -21,36 +21,36 @@ struct ErrorSums {
   }
 };
 
-/// Arguments of the kernel.
+/// Arguments of the kernel that measures coding errors.
 struct ErrorMeasure {
   const Work* works = nullptr;
   std::size_t count = 0;
   std::byte* const* arrays = nullptr;
-  ErrorSums* partial = nullptr;  ///< one per thread
-  int threads = 1;               ///< total number of threads
+  ErrorSums* partial = nullptr;  ///< partial sums of the errors, one per thread
+  int threads = 1;               ///< total number of threads of the launch
 };
-/// Launch size on a GPU.
+/// Number of teams, and of threads per team, on a GPU.
 constexpr int error_teams = 64, error_threads = 128;
 
-/// Measures the errors of the values that some movers encode.
+/// Measures the coding errors of the values that some movers (copies of an exchange) encode.
 class ErrorProbe {
  public:
-  /// `arrays`: the arrays that movers refer to by number; must outlive this object.
+  /// Measures these movers (copies). `arrays`: the table of arrays that they name by number; must outlive this object.
   ErrorProbe(Device device, const std::vector<Mover>& movers, const Arrays& arrays);
-  /// Reads and codes the values again, after the work that the stream holds.
+  /// Encodes and decodes the values once more, after the work that the stream holds.
   void run(Stream& stream) const;
   /// Coding errors of the last run. Blocks until the device has finished.
   ErrorSums sums() const;
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(works_.bytes() + partial_.bytes()); }
 
  private:
   Device device_;
   const Arrays* arrays_;
   std::size_t count_ = 0;
   int threads_ = 1;
-  int own_ = 0;  // number of the caller's own coding; 0: none
+  int own_ = 0;  // registered number of the caller's own coding; 0: none
   Buffer<Work> works_;
-  Buffer<ErrorSums> partial_;  // one per thread
+  Buffer<ErrorSums> partial_;  // sums of coding errors, one per thread
 };
 
 }  // namespace slipstream

@@ -1,10 +1,9 @@
-#include "exchange/coding_times.hpp"
-
 #include <algorithm>
 #include <limits>
 
 #include <slipstream/stream.hpp>
 
+#include "exchange/launches.hpp"
 #include "mover/coded_movers.hpp"
 #include "mover/moves.hpp"
 
@@ -13,7 +12,7 @@ namespace {
 
 constexpr int timed_runs = 3;
 
-/// Microseconds by events: the minimum of a few runs after a warm-up.
+/// Microseconds of a launch by events on the stream: the minimum of a few runs after a warm-up.
 double least_us(Stream& stream, const Moves& moves) {
   moves.run(stream, 1);
   double best = std::numeric_limits<double>::infinity();
@@ -34,7 +33,7 @@ std::int64_t code_bytes_of(const Mover& m) {
   return static_cast<std::int64_t>(m.wire.bytes_of(m.type, box, m.block));
 }
 
-/// Mover that decodes into contiguous values.
+/// A mover (one copy of a message) that decodes its values into contiguous memory.
 Mover decoding(const Mover& m, std::byte* to) {
   Mover back = m;
   back.recode = Recode::decode;
@@ -54,27 +53,19 @@ Mover decoding(const Mover& m, std::byte* to) {
 }  // namespace
 
 CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays& arrays) {
-  constexpr std::int64_t line = 128;
-  const auto whole_lines = [](std::int64_t bytes) { return (bytes + line - 1) / line * line; };
-  std::int64_t code_bytes = 0, value_bytes = 0;
-  for (const Mover& m : encoding) {
-    code_bytes += whole_lines(code_bytes_of(m));
-    value_bytes += whole_lines(m.words() * m.word);
-  }
-  const Buffer<std::byte> codes(device, static_cast<std::size_t>(code_bytes)),
-      values(device, static_cast<std::size_t>(value_bytes));
+  std::vector<Buffer<std::byte>> memory;
+  const auto room = [&](std::int64_t bytes) {
+    return memory.emplace_back(device, static_cast<std::size_t>(bytes)).data();
+  };
   std::vector<Mover> back;
-  std::byte *code = codes.data(), *value = values.data();
   for (Mover& m : encoding) {
-    m.target = code;
+    m.target = room(code_bytes_of(m));
     m.target_array = -1;
     m.target_ring = {};
-    back.push_back(decoding(m, value));
-    code += whole_lines(code_bytes_of(m));
-    value += whole_lines(m.words() * m.word);
+    back.push_back(decoding(m, room(m.words() * m.word)));
   }
-  // Uses signals and a failure record of its own. Values may have changed since the exchange, and an overflow here is
-  // not the exchange's.
+  // The timed kernels use signals and a failure record of their own. Values may have changed since the exchange, and an
+  // overflow here is not the exchange's.
   Buffer<Signal> signals(device, 4);
   Buffer<Failure> failure(device, 1, Memory::pinned);
   *failure.data() = {};

@@ -14,12 +14,6 @@ namespace {
 std::int64_t source_block(const Contributor& c) { return c.arrived.leg->transfer->source_block; }
 std::int64_t target_block(const Contributor& c) { return c.arrived.leg->transfer->target_block; }
 
-/// Number of contributions before the target's own value.
-int place_of_own(const std::vector<const Contributor*>& ordered) {
-  return static_cast<int>(std::count_if(ordered.begin(), ordered.end(),
-                                        [](const Contributor* c) { return source_block(*c) < target_block(*c); }));
-}
-
 Mover shared_mover(const Contributor& c) {
   Mover mover;
   mover.op = c.arrived.leg->transfer->op;
@@ -31,7 +25,7 @@ Mover shared_mover(const Contributor& c) {
   return mover;
 }
 
-/// Index in a packed leg of a cell and component of its target box.
+/// Index of a value in a packed message part, for a cell and component of the target's box.
 std::int64_t packed_at(const Leg& leg, std::size_t component, const Extent& cell) {
   const Box& box = leg.transfer->target.box;
   const Extent e = in_order(leg, box.extents()),
@@ -44,7 +38,9 @@ std::int64_t packed_at(const Leg& leg, std::size_t component, const Extent& cell
 void Combiner::add(Mover mover, const Ordered& from, const std::vector<Contribution>& contributions,
                    std::vector<Combined>& out) {
   mover.contribution_count = static_cast<std::int32_t>(contributions.size());
-  mover.own = place_of_own(from);
+  // The target's own value comes at its block's id.
+  mover.own = static_cast<int>(std::count_if(from.begin(), from.end(),
+                                             [](const Contributor* c) { return source_block(*c) < target_block(*c); }));
   gathered_.insert(gathered_.end(), contributions.begin(), contributions.end());
   std::set<std::size_t> messages;
   for (const Contributor* c : from) messages.insert(c->message);
@@ -53,7 +49,7 @@ void Combiner::add(Mover mover, const Ordered& from, const std::vector<Contribut
 
 std::vector<Combined> Combiner::movers(const std::vector<Contributor>& contributors) {
   std::vector<Combined> out, copies;
-  // Grouped by array, since several items may have the same target array.
+  // Contributors are grouped by target array, since several items may have the same one.
   std::map<const std::byte*, Ordered> arrays;
   for (const Contributor& c : contributors) {
     const Leg& leg = *c.arrived.leg;
@@ -79,11 +75,7 @@ std::vector<Combined> Combiner::movers(const std::vector<Contributor>& contribut
               {{"problem", "coding"}});
       listed |= c->arrived.leg->transfer->target.ids != nullptr;
     }
-    if (listed) {
-      lists(all, out);
-    } else {
-      boxes(all, out);
-    }
+    listed ? lists(all, out) : boxes(all, out);
   }
   if (!gathered_.empty()) kept_.push_back(upload(device_, gathered_));
   std::size_t first = 0;
@@ -138,22 +130,18 @@ void Combiner::boxes(const Ordered& all, std::vector<Combined>& out) {
     mover.target_array = place.array;
     add(mover, here, contributions, out);
   };
-  const auto next = [](const std::set<std::int64_t>& set, std::set<std::int64_t>::const_iterator it) {
-    return std::next(it) == set.end() ? *it : *std::next(it);
-  };
+  using std::next;
   for (const int component : components)
-    for (auto z = cuts[2].begin(); z != cuts[2].end(); ++z)
-      for (auto y = cuts[1].begin(); y != cuts[1].end(); ++y)
-        for (auto x = cuts[0].begin(); x != cuts[0].end(); ++x) {
-          const Box box{{*x, *y, *z}, {next(cuts[0], x), next(cuts[1], y), next(cuts[2], z)}};
-          if (!box.empty()) piece(box, component);
-        }
+    for (auto z = cuts[2].begin(); next(z) != cuts[2].end(); ++z)
+      for (auto y = cuts[1].begin(); next(y) != cuts[1].end(); ++y)
+        for (auto x = cuts[0].begin(); next(x) != cuts[0].end(); ++x)
+          piece({{*x, *y, *z}, {*next(x), *next(y), *next(z)}}, component);
 }
 
-/// Targets of the same contributors form one mover.
+/// Target elements with the same contributors form one mover, which is one copy of the launch.
 void Combiner::lists(const Ordered& all, std::vector<Combined>& out) {
   struct One {
-    std::int64_t element, value;  // number of the value in its leg
+    std::int64_t element, value;  // index of the element in its array, and of its value in the received list
     const Contributor* from;
   };
   std::vector<One> ones;
@@ -166,7 +154,7 @@ void Combiner::lists(const Ordered& all, std::vector<Combined>& out) {
   std::stable_sort(ones.begin(), ones.end(), [](const One& a, const One& b) { return a.element < b.element; });
   struct Group {
     std::vector<std::int64_t> targets;
-    std::vector<std::vector<std::int64_t>> sources;  // values, per contributor
+    std::vector<std::vector<std::int64_t>> sources;  // indices of the received values, one list per contributor
   };
   std::map<Ordered, Group> groups;
   for (auto one = ones.begin(); one != ones.end();) {

@@ -8,30 +8,30 @@
 
 namespace slipstream {
 
-/// A received leg and its target.
+/// The received values of one transfer, and the array with which they are combined.
 struct Contributor {
   Arrived arrived;
   Place target;
-  std::size_t message = 0;  ///< number of the message that brought it
+  std::size_t message = 0;  ///< number of the message that brought the values
 };
 
-/// A mover and the messages that it reads, in ascending order.
+/// A copy that combines values, and the messages that it reads, in ascending order.
 struct Combined {
   Mover mover;
   std::vector<std::size_t> messages;
 };
 
-/// Creates movers that combine all contributions to a value with the target's own value, in the order of source block
-/// ids. The own value comes at its block's id, before contributions of the same block. Values that need the same
-/// messages are in movers of their own, so that none waits for more. Legs of the same messages that only copy are
-/// copied. Owns all data to which the movers point.
+/// Creates movers (copies of a launch) that combine all contributions to a value with the target's own value, in the
+/// order of source block ids. The own value comes at its block's id, before contributions of the same block. Values
+/// that need the same messages are in movers of their own, so that none waits for more. Transfers of the same messages
+/// that only copy are copied. Owns all data to which the movers point.
 class Combiner {
  public:
   explicit Combiner(Device device) : device_(device), lists_(device) {}
   std::vector<Combined> movers(const std::vector<Contributor>& contributors);
 
  private:
-  using Ordered = std::vector<const Contributor*>;  // by source block
+  using Ordered = std::vector<const Contributor*>;  // contributors sorted by source block
   void boxes(const Ordered& all, std::vector<Combined>& out);
   void lists(const Ordered& all, std::vector<Combined>& out);
   /// Appends a mover for one contribution of each contributor.
@@ -40,7 +40,7 @@ class Combiner {
 
   Device device_;
   Lowering lists_;
-  std::vector<Contribution> gathered_;  // of the current call, by mover
+  std::vector<Contribution> gathered_;  // contributions of the current call, in the order of movers
   std::deque<Buffer<Contribution>> kept_;
 };
 

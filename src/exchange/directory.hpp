@@ -1,5 +1,5 @@
 #pragma once
-// Addresses into which neighbours store, exchanged between ranks once at set-up.
+// Addresses into which devices of neighbours store, exchanged between ranks once at set-up.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,10 +16,10 @@ namespace slipstream {
 class Directory {
  public:
   enum class What : std::int32_t { full, free, ready, delivered, slot, field, host, broken };
-  /// Counters that `peer` sets on `device`, with the chunk in `item`: full and delivered at a receiver, free and ready
-  /// at a sender. slot: the ring on `device` for messages of `peer`. host: the same in pinned host memory. field: array
-  /// `array` of block `block` of item `item` on `device` (peer = -1). broken: the failure flag of `device`; if set, it
-  /// must not store any more (peer = -1).
+  /// Names an address on `device`. `full`, `delivered`: a receiver's counters that `peer` sets, with the chunk in
+  /// `item`. `free`, `ready`: those of a sender. `slot`: receive buffers for messages of `peer`; `host`: the same in
+  /// pinned host memory. `field`: array `array` of block `block` of `item` (peer = -1). `broken`: failure flag of
+  /// `device`; if set, it must not store any more (peer = -1).
   struct Key {
     What what = What::full;
     std::int32_t device = 0;
@@ -31,23 +31,23 @@ class Directory {
   };
 
   explicit Directory(int rank) : rank_(rank) {}
-  /// `user`: the rank that uses the address. If it is another rank, it maps the memory.
+  /// Publishes an address to the rank `user`, which uses it. If that is another rank, it maps the memory.
   void publish(const Key& key, int user, Device device, void* address);
   /// Sends the published addresses to their users, with a timeout of `seconds`. Collective.
   void exchange(PrivateCommunicator& own, double seconds);
-  /// Address as `user`, a device of this rank, can use it. Maps the memory if it belongs to another process.
+  /// Address of `key` as `user`, a device of this rank, can use it. Maps the memory if it belongs to another process.
   void* find(const Key& key, Device user);
-  /// Unmaps what find() mapped.
+  /// Unmaps the memory of other processes that find() mapped.
   void release() { imported_.clear(); }
 
  private:
   struct Record {
     Key key;
-    std::int64_t mapped = 0;  ///< 1: another process must map it
+    std::int64_t mapped = 0;  ///< 1: a user in another process must map the memory
     std::uint64_t address = 0;
     MemoryHandle handle;
   };
-  std::map<int, std::string> letters_;  // by user
+  std::map<int, std::string> letters_;  // published addresses in bytes, by the rank that uses them
   std::map<Key, Record> known_;
   std::vector<std::shared_ptr<void>> imported_;
   int rank_;

@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// Calls f(index in the array) for the values of a set, in order, until f returns true. Returns whether it did.
+/// Calls f(index in the array) for each value of an index set, in order, until f returns true. Returns whether it did.
 template <class F>
 bool any_element(const IndexSet& set, const BlockShape& shape, F f) {
   if (set.ids)
@@ -23,7 +23,7 @@ bool any_element(const IndexSet& set, const BlockShape& shape, F f) {
   return false;
 }
 
-/// Whether two sets have a component in common.
+/// Whether two index sets have a component in common.
 inline bool share_components(const IndexSet& a, const IndexSet& b) {
   return std::any_of(a.components.begin(), a.components.end(), [&](int component) {
     return std::find(b.components.begin(), b.components.end(), component) != b.components.end();

@@ -1,6 +1,8 @@
 #include <slipstream/exchange.hpp>
 
 #include <algorithm>
+#include <mutex>
+#include <thread>
 
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
@@ -12,8 +14,57 @@
 #include "node/transport.hpp"
 
 namespace slipstream {
+namespace {
 
-/// Null if the device does not belong to this rank.
+/// Throws wrong_state unless a call comes in its turn.
+void in_turn(bool good, const char* what, const char* problem) {
+  if (!good) throw Error(ErrorCode::wrong_state, what, {{"problem", problem}});
+}
+
+/// Exchanges between begin and end whose routes need the host.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::pair<std::thread::id, const OpenExchange*>> all;
+};
+
+/// Never destroyed: exchanges of static lifetime may close later.
+Registry& registry() {
+  static Registry* one = new Registry;
+  return *one;
+}
+
+}  // namespace
+
+void OpenExchange::open() {
+  Registry& open = registry();
+  const std::lock_guard lock(open.mutex);
+  open.all.emplace_back(std::this_thread::get_id(), this);
+}
+
+void OpenExchange::close() noexcept {
+  Registry& open = registry();
+  const std::lock_guard lock(open.mutex);
+  std::erase_if(open.all, [this](const auto& entry) { return entry.second == this; });
+}
+
+void OpenExchange::drive_others() const {
+  std::vector<const OpenExchange*> others;
+  {
+    Registry& open = registry();
+    const std::lock_guard lock(open.mutex);
+    for (const auto& [thread, other] : open.all)
+      if (thread == std::this_thread::get_id() && other != this) others.push_back(other);
+  }
+  for (const OpenExchange* other : others) {
+    try {
+      other->drive_();
+    } catch (const Error&) {
+      // The exchange's own end() reports the same error.
+    }
+  }
+}
+
+/// The launches of a device; null if the device does not belong to this rank.
 Launches* Exchange::Impl::on(Device device) const {
   for (const auto& each : launches)
     if (each->memory().device == device) return each.get();
@@ -34,8 +85,7 @@ void Exchange::Impl::check_known() const {
 void Exchange::Impl::start(std::vector<Stream>& streams) {
   calls.check(streams);
   check_known();
-  if (open || opened)
-    throw Error(ErrorCode::wrong_state, "an exchange was begun again before its end", {{"problem", "begun_again"}});
+  in_turn(!open && !opened, "an exchange was begun again before its end", "begun_again");
   arrays->check();
   const bool recorded = captured(streams);
   if (!plan->capturable && recorded)
@@ -54,7 +104,7 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-/// Called once all devices have their work, because devices of one rank may wait for each other.
+/// If `sync` is set, waits for all streams. All devices must have their work, because devices may wait for each other.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
   if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();
@@ -71,16 +121,8 @@ void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
       if (launches[i]->transfers()) launches[i]->transfer(sequence, *streams[i]);
     for (auto& group : groups) group->close(memory->devices.front()->device);
   });
-  // All ends still wait here. A fast end may finish before progress() records its state.
+  // All senders and receivers still wait here. A fast one may finish before progress() records its state.
   if (plan->options.trace && plan->host_driven) trace_states();
-}
-
-template <class F>
-void Exchange::Impl::deliver(const std::vector<Stream*>& streams, F receive) {
-  waits->watched_delivery(sequence, streams, [&] {
-    for (std::size_t i = 0; i < launches.size(); ++i) receive(i);
-    wait_if_asked(streams);
-  });
 }
 
 void Exchange::Impl::mark_encoded(const std::vector<Stream*>& streams, bool late) {
@@ -94,19 +136,38 @@ void Exchange::Impl::ask_at_end() {
   });
 }
 
-/// Queues the work on the exchange's own streams, after the work that the callers' streams hold.
-void Exchange::Impl::send_all(std::vector<Stream>& streams, bool after_opening) {
+/// Queues all work up to the arrival of the messages.
+void Exchange::Impl::send_all(const std::vector<Stream*>& streams, bool after_opening) {
   open = true;
-  if (plan->host_driven) driven.open();
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    Stream& own = launches[i]->behind(streams[i]);
-    if (!after_opening) launches[i]->start(sequence, own);
-    launches[i]->send(own, after_opening);
+    if (!after_opening) launches[i]->start(sequence, *streams[i]);
+    launches[i]->send(*streams[i], after_opening);
   }
-  const std::vector<Stream*> own = own_streams();
-  wait_if_asked(own);
-  transfer(own);
-  mark_encoded(own, false);
+  wait_if_asked(streams);
+  transfer(streams);
+  mark_encoded(streams, false);
+}
+
+/// The same on the exchange's own streams, after the work that the callers' streams hold.
+void Exchange::Impl::send_behind(std::vector<Stream>& callers, bool after_opening) {
+  if (plan->host_driven) driven.open();
+  for (std::size_t i = 0; i < launches.size(); ++i) launches[i]->behind(callers[i]);
+  send_all(own_streams(), after_opening);
+}
+
+/// Queues all work from the arrival on. `callers`: streams whose next work it precedes; null if it is on these.
+void Exchange::Impl::receive_all(const std::vector<Stream*>& streams, std::vector<Stream>* callers) {
+  if (plan->host_driven) drive_host_routes();
+  open = false;
+  driven.close();
+  waits->watched_delivery(sequence, streams, [&] {
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      launches[i]->receive(sequence, *streams[i]);
+      if (callers) launches[i]->join((*callers)[i]);
+    }
+    wait_if_asked(streams);
+  });
+  mark_encoded(streams, true);
 }
 
 void Exchange::Impl::require_unproduced(const char* what) const {
@@ -121,17 +182,16 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
   const HostSpan span(plan->options.trace, "begin");
   require_unproduced("begin");
   start(streams);
-  send_all(streams, false);
+  send_behind(streams, false);
   if (plan->options.poison)
     for (std::size_t i = 0; i < launches.size(); ++i) launches[i]->order_behind_poison(streams[i]);
 }
 
 void Exchange::Impl::open_windows(std::vector<Stream>& streams) {
   const HostSpan span(plan->options.trace, "open");
-  if (!plan->produces)
-    throw Error(ErrorCode::wrong_state,
-                "an exchange was opened of which no item is produced: call begin(), or set ExchangeItem::produced",
-                {{"problem", "not_produced"}});
+  in_turn(plan->produces,
+          "an exchange was opened of which no item is produced: call begin(), or set ExchangeItem::produced",
+          "not_produced");
   start(streams);
   opened = true;
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -142,30 +202,18 @@ void Exchange::Impl::open_windows(std::vector<Stream>& streams) {
 
 void Exchange::Impl::post(std::vector<Stream>& streams) {
   const HostSpan span(plan->options.trace, "post");
-  if (!opened)
-    throw Error(ErrorCode::wrong_state, "an exchange was posted that was not opened", {{"problem", "not_opened"}});
+  in_turn(opened, "an exchange was posted that was not opened", "not_opened");
   calls.check(streams);
   opened = false;
-  send_all(streams, true);
+  send_behind(streams, true);
 }
 
 void Exchange::Impl::end(std::vector<Stream>& streams) {
   const HostSpan span(plan->options.trace, "end");
-  if (opened)
-    throw Error(ErrorCode::wrong_state, "an exchange was ended that was opened and not posted",
-                {{"problem", "not_posted"}});
-  if (!open)
-    throw Error(ErrorCode::wrong_state, "an exchange was ended that was not begun", {{"problem", "not_begun"}});
+  in_turn(!opened, "an exchange was ended that was opened and not posted", "not_posted");
+  in_turn(open, "an exchange was ended that was not begun", "not_begun");
   waits->check();
-  if (plan->host_driven) drive_host_routes();
-  open = false;
-  driven.close();
-  const std::vector<Stream*> own = own_streams();
-  deliver(own, [&](std::size_t i) {
-    launches[i]->receive(sequence, *own[i]);
-    launches[i]->join(streams[i]);
-  });
-  mark_encoded(own, true);
+  receive_all(own_streams(), &streams);
   calls.end(streams);
   ask_at_end();
 }
@@ -187,39 +235,27 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
       for (std::size_t i = 0; i < launches.size(); ++i) graphs[i].launch(streams[i]);
     });
   } else {
-    queue(callers);
+    send_all(callers, false);
+    receive_all(callers, nullptr);
   }
   calls.end(streams);
   ask_at_end();
 }
 
-/// Queues a whole exchange if its routes queue work between sending and arrival.
-void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
-  open = true;
-  for (std::size_t i = 0; i < launches.size(); ++i) {
-    launches[i]->start(sequence, *streams[i]);
-    launches[i]->send(*streams[i], false);
-  }
-  wait_if_asked(streams);
-  transfer(streams);
-  mark_encoded(streams, false);
-  if (plan->host_driven) drive_host_routes();
-  open = false;
-  deliver(streams, [&](std::size_t i) { launches[i]->receive(sequence, *streams[i]); });
-  mark_encoded(streams, true);
-}
-
-/// One graph launch per device replaces several launches per message. The graph is captured when these arrays are first
+/// One graph launch per device replaces several launches per message. The graph is captured when its arrays are first
 /// used.
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[combination];
   if (!graphs.empty()) return graphs;
   const std::vector<Stream*> own = own_streams();
   try {
-    return graphs = record_graphs(own, [&] { queue(own); });
+    return graphs = record_graphs(own, [&] {
+             send_all(own, false);
+             receive_all(own, nullptr);
+           });
   } catch (...) {
     open = false;
-    --sequence;  // nothing of it has run
+    --sequence;  // undoes the count: the failed exchange has not run at all
     throw;
   }
 }
@@ -232,7 +268,7 @@ bool Exchange::Impl::progress() {
   return done;
 }
 
-/// Writes one trace row for the shared state of each route, and one for each end.
+/// Writes one trace row for the shared state of each route, and one for each sender and receiver.
 void Exchange::Impl::trace_states() const {
   for (const auto& [kind, state] : states)
     plan->options.trace->state("rank " + std::to_string(grid.rank()) + " " + to_string(kind), state->waiting_for(),
@@ -241,7 +277,7 @@ void Exchange::Impl::trace_states() const {
 }
 
 std::pair<int, std::string> Exchange::Impl::who_waits() const {
-  // Shared states know which part of a message is missing; the ends only know that they wait.
+  // Shared states of routes know which part of a message is missing; senders and receivers only know that they wait.
   for (const auto& [kind, state] : states)
     if (auto what = state->waiting_for(); !what.empty()) return {memory->devices.front()->index, std::move(what)};
   for (const auto& each : launches)
@@ -266,34 +302,14 @@ void Exchange::Impl::drive_host_routes() {
 
 /// Error that names the values which this rank's kernels did not store; none if they stored all.
 Problem Exchange::Impl::unwritten_here() const {
-  Poison::Left first;
   std::int64_t all = 0;
   const Poisoning* where = nullptr;
   for (const auto& each : launches) {
-    const Poison::Left left = each->poison()->left();
-    all += left.count;
-    if (where || left.count == 0) continue;
-    where = each->poison();
-    first = left;
+    const std::int64_t left = each->poison()->left().count;
+    all += left;
+    if (!where && left) where = each->poison();
   }
-  if (!where) return {};
-  return where->unwritten(sequence, first, all);
-}
-
-void Exchange::Impl::check() {
-  waits->check();
-  agreement->ask_last(sequence);
-  agreement->check(sequence);
-}
-
-std::vector<double> Exchange::Impl::arrival_us() {
-  std::vector<double> by_channel(plan->channels.size(), -1), times;
-  for (const auto& each : launches) {
-    each->arrivals(by_channel);
-    check_known();
-  }
-  for (const std::size_t channel : plan->channel_of_message) times.push_back(by_channel[channel]);
-  return times;
+  return where ? Problem(where->unwritten(sequence, all)) : Problem();
 }
 
 Exchange::Exchange(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options)
@@ -310,14 +326,28 @@ void Exchange::open(std::vector<Stream>& streams) { impl_->open_windows(streams)
 void Exchange::post(std::vector<Stream>& streams) { impl_->post(streams); }
 void Exchange::run(std::vector<Stream>& streams) { impl_->run(streams); }
 bool Exchange::progress() { return impl_->progress(); }
-void Exchange::check() { impl_->check(); }
-std::vector<double> Exchange::arrival_us() { return impl_->arrival_us(); }
 const std::vector<MessageInfo>& Exchange::messages() const { return impl_->plan->messages; }
 bool Exchange::needs_host() const { return impl_->plan->host_driven; }
 bool Exchange::capturable() const { return impl_->plan->capturable; }
 bool Exchange::limited_in_graphs() const { return impl_->plan->limited_in_graphs; }
 bool Exchange::loopable() const { return impl_->loopable; }
 std::uint64_t Exchange::sequence() const { return impl_->sequence; }
+
+void Exchange::check() {
+  impl_->waits->check();
+  impl_->agreement->ask_last(impl_->sequence);
+  impl_->agreement->check(impl_->sequence);
+}
+
+std::vector<double> Exchange::arrival_us() {
+  std::vector<double> by_channel(impl_->plan->channels.size(), -1), times;
+  for (const auto& each : impl_->launches) {
+    each->arrivals(by_channel);
+    impl_->check_known();
+  }
+  for (const std::size_t channel : impl_->plan->channel_of_message) times.push_back(by_channel[channel]);
+  return times;
+}
 
 const Signal* Exchange::broken_on(Device device) const {
   const Launches* const on = impl_->on(device);
@@ -327,8 +357,7 @@ const Signal* Exchange::broken_on(Device device) const {
 
 std::int64_t Exchange::bytes_on(Device device) const {
   const Launches* const on = impl_->on(device);
-  if (!on) return 0;
-  return static_cast<std::int64_t>(on->memory().signals.bytes() + on->memory().slots.bytes()) + on->bytes();
+  return on ? bytes_of(on->memory().signals, on->memory().slots) + on->bytes() : 0;
 }
 
 const std::vector<Window>& Exchange::window_list(std::size_t item, Device device) const {
@@ -344,9 +373,7 @@ const std::vector<Window>& Exchange::window_list(std::size_t item, Device device
 }
 
 Exchange::WindowTable Exchange::window_table(std::size_t item, Device device, DType type) const {
-  if (!impl_->opened)
-    throw Error(ErrorCode::wrong_state, "windows of an exchange were asked for that is not open: call open() first",
-                {{"problem", "not_opened"}});
+  in_turn(impl_->opened, "windows of an exchange were asked for that is not open: call open() first", "not_opened");
   const std::vector<Window>& list = window_list(item, device);
   const FieldOptions& source = impl_->plan->items[item].source;
   if (type != source.type)

@@ -1,5 +1,6 @@
 #pragma once
 // Parts of an Exchange. build.cpp creates them, exchange.cpp runs them.
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,23 +14,41 @@
 #include "exchange/calls_in_order.hpp"
 #include "exchange/launches.hpp"
 #include "exchange/memory.hpp"
-#include "exchange/open_exchanges.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/waits.hpp"
 
 namespace slipstream {
 
+/// Registers an open exchange. The host drives it also while it waits for another one, because ranks may end several
+/// exchanges in different orders.
+class OpenExchange {
+ public:
+  /// `drive` is called only by the thread that called open().
+  explicit OpenExchange(std::function<void()> drive) : drive_(std::move(drive)) {}
+  ~OpenExchange() { close(); }
+  OpenExchange(const OpenExchange&) = delete;
+  OpenExchange& operator=(const OpenExchange&) = delete;
+
+  void open();
+  void close() noexcept;
+  /// Drives the other open exchanges of this thread.
+  void drive_others() const;
+
+ private:
+  std::function<void()> drive_;
+};
+
 struct Exchange::Impl {
   Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options);
   ~Impl() { unwind(false); }
 
-  // build.cpp
+  // Calls that are defined in build.cpp: set-up and teardown.
   void make(std::vector<ExchangeItem> items, ExchangeOptions options);
   void make_launches();
   bool over() const noexcept;
   void unwind(bool failed) noexcept;
 
-  // exchange.cpp
+  // Calls that are defined in exchange.cpp: the running exchange.
   Launches* on(Device device) const;
   std::vector<Stream*> own_streams() const;
   void check_known() const;
@@ -37,45 +56,42 @@ struct Exchange::Impl {
   bool drive_states();
   void wait_if_asked(const std::vector<Stream*>& streams);
   void transfer(const std::vector<Stream*>& streams);
-  template <class F>
-  void deliver(const std::vector<Stream*>& streams, F receive);
   void mark_encoded(const std::vector<Stream*>& streams, bool late);
   void ask_at_end();
-  void send_all(std::vector<Stream>& streams, bool after_opening);
+  void send_all(const std::vector<Stream*>& streams, bool after_opening);
+  void send_behind(std::vector<Stream>& callers, bool after_opening);
+  void receive_all(const std::vector<Stream*>& streams, std::vector<Stream>* callers);
   void require_unproduced(const char* what) const;
   void begin(std::vector<Stream>& streams);
   void open_windows(std::vector<Stream>& streams);
   void post(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
   void run(std::vector<Stream>& streams);
-  void queue(const std::vector<Stream*>& streams);
   const std::vector<Graph>& recording();
   bool progress();
   void trace_states() const;
-  std::pair<int, std::string> who_waits() const;  ///< device, and for whom it waits; empty: nobody waits
+  std::pair<int, std::string> who_waits() const;  ///< device that waits, and for whom; empty: nobody waits
   void drive_host_routes();
   Problem unwritten_here() const;
-  void check();
-  std::vector<double> arrival_us();
 
   Communicator comm;
   const Grid& grid;
   std::optional<Plan> plan;
-  RouteStates states;  // of routes that any rank uses
+  RouteStates states;  // shared states of the routes that any rank uses
   std::optional<ExchangeMemory> memory;
   std::optional<ItemArrays> arrays;
-  std::vector<std::unique_ptr<Launches>> launches;  // in the order of streams
+  std::vector<std::unique_ptr<Launches>> launches;  // launches of each device, in the order of streams
   std::map<int, std::vector<Graph>> recordings;     // graphs of run(), per combination of arrays
   int combination = 0;
-  bool transfers = false;  // some end queues work between sending and arrival
+  bool transfers = false;  // whether some route queues work between sending and arrival
   bool loopable = false;
-  bool opened = false;  // windows may be stored to
+  bool opened = false;  // whether the caller's kernels may store now
   bool open = false;
   std::uint64_t sequence = 0;
   CallsInOrder calls{"an exchange"};
   OpenExchange driven{[this] { progress(); }};
   std::optional<Waits> waits;
-  std::optional<Agreement> agreement;  // destroyed first
+  std::optional<Agreement> agreement;  // last member, so that it is destroyed first
 };
 
 }  // namespace slipstream

@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// Range first <= address < behind.
+/// Range of addresses, first <= address < behind.
 struct Bytes {
   const std::byte *first = nullptr, *behind = nullptr;
   bool meet(const Bytes& other) const { return first < other.behind && other.first < behind; }
@@ -37,8 +37,8 @@ class Intervals {
   }
 
  private:
-  std::vector<std::pair<Bytes, T>> entries_;  // by first address
-  std::vector<const std::byte*> farthest_;    // prefix maximum of the ranges' ends
+  std::vector<std::pair<Bytes, T>> entries_;  // ranges and their values, sorted by first address
+  std::vector<const std::byte*> farthest_;    // address behind the ranges up to this one (prefix maximum)
 };
 
 }  // namespace slipstream

@@ -37,7 +37,7 @@ int users_of(const Machine& machine, int device) {
   return users;
 }
 
-/// The same leg without a coding.
+/// The same leg (one transfer's part of a message) with raw values.
 Leg raw(const Leg& leg) {
   Leg decoded = leg;
   decoded.wire = Wire::same;
@@ -71,7 +71,7 @@ Pulse Launches::pulse() const {
   return pulse;
 }
 
-// Set-up -----------------------------------------------------------------------------------------------------------
+// Set-up: creates the senders, receivers and programs of a device. -------------------------------------------------
 
 template <class F>
 void Launches::in_room_for_end(const char* doing, std::size_t channel, F make) const {
@@ -119,7 +119,7 @@ void Launches::add_receiver(std::size_t number) {
   });
 }
 
-/// Adds counters to batches of a launch. Returns waits for the end of these batches.
+/// Adds counters to batches of a launch. Returns the waits by which later batches wait for the end of these batches.
 std::vector<Wait> Launches::waits_for(const std::vector<Batch*>& batches) {
   Span<Signal>& counters =
       counters_.emplace_back(mine_.arena.take<Signal>(std::max<std::size_t>(1, batches.size()) * signal_line));
@@ -143,31 +143,21 @@ std::vector<Wait> Launches::waits_for_packing() {
   return waits_for(packings);
 }
 
-/// Decodes values that are coded in blocks into memory, where they are combined like raw values.
+/// Decodes received values that are coded in blocks into memory of their own, where they are combined like raw values.
 void Launches::decode_apart() {
-  const auto each = [&](const auto& f) {
-    for (const Incoming& in : incoming_)
-      if (channel_of(in.channel).message.combines)
-        for (Arrived& arrived : in.end->arrived)
-          if (!arrived.leg->wire.by_value()) f(*in.end, arrived);
-  };
-  std::size_t bytes = 0;
-  each([&](const Receiver&, const Arrived& arrived) { bytes += round_up(raw(*arrived.leg).bytes(), leg_alignment); });
-  if (bytes == 0) return;
-  decodings_ = mine_.arena.take<std::byte>(bytes);
-  std::byte* to = decodings_.data();
-  each([&](Receiver& receiver, Arrived& arrived) {
-    const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
-    const auto movers = Lowering::decoding(*arrived.leg, arrived.values, to);
-    // All values of a combined message are in place at the same time, so one batch suffices.
-    append(receiver.batches.front().movers, movers);
-    arrived = {&decoded, to};
-    to += round_up(decoded.bytes(), leg_alignment);
-  });
+  for (const Incoming& in : incoming_)
+    for (Arrived& arrived : in.end->arrived) {
+      if (!channel_of(in.channel).message.combines || arrived.leg->wire.by_value()) continue;
+      const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
+      std::byte* const to = decodings_.emplace_back(mine_.arena.take<std::byte>(decoded.bytes())).data();
+      // All values of a combined message are in place at the same time, so one batch suffices.
+      append(in.end->batches.front().movers, Lowering::decoding(*arrived.leg, arrived.values, to));
+      arrived = {&decoded, to};
+    }
 }
 
-/// Creates a batch for each set of messages whose values are combined with one another. It starts when these have
-/// arrived. Values are added in the order of blocks, whichever message comes first. All batches together free the
+/// Creates a batch of copies for each set of messages whose values are combined with one another. It starts when these
+/// have arrived. Values are added in the order of blocks, whichever message comes first. All batches together free the
 /// slots.
 void Launches::combine() {
   decode_apart();
@@ -181,7 +171,7 @@ void Launches::combine() {
     for (Batch& batch : receiver.batches) {
       append(arrivals[m], batch.before);
       append(after, batch.after);
-      batch.after.clear();  // other values than decoded ones are still in the slot
+      batch.after.clear();  // the slot still holds values other than the decoded ones, so decoding does not free it
       if (!batch.movers.empty()) decoding.push_back(&batch);
     }
     if (decoding.empty()) {
@@ -193,7 +183,7 @@ void Launches::combine() {
       contributors.push_back({arrived, arrays_.place_of(*arrived.leg, ItemEnd::target, on_), m});
   }
   const auto sooner = [](const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a > b;  // fewer messages, then nearer ones
+    return a.size() != b.size() ? a.size() < b.size() : a > b;  // the set of fewer messages first, else the nearer
   };
   std::map<std::vector<std::size_t>, Batch, decltype(sooner)> groups(sooner);
   for (const Combined& combined : combiner_.movers(contributors))
@@ -265,8 +255,8 @@ void Launches::make_windows() {
   }
 }
 
-/// Launch of one team. It signals which places are open here, then waits for the places into which the caller's kernels
-/// will store.
+/// Creates the launch of one team that signals which places are open here. Then it waits for the places into which the
+/// caller's kernels will store.
 void Launches::make_opening(const Batch& opened) {
   Batch waits;
   for (const Outgoing& out : outgoing_)
@@ -277,7 +267,7 @@ void Launches::make_opening(const Batch& opened) {
   mine_.in_room_for("the tables of the launches", [&] { opening_ = Program(mine_.device, both, nullptr, 1); });
 }
 
-/// Creates error probes for encoded values. Values that stay on a device are rounded, and are included.
+/// Creates kernels that measure the errors of encoded values, and of rounded values that stay on a device.
 void Launches::make_probes() {
   for (Outgoing& out : outgoing_) {
     std::vector<Mover> coded;
@@ -306,7 +296,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   if (std::any_of(incoming_.begin(), incoming_.end(),
                   [&](const Incoming& in) { return channel_of(in.channel).message.combines; }))
     mine_.in_room_for("the tables of what is combined", [&] { combine(); });
-  Batch opening, gates;
+  Batch opening;
   for (const Outgoing& out : outgoing_) {
     transfers_ |= out.end->transfers();
     for (const Batch& batch : out.end->batches) encodes_late_ |= batch.late;
@@ -315,7 +305,6 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
     transfers_ |= in.end->transfers();
     delivers_ |= in.end->delivers();
     append(opening.after, in.end->opened);
-    append(gates.before, in.end->gate);
   }
   if (plan_.produces) {
     make_windows();
@@ -329,7 +318,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   fill(mine_.stream, stamps_.data(), 0, stamps_.bytes());
   mine_.stream.synchronize();
   const Batch nothing;
-  // Some launch must advance the exchange's number if anybody waits for it.
+  // Some launch must advance the exchange's number if a host or device waits for it.
   const bool alone = outgoing_.empty() && incoming_.empty();
   if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
   std::vector<Scheduled> both = schedule.early;
@@ -342,7 +331,6 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
     first_ = Program(mine_.device, schedule.early, &on_.table, teams_of(schedule.early), users);
     last_ = Program(mine_.device, schedule.late, &on_.table, teams_of(schedule.late), users);
     whole_ = Program(mine_.device, both, &on_.table, teams, users);
-    if (!gates.before.empty()) gates_ = Program(mine_.device, {{&gates, 0, 0, 0}}, nullptr, 1);
     on_.upload();
     if (plan_.options.measure_errors) make_probes();
     if (!poison_) return;
@@ -355,7 +343,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   });
 }
 
-// An exchange ------------------------------------------------------------------------------------------------------
+// Run: queues the work of one exchange on the device. ---------------------------------------------------------------
 
 Stream& Launches::behind(Stream& caller) {
   caller.record(before_);
@@ -384,7 +372,7 @@ void Launches::open(std::uint64_t number, Stream& stream) {
   if (poison_) poison_->fill_windows(stream);
 }
 
-/// Runs before the exchange changes any value.
+/// Measures coding errors before the exchange changes any value.
 void Launches::measure_errors(Stream& stream) const {
   for (const Outgoing& out : outgoing_)
     if (out.probe) out.probe->run(stream);
@@ -406,10 +394,6 @@ void Launches::transfer(std::uint64_t number, Stream& stream) {
 
 void Launches::receive(std::uint64_t number, Stream& stream) {
   Trace* const trace = plan_.options.trace;
-  if (!gates_.empty()) {
-    const DeviceSpan span(trace, stream, "exchange", "wait", "wait");
-    gates_.run(stream, pulse(), false);
-  }
   if (delivers_) {
     const DeviceSpan span(trace, stream, "exchange", "deliver", "copy");
     for (const Incoming& in : incoming_)
@@ -432,7 +416,7 @@ void Launches::mark_encoded(Stream& stream, bool late) {
   if (encodes_late_ == late) stream.record(encoded_);
 }
 
-// The host ---------------------------------------------------------------------------------------------------------
+// Host: drives senders and receivers, and reads results from the device. --------------------------------------------
 
 bool Launches::progress(std::uint64_t number) {
   bool done = true;
@@ -449,7 +433,7 @@ std::string Launches::waiting_for() const {
   return {};
 }
 
-/// Writes one trace row for each end that the host drives, with the end for which it waits.
+/// Writes one trace row for each sender and receiver that the host drives, with the message for which it waits.
 void Launches::trace_states() const {
   Trace& trace = *plan_.options.trace;
   const std::string device = to_string(mine_.device);
@@ -487,12 +471,11 @@ std::vector<MeasuredCoding> Launches::measured_codings() const {
 }
 
 std::int64_t Launches::bytes() const {
-  auto bytes = static_cast<std::int64_t>(stamps_.bytes() + on_.table.device.bytes());
-  for (const Span<Signal>& counters : counters_) bytes += static_cast<std::int64_t>(counters.bytes());
+  std::int64_t bytes = bytes_of(stamps_, on_.table.device);
+  for (const Span<Signal>& counters : counters_) bytes += bytes_of(counters);
   for (const Outgoing& out : outgoing_) bytes += out.end->bytes() + (out.probe ? out.probe->bytes() : 0);
   for (const Incoming& in : incoming_) bytes += in.end->bytes();
-  for (const auto& [item, windows] : windows_)
-    bytes += static_cast<std::int64_t>(windows.table.bytes() + windows.first.bytes());
+  for (const auto& [item, windows] : windows_) bytes += bytes_of(windows.table, windows.first);
   for (const Program* program : {&first_, &last_, &whole_, &opening_}) bytes += program->bytes();
   return bytes + (poison_ ? poison_->bytes() : 0);
 }

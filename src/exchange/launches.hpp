@@ -1,5 +1,5 @@
 #pragma once
-// Message ends of one device in an exchange, and the launches that run them.
+// Senders and receivers of one device in an exchange, and the launches that run them.
 #include <deque>
 #include <map>
 #include <memory>
@@ -9,7 +9,6 @@
 
 #include "exchange/arrays.hpp"
 #include "exchange/coding_errors_kernels.hpp"
-#include "exchange/coding_times.hpp"
 #include "exchange/combine.hpp"
 #include "exchange/memory.hpp"
 #include "exchange/plan.hpp"
@@ -18,86 +17,94 @@
 
 namespace slipstream {
 
-/// Windows into which the caller's kernels store an item's values.
+/// Windows (views of target memory) into which the caller's kernels store an item's values.
 struct ProducedWindows {
-  std::vector<Window> list;    ///< by block in the order of Grid::local(), then by component
-  Buffer<Window> table;        ///< copy of `list`
-  Buffer<std::int32_t> first;  ///< index of the first window per [block][component]
+  std::vector<Window> list;    ///< views by block in the order of Grid::local(), then by component
+  Buffer<Window> table;        ///< the views of `list` in device memory
+  Buffer<std::int32_t> first;  ///< index of the first view of each [block][component] in `table`
 };
+
+/// Times of the encoding and decoding of a message, apart from its transfer.
+struct CodingTimes {
+  double encode_us = -1, decode_us = -1;
+};
+/// `encoding`: the message's copies that encode. They read the exchange's arrays in place; codes and decoded values go
+/// to temporary memory. Blocks until the device is done.
+CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays& arrays);
 
 /// Coding errors and times of a message, measured by its sender.
 struct MeasuredCoding {
-  std::int64_t source = 0, target = 0;  ///< devices
+  std::int64_t source = 0, target = 0;  ///< device numbers of the message's source and target
   ErrorSums sums;
   CodingTimes times;
 };
 
-/// One device of this rank. Calls queue work and do not block, unless stated otherwise. Constructor arguments must
-/// outlive the object. Streams belong to its device; `number` is the exchange's number.
+/// Launches of one device of this rank. Calls queue work and do not block, unless stated otherwise. Constructor
+/// arguments must outlive the object. Streams belong to its device; `number` is the exchange's number.
 class Launches {
  public:
   Launches(const Plan& plan, ExchangeMemory& memory, ItemArrays& arrays, DeviceMemory& mine);
 
-  // Set-up: first all ends, by channel number, then the programs. Throws OutOfMemory.
+  // Set-up: first all senders and receivers, by channel (message) number, then the programs. Throws OutOfMemory.
   void add_sender(std::size_t channel);
   void add_receiver(std::size_t channel);
-  /// `reads`: values that the exchange reads; needed for poison.
+  /// Creates the launches. `reads`: values that the exchange reads; only needed for the debug mode with NaN.
   void make_programs(const std::optional<Reads>& reads);
 
-  /// Whether ends queue work between sending and arrival. delivers(): only at arrival.
+  /// Whether routes queue work between sending and arrival. delivers(): whether they queue it only at arrival.
   bool transfers() const { return transfers_; }
   bool delivers() const { return delivers_; }
 
-  /// The exchange's stream, ordered after the caller's. join() orders the caller's after it.
+  /// The exchange's stream, ordered after the caller's stream. join() orders the caller's stream after it.
   Stream& behind(Stream& caller);
   void join(Stream& caller);
-  /// First step of an exchange: posts receives, and poisons.
+  /// First step of an exchange: posts receives, and in debug mode fills their targets with NaN.
   void start(std::uint64_t number, Stream& stream);
-  /// Opens the places into which the caller's kernels store.
+  /// Signals that the caller's kernels on other devices may store here, and waits until they may store there.
   void open(std::uint64_t number, Stream& stream);
-  /// Sends: after start(), or after the caller's kernels if the exchange was `opened`.
+  /// Sends the messages: after start(), or after the caller's kernels if the exchange was `opened`.
   void send(Stream& stream, bool opened);
   void transfer(std::uint64_t number, Stream& stream);
   void receive(std::uint64_t number, Stream& stream);
-  /// Sends and receives in one launch. Requires that no end queues work in between and that nothing is poisoned.
+  /// Sends and receives in one launch. Requires that no route queues work in between, and no debug mode with NaN.
   void run(Stream& stream);
-  /// Orders the stream's next work after the poison of start().
+  /// Orders the stream's next work after start() has filled the targets with NaN in debug mode.
   void order_behind_poison(Stream& stream) const { poison_->order(stream); }
-  /// Marks the end of the work that encodes values. Parts that run in end() are `late`.
+  /// Records an event after the work that encodes values. Work that end() queues is `late`.
   void mark_encoded(Stream& stream, bool late);
   bool encoded() const { return encoded_.done(); }
 
-  /// Drives ends that need the host. Returns true once none needs it any more.
+  /// Advances the messages that need the host. Returns true once none needs it any more.
   bool progress(std::uint64_t number);
-  /// Names the end for which some end waits; empty: none waits.
+  /// Names the message for which a sender or receiver waits; empty: none waits.
   std::string waiting_for() const;
   void trace_states() const;
-  /// Destroys the ends.
+  /// Destroys the senders and receivers.
   void drop_ends();
 
   /// Writes the microseconds from the beginning of the last exchange to arrival, per channel. Blocks until the device
   /// has finished.
   void arrivals(std::vector<double>& by_channel);
-  /// Errors and times of all senders with codings, if errors are to be measured. Blocks.
+  /// Errors and times of all messages that are coded, if errors are to be measured. Blocks.
   std::vector<MeasuredCoding> measured_codings() const;
   const Poisoning* poison() const { return poison_ ? &*poison_ : nullptr; }
   const std::map<std::size_t, ProducedWindows>& windows() const { return windows_; }
   const DeviceMemory& memory() const { return mine_; }
   const Arrays& arrays() const { return on_.table; }
-  /// Bytes of device memory of ends, tables and programs.
+  /// Bytes of device memory of senders, receivers, tables and programs.
   std::int64_t bytes() const;
 
  private:
   struct Outgoing {
     std::unique_ptr<Sender> end;
     std::size_t channel = 0;
-    std::optional<ErrorProbe> probe = {};  // if it codes values and errors are measured
-    std::vector<Mover> encoders = {};      // movers that encode, without those that round
+    std::optional<ErrorProbe> probe = {};  // measures coding errors, if the message is coded and the option is set
+    std::vector<Mover> encoders = {};      // copies that encode values, without those that round
   };
   struct Incoming {
     std::unique_ptr<Receiver> end;
     std::size_t channel = 0;
-    int stamp = 0;  // index of the arrival time; 0: none
+    int stamp = 0;  // index of the message's arrival time among the stamps; 0: none
   };
 
   const Channel& channel_of(std::size_t number) const { return plan_.channels[number]; }
@@ -122,18 +129,18 @@ class Launches {
   DeviceArrays& on_;
   Event before_, after_, encoded_;
   Span<std::uint64_t> stamps_;
-  std::deque<EndSite> receive_sites_;  // receivers' `arrived` point to their legs
-  std::vector<Outgoing> outgoing_;     // farthest first
+  std::deque<EndSite> receive_sites_;  // arguments of receivers, which point to their legs
+  std::vector<Outgoing> outgoing_;     // senders, with the farthest target first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
-  std::vector<Span<Signal>> counters_;  // for waits between batches of one launch
-  Span<std::byte> decodings_;           // decoded values that are combined
-  std::deque<Leg> decoded_legs_;        // legs of these values
+  std::vector<Span<Signal>> counters_;      // for waits between batches of one launch
+  std::vector<Span<std::byte>> decodings_;  // decoded values that are combined
+  std::deque<Leg> decoded_legs_;            // legs of these values
   /// Batches that combine, with the message that a batch reads if it is only one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
-  Program first_, last_, whole_, gates_, opening_;
+  Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;
-  std::map<std::size_t, ProducedWindows> windows_;  // of produced items
+  std::map<std::size_t, ProducedWindows> windows_;  // views for the caller's kernels, by number of the item
   bool transfers_ = false, delivers_ = false;
   bool encodes_late_ = false;
 };

@@ -19,7 +19,7 @@ constexpr std::size_t page = 4096;
 std::size_t device_bytes(const Channel& c) { return c.need.slot_bytes * static_cast<std::size_t>(c.need.depth); }
 std::size_t host_bytes(const Channel& c) { return round_up(c.need.host_bytes, page); }
 
-/// Lists the memory that each message takes, the largest first.
+/// Lists the bytes of memory that each message takes, the largest message first.
 std::string by_message(const std::vector<Channel>& channels, int target, std::size_t (*bytes)(const Channel&)) {
   std::vector<std::pair<std::size_t, const Channel*>> all;
   for (const Channel& c : channels)
@@ -54,7 +54,7 @@ ExchangeMemory::ExchangeMemory(const Plan& plan, const Communicator& comm) : dir
   const Machine& machine = plan.grid.machine();
   for (const int index : machine.devices_of_rank(plan.grid.rank()))
     devices.push_back(std::make_unique<DeviceMemory>(plan, index, comm.arena(machine.device(index).local)));
-  // Both directions: the source stores values, and the target's kernels set counters.
+  // Peer access goes both ways: the source stores values, and the target's kernels set counters.
   for (const Channel& channel : plan.channels) {
     if (!channel.pair.same_process || channel.pair.same_device) continue;
     const Device from = of(channel.message.source).device, to = of(channel.message.target).device;
@@ -78,14 +78,9 @@ void ExchangeMemory::make() {
 
 void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
   const int rank = plan_.grid.rank();
-  std::size_t signals = 1, slot_bytes = 0;
-  std::vector<std::pair<const Channel*, std::size_t>> rings;
-  std::vector<std::pair<Directory::Key, std::size_t>> counters;
-  const auto counter = [&](What what, int device, int peer, int chunk) {
-    Directory::Key key{what, device, peer};
-    key.item = chunk;
-    counters.push_back({key, signals++});
-  };
+  std::size_t slot_bytes = 0;
+  std::vector<std::pair<Directory::Key, std::size_t>> rings;
+  std::vector<Directory::Key> counters;
   const auto rank_of = [&](int device) { return plan_.grid.machine().device(device).rank; };
   std::set<int> written;  // ranks into whose fields the device stores
   for (const Channel& channel : plan_.channels) {
@@ -93,19 +88,19 @@ void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
     const SlotNeed& need = channel.need;
     if (channel.pair.same_device && !m.through_slots()) continue;
     for (int chunk = 0; chunk < need.chunks; ++chunk) {
-      if (m.target == mine.index) counter(What::full, m.target, m.source, chunk);
-      if (m.source == mine.index) counter(What::free, m.source, m.target, chunk);
+      if (m.target == mine.index) counters.push_back({What::full, m.target, m.source, chunk});
+      if (m.source == mine.index) counters.push_back({What::free, m.source, m.target, chunk});
     }
-    if (need.in_place && m.target == mine.index) counter(What::delivered, m.target, m.source, 0);
-    if (need.in_place && m.source == mine.index) counter(What::ready, m.source, m.target, 0);
+    if (need.in_place && m.target == mine.index) counters.push_back({What::delivered, m.target, m.source});
+    if (need.in_place && m.source == mine.index) counters.push_back({What::ready, m.source, m.target});
     if (need.in_place && m.source == mine.index && !channel.pair.same_process) written.insert(m.target_rank);
     if (need.slot_bytes && m.target == mine.index) {
-      rings.push_back({&channel, slot_bytes});
+      rings.push_back({{What::slot, m.target, m.source}, slot_bytes});
       slot_bytes += device_bytes(channel);
     }
   }
   mine.in_room_for("the counters", [&] {
-    mine.signals = mine.arena.take<Signal>(signals * signal_line, Memory::shared);
+    mine.signals = mine.arena.take<Signal>((1 + counters.size()) * signal_line, Memory::shared);
     mine.failure = mine.arena.take<Failure>(1, Memory::pinned);
     mine.failure.data()[0] = Failure{};
   });
@@ -124,11 +119,11 @@ void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
   if (slot_bytes) fill(mine.stream, mine.slots.data(), 0, mine.slots.bytes());
   mine.stream.synchronize();
   for (const int other : written) directory.publish({What::broken, mine.index, -1}, other, mine.device, mine.broken());
-  for (const auto& [key, index] : counters)
-    directory.publish(key, rank_of(key.peer), mine.device, mine.signals.data() + index * signal_line);
-  for (const auto& [channel, offset] : rings)
-    directory.publish({What::slot, channel->message.target, channel->message.source}, channel->message.source_rank,
-                      mine.device, mine.slots.data() + offset);
+  Signal* signal = mine.signals.data();
+  for (const Directory::Key& key : counters)
+    directory.publish(key, rank_of(key.peer), mine.device, signal += signal_line);
+  for (const auto& [key, offset] : rings)
+    directory.publish(key, rank_of(key.peer), mine.device, mine.slots.data() + offset);
 }
 
 /// Allocates receive buffers in host memory for messages within this process, or from other ranks of the node
@@ -192,9 +187,7 @@ ReceiveBuffer ExchangeMemory::receive_buffer_of(const Channel& channel, Device u
     receive_buffer.host = static_cast<std::byte*>(directory.find({What::host, m.target, m.source}, user));
   if (channel.pair.same_device && !m.through_slots()) return receive_buffer;
   const auto counter = [&](What what, int device, int peer, int chunk) {
-    Directory::Key key{what, device, peer};
-    key.item = chunk;
-    return static_cast<Signal*>(directory.find(key, user));
+    return static_cast<Signal*>(directory.find({what, device, peer, chunk}, user));
   };
   for (int chunk = 0; chunk < need.chunks; ++chunk) {
     receive_buffer.full.push_back(counter(What::full, m.target, m.source, chunk));
@@ -214,7 +207,7 @@ void ExchangeMemory::revoke() noexcept {
       fill(mine->stream, broken, 0xff, sizeof *broken);
       mine->stream.synchronize();
     } catch (...) {
-      // The device has failed, so its memory cannot be written by others either.
+      // This device has failed, so others cannot write its memory, and need no flag.
     }
 }
 

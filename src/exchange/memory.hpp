@@ -13,22 +13,22 @@
 
 namespace slipstream {
 
-/// Distance between signals, so that no two share a cache line.
+/// Distance between signals in an array, in signals, so that no two share a cache line.
 inline constexpr std::size_t signal_line = 128 / sizeof(Signal);
 
 /// Memory of an exchange on one device of this rank. All of it comes from the device's arena.
 struct DeviceMemory {
   DeviceMemory(const Plan& plan, int index, Arena arena);
 
-  /// Allocates small objects. OutOfMemory names `what`.
+  /// Runs `make`, which allocates small objects. OutOfMemory then names `what`.
   void in_room_for(const char* what, const std::function<void()>& make) const;
   Signal* sequence() const { return signals.data(); }
   Signal* broken() const { return signals.data() + 1; }
-  /// Without stamps.
+  /// Sequence, failure record and timeout for launches, without time stamps.
   Pulse pulse() const { return {sequence(), failure.data(), broken(), plan.limit_ns}; }
 
   const Plan& plan;
-  int index;  ///< numbered by the machine
+  int index;  ///< number of the device in the machine
   Device device;
   Arena arena;
   Stream stream;
@@ -57,13 +57,13 @@ class ExchangeMemory {
   /// Sets the failure flags of devices on other ranks. Late devices then no longer store into fields of this rank,
   /// which the user may use again. The flags stay mapped until all ranks have left.
   void revoke() noexcept;
-  /// Never frees the memory: ranks that did not part may still store into it.
+  /// Never frees the memory: ranks that did not take part in the common end may still store into it.
   void keep();
 
-  /// Throws not_found if the device does not belong to this rank.
+  /// Memory of a device. Throws Error (not_found) if the device does not belong to this rank.
   DeviceMemory& of(int device) const;
 
-  std::vector<std::unique_ptr<DeviceMemory>> devices;  ///< in the order of streams
+  std::vector<std::unique_ptr<DeviceMemory>> devices;  ///< memory of each device of this rank, in the order of streams
   Directory directory;
 
  private:
@@ -71,7 +71,7 @@ class ExchangeMemory {
   void make_host_slots(DeviceMemory& mine, bool mapped);
 
   const Plan& plan_;
-  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // own device, and flag of a device that stores into it
+  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // own device, and failure flag of one that stores into it
 };
 
 }  // namespace slipstream

@@ -34,7 +34,7 @@ MessageClasses::MessageClasses(const Communicator& comm, const Grid& grid, const
     found.messages += grid.machine().device(devices.second).rank == grid.rank();
     found.mine.push_back(devices);
   }
-  // In turn the least number that is above the last one.
+  // Ranks find the classes in turn: each time the smallest number that is above the last one.
   for (auto next = mine.begin();;) {
     const double least = -comm.max(next == mine.end() ? no_value : -static_cast<double>(next->first));
     if (least == -no_value) break;
@@ -46,7 +46,7 @@ MessageClasses::MessageClasses(const Communicator& comm, const Grid& grid, const
     counts.push_back(one.messages);
     sizes.push_back(one.largest);
   }
-  sum_over_ranks(comm, counts);  // whole numbers: exact in any order
+  sum_over_ranks(comm, counts);  // Counts of messages are whole numbers, so their sums are exact in any order.
   largest_over_ranks(comm, sizes);
   std::size_t n = 0;
   for (auto& [number, one] : all_) {

@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-using PairKey = std::pair<int, int>;  ///< devices: source, target
+using PairKey = std::pair<int, int>;  ///< device numbers of a message's source and target
 using ClassNumber = std::uint64_t;
 
 /// The number of a message's class: devices with equal properties, joined by the same kind of link, and sizes that
@@ -20,24 +20,24 @@ ClassNumber class_number(const Machine& machine, const Pairs& pairs, const PairK
 
 struct MessageClass {
   double largest = 0;         ///< bytes of the largest message
-  double messages = 0;        ///< of all ranks
-  std::vector<PairKey> mine;  ///< those that leave or reach this rank
+  double messages = 0;        ///< number of messages of all ranks
+  std::vector<PairKey> mine;  ///< messages that leave or reach this rank
 };
 
 /// The classes of an exchange's messages between devices. Ranks exchange numbers of classes, of which there are few,
-/// and none of pairs.
+/// and no pairs of devices.
 class MessageClasses {
  public:
   MessageClasses() = default;
-  /// `bundles`: of this rank. Collective.
+  /// Finds the classes of all ranks' messages. `bundles`: transfers of this rank. Collective.
   MessageClasses(const Communicator& comm, const Grid& grid, const std::vector<PlannedItem>& items,
                  const Bundles& bundles);
 
-  /// Those of all ranks, the same on all.
+  /// Classes of all ranks' messages by number, the same on all ranks.
   const std::map<ClassNumber, MessageClass>& all() const { return all_; }
   /// The class of a message that leaves or reaches this rank.
   ClassNumber of(const PairKey& devices) const { return of_.at(devices); }
-  /// The largest value of each class over ranks; classes without a value on any rank are left out. Collective.
+  /// Maximum over ranks of a number for each class of messages; classes without one anywhere are left out. Collective.
   std::map<ClassNumber, double> largest(const Communicator& comm, const std::map<ClassNumber, double>& mine) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// One end of a leg, for each copy of its field. Empty if the block belongs to another rank or has no arrays.
+/// Values at one end of a transfer, for each copy of its field. Empty if this rank lacks the block's arrays.
 std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const Leg& leg, ItemEnd end) {
   const bool at_source = end == ItemEnd::source;
   const Field& field = at_source ? *item.source : item.to();
@@ -25,7 +25,7 @@ std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const L
   return all;
 }
 
-/// Whether source and target values are the same memory.
+/// Whether a transfer copies values onto themselves: source and target are the same memory.
 bool rests(const Grid& grid, const std::vector<ExchangeItem>& items, const Leg& leg) {
   const ExchangeItem& item = items[static_cast<std::size_t>(leg.item)];
   const Transfer& t = *leg.transfer;
@@ -34,18 +34,16 @@ bool rests(const Grid& grid, const std::vector<ExchangeItem>& items, const Leg& 
   if (!same_cells || leg.coded() || leg.produced || leg.rebinds) return false;
   const std::vector<Touched> from = touched(grid, item, leg, ItemEnd::source),
                              to = touched(grid, item, leg, ItemEnd::target);
-  if (from.size() != to.size() || from.empty()) return false;
-  if (from.size() > 1 && item.source != &item.to()) return false;
-  for (std::size_t copy = 0; copy < from.size(); ++copy)
-    if (!from[copy].alike(to[copy])) return false;
-  return true;
+  if (from.empty() || (from.size() > 1 && item.source != &item.to())) return false;
+  return std::equal(from.begin(), from.end(), to.begin(), to.end(),
+                    [](const Touched& a, const Touched& b) { return a.alike(b); });
 }
 
 }  // namespace
 
 Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field) {
   const auto size = static_cast<std::int64_t>(size_of(field.type));
-  if (shape.stride[1] == 0) return {array, array + shape.elements * size};  // packed
+  if (shape.stride[1] == 0) return {array, array + shape.elements * size};  // block without gaps between its rows
   std::int64_t first = shape.origin, last = shape.origin + (field.components - 1) * shape.component_stride;
   for (int a = 0; a < 3; ++a) {
     first -= shape.ghost[a] * shape.stride[a];
@@ -73,8 +71,10 @@ void Reads::InArray::add(const Touched& t) {
 Reads::Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles)
     : grid_(grid), items_(items) {
   std::map<const std::byte*, std::pair<Bytes, InArray>> found;
+  bool listed = false;
   for (const auto& [devices, b] : bundles.by_pair)
     for (const Leg& leg : b.legs) {
+      listed |= leg.transfer->source.ids || leg.transfer->target.ids;
       if (leg.produced) continue;
       for (const Touched& t : touched(grid, items[static_cast<std::size_t>(leg.item)], leg, ItemEnd::source)) {
         auto& [bytes, reads] = found.try_emplace(t.array, t.bytes, InArray{}).first->second;
@@ -82,11 +82,6 @@ Reads::Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bun
         reads.add(t);
       }
     }
-  const bool listed = std::any_of(bundles.by_pair.begin(), bundles.by_pair.end(), [](const auto& entry) {
-    return std::any_of(entry.second.legs.begin(), entry.second.legs.end(), [](const Leg& leg) {
-      return leg.transfer->source.ids != nullptr || leg.transfer->target.ids != nullptr;
-    });
-  });
   std::vector<std::pair<Bytes, InArray>> all;
   for (auto& [array, entry] : found) {
     InArray& reads = entry.second;

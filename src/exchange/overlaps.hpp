@@ -9,8 +9,8 @@
 
 namespace slipstream {
 
-/// Range from the first value of a block, ghosts included, to the end of the last one. An array may be shorter than its
-/// shape's elements, which include the padding in front of aligned rows.
+/// Addresses from the first value of a block, ghosts included, to the end of the last one. An array may be shorter than
+/// its shape's elements, which include the padding in front of aligned rows.
 Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field);
 
 /// Values at one end of a transfer, in one array.
@@ -19,9 +19,9 @@ struct Touched {
   BlockShape shape;
   DType type = DType::f32;
   const IndexSet* set = nullptr;
-  Bytes bytes;  ///< range of all values of the array
+  Bytes bytes;  ///< addresses of all values of the array
 
-  /// Whether both have the same address and layout.
+  /// Whether both arrays have the same address and layout.
   bool alike(const Touched& other) const;
 };
 
@@ -36,9 +36,9 @@ class Reads {
  private:
   struct InArray {
     std::vector<Touched> sets;
-    bool alike = true;           // all sets have the same layout
-    Box around;                  // bounding box of all sets
-    std::vector<bool> elements;  // elements that are read; only if some transfer lists elements
+    bool alike = true;           // whether all index sets have the same layout
+    Box around;                  // bounding box of the cells that transfers read
+    std::vector<bool> elements;  // marks of elements that are read; empty unless transfers list elements
     void add(const Touched& t);
     bool holds_some_of(const Touched& t) const;
   };
@@ -47,7 +47,7 @@ class Reads {
   Intervals<InArray> arrays_;
 };
 
-/// Removes legs whose values are already in place.
+/// Removes transfers whose source and target values are the same memory.
 void leave_what_rests(const Grid& grid, const std::vector<ExchangeItem>& items, Bundles& bundles);
 
 /// Whether some transfer writes values that another one reads. Then all values must be packed before any is changed.

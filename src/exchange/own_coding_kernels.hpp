@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// add_coding() for a class.
+/// Instantiates the kernels of a coding class, and registers it by add_coding().
 template <class Own>
 void add_coding(const std::string& name) {
   static_assert(std::is_unsigned_v<typename Own::Code>, "the code of a value is an unsigned number");

@@ -1,6 +1,7 @@
 #include "exchange/plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -21,34 +22,30 @@ std::string named(const FieldOptions& field) {
 
 namespace {
 
-/// Throws Error if an item does not support the transfers of its pattern.
+/// Checks an item. Throws Error if it does not support the transfers of its pattern.
 void check(const PlannedItem& item) {
   const FieldOptions &from = item.source, &to = item.to();
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
-  if (from.type != to.type)
-    throw Error(ErrorCode::mismatch,
-                what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " + named(to) + " (" +
-                    to_string(to.type) + "): give both the same number format",
-                {{"pattern", item.pattern->name()}, {"source", from.name}, {"target", to.name}, {"option", "type"}});
+  require(from.type == to.type, ErrorCode::mismatch,
+          what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " + named(to) + " (" +
+              to_string(to.type) + "): give both the same number format",
+          {{"pattern", item.pattern->name()}, {"source", from.name}, {"target", to.name}, {"option", "type"}});
   wire_of(item.coding, from.type, named(from));
-  if (item.produced && item.coding.kind != Coding::Kind::raw)
-    throw Error(ErrorCode::unsupported,
-                what + "is to have its values of " + named(from) +
-                    " stored by the caller's kernels, which do not know the coding " + to_string(item.coding) +
-                    ": choose the coding raw, or let the exchange pack",
-                {{"pattern", item.pattern->name()}, {"field", from.name}, {"option", "coding"}});
+  require(!item.produced || item.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
+          what + "is to have its values of " + named(from) +
+              " stored by the caller's kernels, which do not know the coding " + to_string(item.coding) +
+              ": choose the coding raw, or let the exchange pack",
+          {{"pattern", item.pattern->name()}, {"field", from.name}, {"option", "coding"}});
   const Op op = item.pattern->op();
   if (op == Op::copy) return;
-  if (from.type == DType::f16)
-    throw Error(ErrorCode::unsupported,
-                what + "combines values, and " + named(from) +
-                    " holds f16, which is moved and not computed with: take a field of f32",
-                {{"pattern", item.pattern->name()}, {"field", from.name}, {"type", to_string(from.type)}});
-  if (is_complex(from.type) && op != Op::add && op != Op::multiply)
-    throw Error(ErrorCode::unsupported,
-                what + "takes the smallest or largest of complex numbers (" + named(from) + ", " +
-                    to_string(from.type) + "), which have no order: choose add or multiply",
-                {{"pattern", item.pattern->name()}, {"field", from.name}, {"type", to_string(from.type)}});
+  require(from.type != DType::f16, ErrorCode::unsupported,
+          what + "combines values, and " + named(from) +
+              " holds f16, which is moved and not computed with: take a field of f32",
+          {{"pattern", item.pattern->name()}, {"field", from.name}, {"type", to_string(from.type)}});
+  require(!is_complex(from.type) || op == Op::add || op == Op::multiply, ErrorCode::unsupported,
+          what + "takes the smallest or largest of complex numbers (" + named(from) + ", " + to_string(from.type) +
+              "), which have no order: choose add or multiply",
+          {{"pattern", item.pattern->name()}, {"field", from.name}, {"type", to_string(from.type)}});
 }
 
 void add(Hash& hash, const FieldOptions& field) {
@@ -75,7 +72,7 @@ std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
 
 namespace {
 
-/// The same values as a list.
+/// The values of an index set as a list of elements.
 IndexSet as_list(const IndexSet& set, const BlockShape& shape) {
   std::vector<std::int64_t> ids;
   any_element(set, shape, [&](std::int64_t element) {
@@ -85,8 +82,8 @@ IndexSet as_list(const IndexSet& set, const BlockShape& shape) {
   return {{}, {}, std::make_shared<const std::vector<std::int64_t>>(std::move(ids))};
 }
 
-/// Selects the block size of a leg. If blocks would save no bytes, the box travels uncoded, unless results depend on
-/// the rounding.
+/// Selects the block size of a transfer's coding. If blocks would save no bytes, the box travels uncoded, unless
+/// results depend on the rounding.
 void choose_block(Leg& leg) {
   if (leg.wire.by_value()) return;
   const Extent cells = packed_extent(leg);
@@ -111,9 +108,8 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     const Wire wire = wire_of(items[i].coding, field.type, named(field));
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     result.transfers[i].shrink_to_fit();
-    const TransferChecks checks(grid, items[i]);
+    check_transfers(grid, items[i], result.transfers[i]);
     for (Transfer& t : result.transfers[i]) {
-      checks.check(t);
       const Block &source = grid.block(t.source_block), &target = to.block(t.target_block);
       // An empty message must not count as a reply, which proves that a slot is free again.
       if (t.source.size() == 0 || (source.rank != rank && target.rank != rank)) continue;
@@ -230,7 +226,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
-  // All knobs except `teams`: messages do not depend on the number of teams.
+  // The hash has all knobs except `teams`: messages do not depend on the number of teams.
   hash.add(k.pack, k.streams, k.grouping, k.mpi, k.sync, k.in_place, k.packet_limit, k.chunk, k.ring);
   hash.add(options.routes, to_string(options.throttle), options.measure_errors, options.poison);
   return hash.value();
@@ -259,32 +255,26 @@ Plan::Plan(const Grid& grid, std::vector<PlannedItem> wanted, ExchangeOptions ch
       items(std::move(wanted)),
       options(std::move(chosen)),
       limit_ns(wait_limit_ns(options.wait_limit, "an exchange")) {
-  if (options.measure_errors && options.knobs.pack != Pack::fused)
-    throw Error(ErrorCode::unsupported,
-                "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
-                    to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
-                {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
-  check_own_codings();
-  slipstream::check(options.throttle);
+  require(!options.measure_errors || options.knobs.pack == Pack::fused, ErrorCode::unsupported,
+          "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
+              to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
+          {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
+  const Coding* own = nullptr;
   for (const PlannedItem& item : items) {
     patterns.push_back(item.pattern->name());
     coded |= item.coding.kind != Coding::Kind::raw;
     produces |= item.produced;
-  }
-  hash = plan_hash(grid, items, options);
-}
-
-/// The kernels of one's own coding support no other coding except raw.
-void Plan::check_own_codings() const {
-  const Coding* own = nullptr;
-  for (const auto& item : items)
     if (item.coding.kind == Coding::Kind::own) own = &item.coding;
-  if (!own) return;
-  for (const auto& item : items)
-    require(item.coding.kind == Coding::Kind::raw || item.coding == *own, ErrorCode::unsupported,
-            "an exchange has items of the codings " + to_string(*own) + " and " + to_string(item.coding) +
-                ": beside a coding of one's own stands raw alone; make two exchanges",
-            {{"option", "coding"}, {"given", to_string(item.coding)}, {"other", to_string(*own)}});
+  }
+  // The kernels of one's own coding support no other coding except raw.
+  if (own)
+    for (const PlannedItem& item : items)
+      require(item.coding.kind == Coding::Kind::raw || item.coding == *own, ErrorCode::unsupported,
+              "an exchange has items of the codings " + to_string(*own) + " and " + to_string(item.coding) +
+                  ": beside a coding of one's own stands raw alone; make two exchanges",
+              {{"option", "coding"}, {"given", to_string(item.coding)}, {"other", to_string(*own)}});
+  slipstream::check(options.throttle);
+  hash = plan_hash(grid, items, options);
 }
 
 bool Plan::wants_gpu_mpi() const {
@@ -302,13 +292,11 @@ bool Plan::wants_gpu_mpi() const {
 
 void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
   overlaps = onto_itself;
-  if (overlaps && options.knobs.pack != Pack::fused)
-    throw Error(
-        ErrorCode::unsupported,
-        "a field is moved onto itself, and all of its values must be taken before any of them is changed, in the "
-        "launch of all messages; pack = " +
-            to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
-        {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
+  require(!overlaps || options.knobs.pack == Pack::fused, ErrorCode::unsupported,
+          "a field is moved onto itself, and all of its values must be taken before any of them is changed, in the "
+          "launch of all messages; pack = " +
+              to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
+          {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
   const Pairs pairs(grid.machine(), items, gpu_mpi_refusal);
   channels.reserve(bundles.by_pair.size());
   messages.reserve(bundles.by_pair.size());
@@ -362,16 +350,15 @@ Message Plan::message_of(const Channel& channel) const {
   m.parts = route(channel.choice.route).parts(m, b.legs);
   if (m.parts) m.bytes = bytes_of_parts(*m.parts);
   const bool slowed = m.throttle.slows() && route(channel.choice.route).needs_host();
-  if (slowed && !(m.throttle.seconds(static_cast<double>(m.bytes)) < options.wait_limit))
-    throw Error(ErrorCode::unsupported,
-                "a message of " + std::to_string(m.bytes) + " B takes " +
-                    std::to_string(m.throttle.seconds(static_cast<double>(m.bytes))) + " s by the throttle " +
-                    to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
-                    " s: give a longer wait_limit or a faster throttle",
-                {{"option", "wait_limit"},
-                 {"given", options.wait_limit},
-                 {"bytes", m.bytes},
-                 {"throttle", to_string(m.throttle)}});
+  require(!slowed || m.throttle.seconds(static_cast<double>(m.bytes)) < options.wait_limit, ErrorCode::unsupported,
+          "a message of " + std::to_string(m.bytes) + " B takes " +
+              std::to_string(m.throttle.seconds(static_cast<double>(m.bytes))) + " s by the throttle " +
+              to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
+              " s: give a longer wait_limit or a faster throttle",
+          {{"option", "wait_limit"},
+           {"given", options.wait_limit},
+           {"bytes", m.bytes},
+           {"throttle", to_string(m.throttle)}});
   m.produced = std::any_of(b.legs.begin(), b.legs.end(), [](const Leg& leg) { return leg.produced; });
   m.host_shared = channel.pair.same_node;
   m.whole_lines = channel.pair.whole_lines;
@@ -386,7 +373,7 @@ void Plan::prove_answers() {
     const RouteTraits traits = traits_of(c.choice.route);
     return traits.stores && (!traits.within_device || c.message.through_slots());
   };
-  std::set<std::pair<int, int>> proving;  // devices of messages with such routes
+  std::set<std::pair<int, int>> proving;  // device pairs by whose route a device sees the arrival
   for (const Channel& channel : channels)
     if (proves(channel)) proving.emplace(channel.message.source, channel.message.target);
   for (Channel& channel : channels)
@@ -420,18 +407,17 @@ int Plan::tags() const {
 }
 
 std::string Plan::why_not_captured() const {
+  std::string why =
+      "some message of another rank cannot be replayed by a graph, or all ranks tell each other of values that were "
+      "too large for their coding or that a caller's kernel did not store (poison = true)";
   for (const Channel& c : channels)
     if (!c.captured())
-      return "an exchange was begun on a stream that is being captured, but its message from device " +
-             std::to_string(c.message.source) + " to device " + std::to_string(c.message.target) + " travels by " +
-             to_string(c.choice.route) + ", which a graph cannot replay here (slipstream info routes says why): " +
-             "capture the work around the exchange, or allow routes that can be captured (kernel, direct, peer, " +
-             "colocated)";
-  return "an exchange was begun on a stream that is being captured, but some message of another rank cannot be "
-         "replayed by a graph, or all ranks tell each other of values that were too large for their coding or that "
-         "a caller's kernel did not store (poison = true): capture the work around the exchange, or allow routes that "
-         "can be captured on all ranks (kernel, direct, peer, "
-         "colocated)";
+      why = "its message from device " + std::to_string(c.message.source) + " to device " +
+            std::to_string(c.message.target) + " travels by " + to_string(c.choice.route) +
+            ", which a graph cannot replay here (slipstream info routes says why)";
+  return "an exchange was begun on a stream that is being captured, but " + why +
+         ": capture the work around the exchange, or allow routes that can be captured on all ranks (kernel, direct, "
+         "peer, colocated)";
 }
 
 std::string Plan::field_names() const {
@@ -457,61 +443,46 @@ Timeout Plan::too_late(std::uint64_t number, const std::string& who, const std::
 
 namespace {
 
-/// Lists messages by rank.
-class MessageLists {
- public:
-  MessageLists(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options)
-      : grid_(grid), items_(items), pairs_(grid.machine(), items), options_(options) {}
-
-  /// Appends the messages that leave the rank and, if asked, those that reach it from other ranks.
-  void append(int rank, bool received, std::vector<MessageInfo>& messages) {
-    const Bundles bundles = bundle(grid_, items_, rank);
+/// Messages that leave some ranks and, if asked, those that reach them from other ranks.
+std::vector<MessageInfo> messages_of(const Grid& grid, const std::vector<PlannedItem>& items,
+                                     const ExchangeOptions& options, const std::vector<int>& ranks, bool received) {
+  const Machine& machine = grid.machine();
+  const Pairs pairs(machine, items);
+  std::map<Pair, Choice> known;  // large plans have very many pairs of devices, and few sets of their properties
+  std::vector<MessageInfo> messages;
+  for (const int rank : ranks) {
+    const Bundles bundles = bundle(grid, items, rank);
     for (const auto& [key, b] : bundles.by_pair) {
-      const MachineDevice &source = grid_.machine().device(b.source), &target = grid_.machine().device(b.target);
-      if (source.rank != rank && !received) continue;
-      Choice choice = choice_of(b.source, b.target);
+      if (machine.device(b.source).rank != rank && !received) continue;
+      const Pair pair = pairs.of(b.source, b.target);
+      const auto found = options.chosen.contains(key) ? known.end() : known.find(pair);
+      Choice choice = found == known.end() ? choose(pair, b.source, b.target, options) : found->second;
+      if (!options.chosen.contains(key)) known.emplace(pair, choice);
       const RouteTraits traits = traits_of(choice.route);
       if (traits.device_memory) choice.reason += "; believed only after a proof";
-      const int from = source.node, to = target.node;
-      if (traits.grouping && options_.knobs.grouping == Grouping::nodes && from != to)
+      const int from = machine.device(b.source).node, to = machine.device(b.target).node;
+      if (traits.grouping && options.knobs.grouping == Grouping::nodes && from != to)
         choice.reason += "; travels in the message of node " + std::to_string(from) + " to node " + std::to_string(to);
-      messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
-                          static_cast<std::int64_t>(b.legs.size()), static_cast<std::int64_t>(b.raw_bytes)});
+      messages.push_back({b.source, b.target, choice.route, std::move(choice.reason),
+                          static_cast<std::int64_t>(b.bytes), static_cast<std::int64_t>(b.legs.size()),
+                          static_cast<std::int64_t>(b.raw_bytes)});
     }
   }
-
- private:
-  /// Caches the choice per set of properties of a pair, because large plans have very many pairs.
-  Choice choice_of(int source, int target) {
-    const Pair pair = pairs_.of(source, target);
-    if (options_.chosen.contains({source, target})) return choose(pair, source, target, options_);
-    auto known = known_.find(pair);
-    if (known == known_.end()) known = known_.emplace(pair, choose(pair, source, target, options_)).first;
-    return known->second;
-  }
-
-  const Grid& grid_;
-  const std::vector<PlannedItem>& items_;
-  Pairs pairs_;
-  const ExchangeOptions& options_;
-  std::map<Pair, Choice> known_;
-};
+  return messages;
+}
 
 }  // namespace
 
 std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                        const ExchangeOptions& options) {
-  std::vector<MessageInfo> messages;
-  MessageLists lists(grid, items, options);
-  for (int rank = 0; rank < grid.machine().ranks(); ++rank) lists.append(rank, false, messages);
-  return messages;
+  std::vector<int> ranks(static_cast<std::size_t>(grid.machine().ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return messages_of(grid, items, options, ranks, false);
 }
 
 std::vector<MessageInfo> plan_own_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                            const ExchangeOptions& options) {
-  std::vector<MessageInfo> messages;
-  MessageLists(grid, items, options).append(grid.rank(), true, messages);
-  return messages;
+  return messages_of(grid, items, options, {grid.rank()}, true);
 }
 
 }  // namespace slipstream

@@ -26,20 +26,20 @@ std::string named(const FieldOptions& field);
 /// Parts of the items on which a plan depends.
 std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items);
 
-/// Transfers of one rank, grouped by pair of devices. Both ends have the legs in the same order.
+/// Transfers of one rank, grouped by pair of devices. Both ends of a message have its transfers in the same order.
 struct Bundles {
-  std::vector<std::vector<Transfer>> transfers;  // per item; legs point into them
+  std::vector<std::vector<Transfer>> transfers;  // transfers per item, to which the bundles refer
   std::map<std::pair<int, int>, Bundle> by_pair;
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);
-/// Assigns consecutive offsets to the legs, and the total size.
+/// Assigns consecutive offsets to the legs (transfers) of a message, and the total size.
 void place_legs(Bundle& bundle);
 
 /// Properties of the pairs of devices between which a plan sends. Facts about all items are computed once, because
 /// large plans have very many pairs.
 class Pairs {
  public:
-  /// `gpu_mpi_refusal`: reason why MPI cannot take device memory. The machine must outlive the object.
+  /// Finds the properties. `gpu_mpi_refusal`: why MPI cannot take device memory. The machine must outlive the object.
   Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal = {});
   Pair of(int source, int target) const;
 
@@ -60,7 +60,7 @@ struct Choice {
 /// Error with all reasons.
 Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options);
 
-/// Those of plan_messages() that leave or reach the grid's rank. The cost depends on the rank's neighbours only.
+/// The messages of plan_messages() that leave or reach the grid's rank. The cost depends on the rank's neighbours only.
 std::vector<MessageInfo> plan_own_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                            const ExchangeOptions& options);
 
@@ -73,25 +73,25 @@ std::uint64_t transfers_hash(const Bundle& bundle);
 /// A message with its route.
 struct Channel {
   const Bundle* bundle;
-  Choice choice;  ///< its reason moves to Plan::messages
+  Choice choice;  ///< route of the message; its reason is in Plan::messages
   Pair pair;
   Message message;
   SlotNeed need;
 
-  /// Whether a graph can replay the message, as far as this rank knows.
+  /// Whether a graph can replay the message's transport, as far as this rank knows.
   bool captured() const;
 };
 
-/// Shared state of each route's ends.
+/// State of each route that is shared by its senders and receivers.
 using RouteStates = std::map<RouteKind, std::shared_ptr<RouteState>>;
 
 /// One rank's part of an exchange. Call its methods in the given order. Any rank of any machine can be planned
 /// anywhere. The grid must outlive the plan; patterns may end once routes are chosen. Sizes are in bytes of packed,
 /// coded values.
 struct Plan {
-  /// Throws Error if options are invalid (invalid_argument) or incompatible (unsupported).
+  /// Plan without messages. Throws Error if options are invalid (invalid_argument) or incompatible (unsupported).
   Plan(const Grid& grid, std::vector<PlannedItem> items, ExchangeOptions options);
-  Plan(Plan&&) = default;  // messages point to their bundles
+  Plan(Plan&&) = default;  // cannot be copied, because messages point to their bundles
   /// Fills `bundles`. Throws Error if values cannot be moved as a pattern demands: mismatch, unsupported.
   void list_transfers() { bundles = bundle(grid, items, grid.rank()); }
   /// Whether some message of this rank would pass device memory to MPI.
@@ -100,15 +100,15 @@ struct Plan {
   /// stored. `gpu_mpi_refusal`: reason why MPI cannot take device memory. Throws Error if a pair of devices has no
   /// route (unavailable), or if knobs are incompatible with routes (unsupported).
   void choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal);
-  /// Passes the prepared states of routes to their messages.
+  /// Passes the prepared states of routes to the messages that use them.
   void take(const RouteStates& states);
   /// Messages between processes do not use shared host memory from here on.
   void unshare_hosts();
 
   bool local(int device) const { return grid.machine().device(device).rank == grid.rank(); }
-  /// Whether windows are checked for values that the caller's kernels did not store.
+  /// Whether windows, the views for the caller's kernels, are checked for values that these did not store.
   bool looks() const { return options.poison && produces; }
-  /// Number of tags; all messages have lower ones.
+  /// Number of MPI tags that the plan needs; all messages have lower ones.
   int tags() const;
   std::string why_not_captured() const;
   /// Name for users, such as "exchange 3 of u, v".
@@ -120,20 +120,19 @@ struct Plan {
   const Grid& grid;
   std::vector<PlannedItem> items;
   ExchangeOptions options;
-  std::uint64_t hash = 0, limit_ns = 0;  ///< see plan_hash(); timeout of a wait
-  std::vector<std::string> patterns;     ///< names per item: the patterns may no longer exist
+  std::uint64_t hash = 0, limit_ns = 0;  ///< hash of the plan, see plan_hash(); timeout of a wait in nanoseconds
+  std::vector<std::string> patterns;     ///< names of the items' patterns, which may no longer exist
   bool coded = false;                    ///< some item's values may overflow its coding
   bool produces = false;                 ///< the caller's kernels store some item's values
   bool overlaps = false;                 ///< some values are moved onto others that are moved too
   Bundles bundles;
-  std::vector<Channel> channels;                ///< farthest first
-  std::vector<MessageInfo> messages;            ///< by source, then target
-  std::vector<std::size_t> channel_of_message;  ///< channel of each of these
-  std::vector<const Route*> ways;               ///< each route in use, once
+  std::vector<Channel> channels;                ///< messages of this rank, with the farthest target first
+  std::vector<MessageInfo> messages;            ///< messages in the order of source, then target
+  std::vector<std::size_t> channel_of_message;  ///< index in `channels` of each of `messages`
+  std::vector<const Route*> ways;               ///< routes that the rank's messages use, each once
   bool host_driven = false, capturable = true, limited_in_graphs = true;
 
  private:
-  void check_own_codings() const;
   Message message_of(const Channel& channel) const;
   void prove_answers();
   std::string field_names() const;

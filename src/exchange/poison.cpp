@@ -3,26 +3,21 @@
 #include <slipstream/error.hpp>
 
 #include "device/upload.hpp"
+#include "grid/cell_text.hpp"
 #include "mover/lower.hpp"
 
 namespace slipstream {
 namespace {
 
-/// Poison of floats is a NaN that no computation yields. Poison of integers is -1, which may be a real value.
+/// Whether poison is unmistakable. In floats it is a NaN that no computation yields; in integers -1, a possible value.
 bool can_be_looked_at(DType type) { return type != DType::u8 && type != DType::i32 && type != DType::i64; }
 
 std::int64_t volume(const Window& w) { return (w.hi[0] - w.lo[0]) * (w.hi[1] - w.lo[1]) * (w.hi[2] - w.lo[2]); }
 
-/// Cell of the n-th value of a window.
+/// Cell of the n-th value of a window, the caller's view of target memory.
 Extent cell_of(const Window& w, std::int64_t n) {
   const std::int64_t width = w.hi[0] - w.lo[0], height = w.hi[1] - w.lo[1];
   return {w.lo[0] + n % width, w.lo[1] + n / width % height, w.lo[2] + n / width / height};
-}
-
-std::string shown(const Extent& cell) {
-  std::string text;
-  for (const std::int64_t at : cell) text += (text.empty() ? "" : ", ") + std::to_string(at);
-  return text;
 }
 
 }  // namespace
@@ -42,14 +37,10 @@ void Poisoning::make(const std::vector<const Leg*>& received, const std::vector<
     const Place place = arrays_.place_of(*leg, ItemEnd::target, on_);
     const auto bytes = static_cast<std::int32_t>(size_of(leg->type));
     if (leg->transfer->target.ids) {
-      Poisoned listed;
-      listed.places.base = reinterpret_cast<std::intptr_t>(place.origin);
-      listed.places.array = place.array;
-      on_.count_from_array(listed.places);
-      listed.ids = lists_.emplace_back(upload(on_.memory.device, *leg->transfer->target.ids)).data();
-      listed.count = leg->transfer->target.size();
-      listed.bytes = bytes;
-      targets.push_back(listed);
+      Window all{.base = reinterpret_cast<std::intptr_t>(place.origin), .array = place.array};
+      on_.count_from_array(all);
+      const auto& ids = lists_.emplace_back(upload(on_.memory.device, *leg->transfer->target.ids));
+      targets.push_back({all, ids.data(), leg->transfer->target.size(), bytes});
       continue;
     }
     std::vector<Window> boxes;
@@ -64,7 +55,7 @@ void Poisoning::make(const std::vector<const Leg*>& received, const std::vector<
     if (can_be_looked_at(type)) produced.push_back({w, nullptr, volume(w), static_cast<std::int32_t>(size_of(type))});
   }
   targets_.emplace(on_.memory.device, std::move(targets), on_.table);
-  if (!produced.empty()) windows_.emplace(on_.memory.device, std::move(produced), on_.table);
+  windows_.emplace(on_.memory.device, std::move(produced), on_.table);
 }
 
 void Poisoning::fill(Stream& stream) {
@@ -72,27 +63,12 @@ void Poisoning::fill(Stream& stream) {
   stream.record(filled_);
 }
 
-void Poisoning::fill_windows(Stream& stream) {
-  if (windows_) windows_->fill(stream, on_.memory.broken());
-}
-
-void Poisoning::look(Stream& stream) {
-  if (windows_) windows_->look(stream, on_.memory.broken());
-}
-
-void Poisoning::release(Stream& stream, const Pulse& pulse) const {
-  if (!release_.empty()) release_.run(stream, pulse, false);
-}
-
-std::int64_t Poisoning::bytes() const {
-  return (targets_ ? targets_->bytes() : 0) + (windows_ ? windows_->bytes() : 0) + release_.bytes();
-}
-
-Unwritten Poisoning::unwritten(std::uint64_t number, const Poison::Left& left, std::int64_t all) const {
+Unwritten Poisoning::unwritten(std::uint64_t number, std::int64_t all) const {
+  const Poison::Left left = this->left();
   const Window& w = windows_->window(left.place);
   const PlannedItem& item = plan_.items.at(static_cast<std::size_t>(w.item));
   const std::string& pattern = plan_.patterns.at(static_cast<std::size_t>(w.item));
-  const std::string cell = "(" + shown(cell_of(w, left.value)) + ")";
+  const std::string cell = cell_text(cell_of(w, left.value));
   return Unwritten(plan_.name(number) + ": between open() and post(), the caller's kernels left " +
                        std::to_string(all) + " values of rank " + std::to_string(plan_.grid.rank()) +
                        " unwritten, or stored what they had read before it came; the first is of item " +

@@ -1,5 +1,5 @@
 #pragma once
-// Poison of one device. It reveals values that are read before they arrive or never stored (ExchangeOptions::poison).
+// Debug mode that marks target memory with NaN. It reveals values read too early or never stored.
 #include <optional>
 #include <vector>
 
@@ -10,31 +10,33 @@
 
 namespace slipstream {
 
-/// Constructor arguments must outlive the object.
+/// Poison (NaN that marks missing values) of one device. Constructor arguments must outlive the object.
 class Poisoning {
  public:
   Poisoning(const Plan& plan, ItemArrays& arrays, DeviceArrays& on)
       : plan_(plan), arrays_(arrays), on_(on), filled_(on.memory.device) {}
 
-  /// Takes the slots' release counters from batches that unpack. Slots are released once they are poisoned.
+  /// Takes the release counters of slots (receive buffers) from batches. Slots are released once filled with NaN.
   void hold_release(std::vector<Batch>& batches);
-  /// Creates the tables: places that these legs write and the exchange does not read, and windows.
+  /// Lists the values to fill with NaN: those that arrive and that the exchange does not read, and windows.
   void make(const std::vector<const Leg*>& received, const std::vector<Window>& windows, const Reads& reads);
 
-  /// Poisons the places to which values come. Called before all other work of an exchange.
+  /// Debug mode: writes NaN to the values that will arrive. Called before all other work of an exchange.
   void fill(Stream& stream);
-  /// Orders the stream's next work after fill().
+  /// Orders the stream's next work after fill() has written NaN.
   void order(Stream& stream) const { stream.wait(filled_); }
-  /// Poisons windows. look() finds the poison that the caller's kernels left.
-  void fill_windows(Stream& stream);
-  void look(Stream& stream);
-  /// Releases the poisoned slots to their sources. Called after the slots are unpacked and poisoned.
-  void release(Stream& stream, const Pulse& pulse) const;
-  /// Values that this rank's kernels did not store. Valid once look() has run.
-  Poison::Left left() const { return windows_ ? windows_->left() : Poison::Left{}; }
-  /// Error of an exchange whose kernels left `all` values unwritten. `left`: those of this device; it names the first.
-  Unwritten unwritten(std::uint64_t number, const Poison::Left& left, std::int64_t all) const;
-  std::int64_t bytes() const;
+  /// Debug mode: fills windows (views for the caller's kernels) with NaN. look() finds the NaN that these left.
+  void fill_windows(Stream& stream) { windows_->fill(stream, on_.memory.broken()); }
+  void look(Stream& stream) { windows_->look(stream, on_.memory.broken()); }
+  /// Releases slots (receive buffers) to their sources, after they are unpacked and filled with NaN.
+  void release(Stream& stream, const Pulse& pulse) const {
+    if (!release_.empty()) release_.run(stream, pulse, false);
+  }
+  /// Counts of the values that this rank's kernels did not store. Valid once look() has run.
+  Poison::Left left() const { return windows_->left(); }
+  /// Error of an exchange whose kernels left `all` values unwritten. It names the first of this device.
+  Unwritten unwritten(std::uint64_t number, std::int64_t all) const;
+  std::int64_t bytes() const { return targets_->bytes() + windows_->bytes() + release_.bytes(); }
 
  private:
   const Plan& plan_;

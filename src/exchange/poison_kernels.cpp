@@ -1,5 +1,7 @@
 #include "exchange/poison_kernels.hpp"
 
+#include <tuple>
+
 #include <slipstream/launch.hpp>
 
 #include "device/upload.hpp"
@@ -7,7 +9,7 @@
 namespace slipstream {
 inline namespace poison_kernels {
 
-/// Distributes the values of all places over the threads.
+/// Distributes the values that are filled with NaN over the threads.
 struct Walk {
   const Poisoned* places;
   std::int64_t count;
@@ -24,7 +26,7 @@ struct Walk {
     return first + x * w.stride[0] + row % height * w.stride[1] + row / height * w.stride[2];
   }
 
-  /// Calls f(place, value, address, bytes).
+  /// Calls f(index of the place, value, address, bytes) for each value of this thread.
   template <class F>
   SLIP_FN void each(std::int64_t me, F f) const {
     if (load_acquire(broken) != 0) return;
@@ -34,7 +36,7 @@ struct Walk {
   }
 };
 
-/// Writes words of at most 4 bytes. All number formats and the parts of complex numbers have this alignment.
+/// Fills a value with 0xff in words of at most 4 bytes, the alignment of all types and complex parts.
 SLIP_FN void set_all(std::byte* value, int bytes) {
   if (bytes == 1) {
     *reinterpret_cast<std::uint8_t*>(value) = 0xff;
@@ -89,15 +91,6 @@ constexpr int gpu_teams = 128, gpu_threads = 256;
 
 }  // namespace poison_kernels
 
-void Poison::Left::add(const Left& other) {
-  const bool earlier = other.count && (!count || other.place < place || (other.place == place && other.value < value));
-  if (earlier) {
-    place = other.place;
-    value = other.value;
-  }
-  count += other.count;
-}
-
 Poison::Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays)
     : device_(device),
       places_(std::move(places)),
@@ -128,11 +121,16 @@ void Poison::look(Stream& stream, const Signal* broken) {
 }
 
 Poison::Left Poison::left() const {
-  Left all;
-  for (std::size_t n = 0; n < found_here_.size(); ++n) all.add(found_here_.data()[n]);
-  return all;
+  Left first;
+  std::int64_t all = 0;
+  for (std::size_t n = 0; n < found_here_.size(); ++n) {
+    const Left& other = found_here_.data()[n];
+    all += other.count;
+    const bool earlier = std::tie(other.place, other.value) < std::tie(first.place, first.value);
+    if (other.count && (!first.count || earlier)) first = other;
+  }
+  first.count = all;
+  return first;
 }
-
-std::int64_t Poison::bytes() const { return static_cast<std::int64_t>(table_.bytes() + found_.bytes()); }
 
 }  // namespace slipstream

@@ -1,7 +1,6 @@
 #pragma once
-// Fills places with poison before an exchange writes them, and checks them after the caller's kernels stored values.
+// Debug mode: fills memory with NaN (poison) before values are stored, and counts the NaN that is left.
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
@@ -12,34 +11,32 @@
 
 namespace slipstream {
 
-/// Values of a window, or of listed elements from its base on. The base is an address, or an offset into a numbered
-/// array.
+/// Values to be filled with NaN: those of a window (view for the caller's kernels), or listed elements from its base
+/// on. The base is an address, or an offset into a numbered array.
 struct Poisoned {
   Window places;
-  const std::int64_t* ids = nullptr;  ///< in device memory
-  std::int64_t count = 0;             ///< number of values
-  std::int32_t bytes = 0;             ///< bytes per value
+  const std::int64_t* ids = nullptr;  ///< indices of the listed elements, in device memory
+  std::int64_t count = 0;             ///< number of values to fill with poison
+  std::int32_t bytes = 0;             ///< bytes of each value
 };
 
 class Poison {
  public:
-  /// `arrays`: the arrays that places refer to by number. They and the ids must outlive this object.
+  /// Fills `places` with NaN later. `arrays`: table of their arrays, by number, which must outlive this object.
   Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays);
-  bool empty() const { return places_.empty(); }
-  /// Fills after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
+  /// Writes NaN after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
   void fill(Stream& stream, const Signal* broken) const;
-  /// Counts the values that still hold poison.
+  /// Counts the values that still hold the NaN of fill().
   void look(Stream& stream, const Signal* broken);
   struct Left {
-    std::int64_t count = 0;       ///< number of values
-    std::int64_t place = -1;      ///< place of the first value
-    std::int64_t value = 0;       ///< index of the first value in its place, x fastest
-    void add(const Left& other);  ///< keeps the first of both
+    std::int64_t count = 0;   ///< number of values
+    std::int64_t place = -1;  ///< place of the first value
+    std::int64_t value = 0;   ///< index of the first value in its place, x fastest
   };
-  /// Result of the last look(). Valid once it has run.
+  /// Counts of values with NaN that the last look() found. Valid once its work has run.
   Left left() const;
   const Window& window(std::int64_t place) const { return places_[static_cast<std::size_t>(place)].places; }
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(table_.bytes() + found_.bytes()); }
 
  private:
   Device device_;
@@ -47,8 +44,8 @@ class Poison {
   const Arrays* arrays_;
   int teams_, threads_;
   Buffer<Poisoned> table_;
-  Buffer<Left> found_;       // one per thread
-  Buffer<Left> found_here_;  // pinned
+  Buffer<Left> found_;       // counts of values with NaN, one per thread
+  Buffer<Left> found_here_;  // copy of the counts in pinned host memory
 };
 
 }  // namespace slipstream

@@ -9,18 +9,6 @@
 namespace slipstream {
 namespace {
 
-void append(std::string& text, const ReportRow& row) {
-  const MessageInfo& m = row.message;
-  append_parts(text, m.source, m.target, m.route, m.bytes, m.transfers, m.raw_bytes, row.microseconds, m.reason);
-}
-
-ReportRow read(PartsReader& parts) {
-  ReportRow row;
-  MessageInfo& m = row.message;
-  parts.read(m.source, m.target, m.route, m.bytes, m.transfers, m.raw_bytes, row.microseconds, m.reason);
-  return row;
-}
-
 void rate(ReportRow& row, const Machine& machine) {
   const MachineDevice& target = machine.device(row.message.target);
   row.source_rank = machine.device(row.message.source).rank;
@@ -28,7 +16,7 @@ void rate(ReportRow& row, const Machine& machine) {
   if (row.microseconds <= 0) return;
   row.gb_per_s = static_cast<double>(row.message.bytes) / row.microseconds / 1e3;
   const bool within = row.message.source == row.message.target;
-  // The memory bandwidth counts reads and writes.
+  // The memory bandwidth counts reads and writes, so a local copy counts its bytes twice.
   const double whole =
       within ? target.memory_gb_per_s / 2 : machine.link(row.message.source, row.message.target).gb_per_s;
   if (whole > 0) row.percent = 100 * row.gb_per_s / whole;
@@ -42,27 +30,25 @@ std::vector<ReportRow> Exchange::report() {
   on_all_ranks(impl_->comm, "an exchange cannot be reported", [&] {
     if (sequence()) times = arrival_us();
   });
-  impl_->check();
+  check();
   std::string mine, errors;
   on_all_ranks(impl_->comm, "the errors of codings cannot be reported", [&] {
     for (const auto& each : impl_->launches)
       for (const MeasuredCoding& measured : each->measured_codings())
         if (sequence()) append_record(errors, measured);
   });
-  for (std::size_t m = 0; m < messages().size(); ++m)
+  for (std::size_t n = 0; n < messages().size(); ++n)
     // The receiving rank measures a message's time.
-    if (impl_->plan->local(messages()[m].target)) {
-      ReportRow row;
-      row.message = messages()[m];
-      row.microseconds = times[m];
-      append(mine, row);
-    }
+    if (const MessageInfo& m = messages()[n]; impl_->plan->local(m.target))
+      append_parts(mine, m.source, m.target, m.route, m.bytes, m.transfers, m.raw_bytes, m.reason, times[n]);
   std::vector<ReportRow> rows;
   for (const std::string& text : impl_->comm.all_gather(mine)) {
     PartsReader parts(text);
     while (!parts.over()) {
-      rows.push_back(read(parts));
-      rate(rows.back(), machine);
+      ReportRow& row = rows.emplace_back();
+      MessageInfo& m = row.message;
+      parts.read(m.source, m.target, m.route, m.bytes, m.transfers, m.raw_bytes, m.reason, row.microseconds);
+      rate(row, machine);
     }
   }
   if (impl_->plan->options.measure_errors)

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include <slipstream/error.hpp>
@@ -17,15 +16,6 @@ namespace {
 
 /// Appends a line with a checksum, which reveals truncated or changed files.
 std::string with_checksum(const std::string& lines) { return lines + "end " + hex(hash_of(lines)) + "\n"; }
-
-/// Content of a file; nothing if there is none.
-std::optional<std::string> text_of_file(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return {};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 /// Creates the folder, writes a temporary file and renames it, so that no reader sees a partial file. Returns the
 /// reason for a failure, else an empty string.
@@ -82,9 +72,10 @@ std::optional<std::string> ResultCache::lines_of(const std::string& text) const 
 
 std::optional<std::string> ResultCache::recall(const Read& read) {
   if (again_ || file_.empty()) return {};
-  const std::optional<std::string> text = text_of_file(file_);
-  if (!text) return {};
-  if (const auto lines = lines_of(*text); lines && read(*lines)) return lines;
+  std::ifstream in(file_, std::ios::binary);
+  if (!in) return {};
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  if (const auto lines = lines_of(text); lines && read(*lines)) return lines;
   notes_.push_back("warning: " + file_ + " is damaged; measured again");
   return {};
 }
@@ -95,7 +86,7 @@ void ResultCache::keep(const std::string& lines) {
 }
 
 void ResultCache::find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure) {
-  // Ranks may have different names for the machine, so the key of rank 0 counts.
+  // Ranks may have different names for the machine, so all ranks use the key of rank 0.
   key_ = comm.broadcast(key_, 0);
   name_file();
   std::string lines;

@@ -15,11 +15,11 @@ namespace slipstream {
 class ResultCache {
  public:
   struct Kind {
-    std::string what;  ///< name in notes and errors: "the width of the boundary region"
-    std::string form;  ///< name of the format with a version: "slipstream tuned rim 3"
+    std::string what;  ///< name of the result in notes and errors: "the width of the boundary region"
+    std::string form;  ///< name of the file's format with a version: "slipstream tuned rim 3"
   };
 
-  /// `key`: one line with everything on which the result depends; see tuner_key().
+  /// Cache of one result. `key`: one line with everything on which the result depends; see tuner_key().
   ResultCache(Kind kind, std::string key, const TuneOptions& how);
 
   /// Parses the lines and keeps the result. Returns false if they cannot be parsed.
@@ -34,9 +34,9 @@ class ResultCache {
   /// Collective.
   void find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure);
 
-  bool measured() const { return measured_; }           ///< find() has measured
-  const std::string& file() const { return file_; }     ///< empty if there is no folder for it
-  std::vector<std::string>& notes() { return notes_; }  ///< on the ranks that read and write
+  bool measured() const { return measured_; }           ///< whether find() has measured instead of reading the file
+  const std::string& file() const { return file_; }     ///< path of the file; empty if there is no folder for it
+  std::vector<std::string>& notes() { return notes_; }  ///< problems with the file, on the ranks that read and write it
 
  private:
   std::string text(const std::string& lines) const;

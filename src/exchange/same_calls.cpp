@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-constexpr std::array operations{"copy", "add", "min", "max", "multiply"};
+constexpr std::array operations{"", " (add)", " (min)", " (max)", " (multiply)"};  // by Op
 
 /// A call is encoded in one number: its kind, its operation and its sequence number.
 constexpr int calls = 1 << 24;
@@ -28,22 +28,15 @@ SameCalls::SameCalls(const Communicator& comm, std::string what, std::vector<std
       seconds_(seconds),
       own_(comm, ("the calls of " + what_).c_str(), PrivateCommunicator::Purpose::questions) {}
 
-int SameCalls::way_of(int kind, Op op) const {
-  return kind * static_cast<int>(operations.size()) + static_cast<int>(op);
-}
-
 std::string SameCalls::described(int call) const {
   const int ways = static_cast<int>(kinds_.size() * operations.size());
-  const auto way = static_cast<std::size_t>(call % ways);
-  const auto op = static_cast<Op>(way % operations.size());
-  return kinds_[way / operations.size()] +
-         (op == Op::copy ? "" : " (" + std::string(operations[way % operations.size()]) + ")") + " as call " +
-         std::to_string(call / ways);
+  const auto way = static_cast<std::size_t>(call % ways), op = way % operations.size();
+  return kinds_[way / operations.size()] + operations[op] + " as call " + std::to_string(call / ways);
 }
 
 void SameCalls::compare(int kind, Op op, const Problem& problem, bool each, std::uint64_t details) {
   const int ways = static_cast<int>(kinds_.size() * operations.size());
-  const int way = way_of(kind, op), call = made_ % calls * ways + way;
+  const int way = kind * static_cast<int>(operations.size()) + static_cast<int>(op), call = made_ % calls * ways + way;
   if (!each && compared_.contains(way)) return;
   const auto agreed = [&](int mine) {
     const std::optional<int> greatest = own_.greatest(problem ? most - rank_ : mine, seconds_);

@@ -17,10 +17,10 @@ namespace slipstream {
 /// rejected its arrays, the others would wait for it.
 class SameCalls {
  public:
-  /// `what`: the object. `kinds`: the names of its calls. `seconds`: timeout. Collective, and so is the destructor.
+  /// Compares calls of `what`, an object. `kinds`: names of calls. `seconds`: timeout. Destruction is collective, too.
   SameCalls(const Communicator& comm, std::string what, std::vector<std::string> kinds, double seconds);
 
-  /// Counts one more call.
+  /// Counts one more call of this rank.
   void count() { ++made_; }
   /// Collective for the first call of a kind and operation, and always if `each` is true. Throws Error on all ranks if
   /// their calls differ, or if some rank has a `problem`; that rank throws its own. Throws Timeout if some rank does
@@ -28,14 +28,13 @@ class SameCalls {
   void compare(int kind, Op op, const Problem& problem, bool each = false, std::uint64_t details = 0);
 
  private:
-  int way_of(int kind, Op op) const;
   std::string described(int call) const;
 
   int rank_;
   std::string what_;
   std::vector<std::string> kinds_;
   double seconds_;
-  PrivateCommunicator own_;  // separate from all other messages
+  PrivateCommunicator own_;  // communicator for comparing calls, separate from all other messages
   int made_ = 0;
   std::set<int> compared_;
 };

@@ -14,8 +14,8 @@ namespace slipstream {
 /// Describes fields, patterns and grid in words.
 std::string described(const Grid& grid, const std::vector<PlannedItem>& items);
 
-/// Throws on all ranks if they are about to create different `things`. `number` is a hash of the thing, and `text`
-/// describes it. If some rank has a `problem`, its error is thrown instead. Collective.
+/// Checks that all ranks are about to create the same `things`; throws Error on all ranks if not. `number` is a hash of
+/// the thing, and `text` describes it. If some rank has a `problem`, its error is thrown instead. Collective.
 void require_same(const Communicator& comm, std::uint64_t number, const std::string& text,
                   const std::string& things = "exchanges", const Problem& problem = {});
 

@@ -2,25 +2,24 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 
 namespace slipstream {
 namespace {
 
-// Positions after everything that has bytes or a round. Combining is last. Before it come waits for rows that other
-// devices store in place; no neighbour depends on these.
+// Positions in a launch after all that counts bytes or rounds. Combining is last. Before it come waits for rows that
+// other devices store in place; no neighbour depends on these.
 constexpr double last = 1e13, arrival = 1e12;
 
 // Traffic in bytes above which packing is limited by memory, and stores in place by the link.
 constexpr double large_traffic = 8e6;
 
-// The following shares were the fastest of those tried on H100 and H200. Share of all rounds in which chunks are packed
-// before stores in place begin.
+// Share of all rounds in which chunks are packed before stores in place begin. This value and the following ones were
+// the fastest of those tried on H100 and H200.
 constexpr double rounds_before_rows = 0.3;
 // Large traffic packs its chunks in a first part. Stores in place begin after this share of it. The factor tells how
 // much longer packing takes than its bytes suggest.
 constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
-// Fraction of all bytes in flight between sending a round and unpacking the neighbours' round.
+// Fraction of all bytes that is in flight between sending a round and unpacking the neighbours' round.
 constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;
 
 double bytes_of(const Batch& batch) {
@@ -31,7 +30,7 @@ double bytes_of(const Batch& batch) {
 
 bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty() && !batch.in_packets; }
 
-/// An in-place batch waits in this exchange until the ghosts are open.
+/// Whether a batch stores into ghosts. It waits in this exchange until the ghosts may be overwritten.
 bool is_in_place(const Batch& batch) { return !batch.before.empty() && batch.before.front().lag == 0 && !batch.late; }
 
 bool is_packed(const Batch& batch) { return !is_local(batch) && !is_in_place(batch); }
@@ -50,29 +49,22 @@ struct Interval {
   double from, to;
 };
 
-/// Strategy that assigns positions to the batches of a launch.
-class Order {
- public:
-  virtual ~Order() = default;
-  /// Called in the order of sending.
-  virtual Interval place_sent(const Batch& batch) = 0;
-  virtual double place_received(const Batch& batch) const = 0;
-};
+// Two strategies assign positions to the batches of a launch. place_sent() is called in the order of sending.
 
-/// Positions count rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
-class Rounds final : public Order {
+/// Positions in units of rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
+class Rounds {
  public:
   explicit Rounds(const Traffic& traffic) : depth_(traffic.depth) {
     for (const Batch* batch : traffic.outgoing) rounds_ = std::max(rounds_, batch->round + 1.0);
   }
 
-  Interval place_sent(const Batch& batch) override {
+  Interval place_sent(const Batch& batch) {
     if (is_local(batch)) return {0, 0.5 * rounds_};
     if (is_in_place(batch)) return {rounds_before_rows * rounds_, rounds_ + depth_};
     return {double(batch.round), double(batch.round)};
   }
 
-  double place_received(const Batch& batch) const override {
+  double place_received(const Batch& batch) const {
     return batch.movers.empty() ? arrival : batch.round + depth_ - 0.5;
   }
 
@@ -80,8 +72,8 @@ class Rounds final : public Order {
   double depth_, rounds_ = 1;
 };
 
-/// Positions count bytes: those that this device sends or those that it copies locally, whichever is more.
-class Line final : public Order {
+/// Positions in bytes: those that this device sends or those that it copies locally, whichever is more.
+class Line {
  public:
   explicit Line(const Traffic& traffic) {
     double sent = 0, copied = 0;
@@ -93,15 +85,26 @@ class Line final : public Order {
     share_ = std::min(packed_ / std::max(sent, 1.0), 0.5);
   }
 
-  Interval place_sent(const Batch& batch) override {
-    const Interval place = is_local(batch)      ? place_local()
-                           : is_in_place(batch) ? place_rows(batch)
-                                                : place_chunk(batch);
+  // Large traffic has two parts. The first part packs chunks, limited by the link, and copies within the device. The
+  // second part stores rows in place, limited by the link, and unpacks, limited by memory. Teams that unpack too early
+  // would only wait. If nearly all bytes are stored in place, there is no first part, and local copies are spread
+  // between the rows.
+  Interval place_sent(const Batch& batch) {
+    Interval place{at_, at_};
+    if (is_local(batch)) {
+      place = large() ? Interval{0, (1 - share_) * span_} : Interval{span_, span_};
+    } else if (large() && is_in_place(batch)) {
+      place = {packed_before_rows * share_ * span_, span_};
+    } else {
+      packed_at_ += bytes_of(batch);
+      at_ = large() ? packing_takes * share_ * span_ * packed_at_ / std::max(packed_, 1.0) : at_ + bytes_of(batch);
+      place.to = at_;
+    }
     round_sent_[batch.round] = at_;
     return place;
   }
 
-  double place_received(const Batch& batch) const override {
+  double place_received(const Batch& batch) const {
     const auto sent = round_sent_.find(batch.round);
     if (batch.movers.empty() || sent == round_sent_.end()) return 2 * span_;
     return sent->second + (large() ? large_on_its_way : small_on_its_way) * span_;
@@ -110,39 +113,10 @@ class Line final : public Order {
  private:
   bool large() const { return span_ > large_traffic; }
 
-  // Large traffic has two parts. The first part packs chunks, limited by the link, and copies within the device. The
-  // second part stores rows in place, limited by the link, and unpacks, limited by memory. Teams that unpack too early
-  // would only wait. If nearly all bytes are stored in place, there is no first part, and local copies are spread
-  // between the rows.
-  Interval place_local() const { return large() ? Interval{0, (1 - share_) * span_} : Interval{span_, span_}; }
-
-  Interval place_rows(const Batch& batch) {
-    if (large()) return {packed_before_rows * share_ * span_, span_};
-    const double from = at_;
-    at_ += bytes_of(batch);
-    return {from, at_};
-  }
-
-  Interval place_chunk(const Batch& batch) {
-    const double from = at_;
-    if (large()) {
-      packed_at_ += bytes_of(batch);
-      at_ = packing_takes * share_ * span_ * packed_at_ / std::max(packed_, 1.0);
-    } else {
-      at_ += bytes_of(batch);
-    }
-    return {from, at_};
-  }
-
   double span_ = 1, packed_ = 0, packed_at_ = 0, at_ = 0;
-  double share_ = 0;  ///< share of packed bytes in the sent bytes, at most a half
+  double share_ = 0;  ///< packed bytes divided by all sent bytes, at most a half
   std::map<int, double> round_sent_;
 };
-
-std::unique_ptr<Order> order_of(const Traffic& traffic) {
-  if (traffic.depth) return std::make_unique<Rounds>(traffic);
-  return std::make_unique<Line>(traffic);
-}
 
 }  // namespace
 
@@ -152,20 +126,22 @@ Schedule::Schedule(const Traffic& traffic) {
   for (const auto& [batch, message] : traffic.completing) stamped.at(message) = true;
   for (const bool own : stamped) message_stamp.push_back(own ? ++stamps : 0);
   if (traffic.opening) early.push_back({traffic.opening, -1, -1, 0});
-  const std::unique_ptr<Order> order = order_of(traffic);
   const auto stamp_of = [&](const Batch* batch, int other) {
     const auto own = traffic.completing.find(batch);
     return own == traffic.completing.end() ? other : message_stamp[own->second];
   };
-  for (const Batch* batch : in_order(traffic.outgoing)) {
-    const auto [from, to] = order->place_sent(*batch);
-    (batch->late ? late : early).push_back({batch, from, to, stamp_of(batch, 0)});
-  }
-  for (std::size_t m = 0; m < traffic.incoming.size(); ++m)
-    for (const Batch* batch : traffic.incoming[m]) {
-      const double at = order->place_received(*batch);
-      late.push_back({batch, at, at, message_stamp[m]});
+  const auto place = [&](auto order) {
+    for (const Batch* batch : in_order(traffic.outgoing)) {
+      const auto [from, to] = order.place_sent(*batch);
+      (batch->late ? late : early).push_back({batch, from, to, stamp_of(batch, 0)});
     }
+    for (std::size_t m = 0; m < traffic.incoming.size(); ++m)
+      for (const Batch* batch : traffic.incoming[m]) {
+        const double at = order.place_received(*batch);
+        late.push_back({batch, at, at, message_stamp[m]});
+      }
+  };
+  traffic.depth ? place(Rounds(traffic)) : place(Line(traffic));
   if (traffic.combining.empty()) return;
   ++stamps;
   for (const Batch* batch : traffic.combining) late.push_back({batch, last, last, stamp_of(batch, stamps)});

@@ -1,5 +1,5 @@
 #pragma once
-// Order in which one device's launch sends and receives.
+// Order in which one device's launch sends, receives and combines values.
 #include <map>
 #include <vector>
 
@@ -8,29 +8,29 @@
 
 namespace slipstream {
 
-/// Batches of one device in one exchange.
+/// Batches (copies that wait for the same signals) of one device in one exchange.
 struct Traffic {
-  const Batch* opening = nullptr;  ///< signals neighbours that ghosts may be overwritten
+  const Batch* opening = nullptr;  ///< batch that signals neighbours that ghosts may be overwritten
   std::vector<const Batch*> outgoing;
-  std::vector<std::vector<const Batch*>> incoming;  ///< batches of each incoming message
+  std::vector<std::vector<const Batch*>> incoming;  ///< batches that unpack each incoming message
   /// Batches that combine received values, in the order in which teams should take them.
   std::vector<const Batch*> combining;
   /// Index in `incoming` of the one message that a batch completes: an outgoing batch that is a local message, or a
   /// combining batch that reads no other message.
   std::map<const Batch*, std::size_t> completing;
-  int depth = 0;  ///< slots of the shortest ring that is smaller than its message; 0: there is none
+  int depth = 0;  ///< number of slots of the shortest ring that is smaller than its message; 0: there is none
 };
 
-/// Batches to other devices come first and keep the link busy. Local copies are spread between them. Messages are
-/// unpacked somewhat after this device sent the same bytes, since neighbours progress alike. If rings are smaller than
-/// their messages, the order is by rounds, the same on all devices. Every slot is then emptied shortly before it is
-/// needed.
+/// Order of batches. Those to other devices come first and keep the link busy. Local copies are spread between them.
+/// Messages are unpacked somewhat after this device sent the same bytes, since neighbours progress alike. If rings are
+/// smaller than their messages, the order is by rounds, the same on all devices. Every slot is then emptied shortly
+/// before it is needed.
 struct Schedule {
   explicit Schedule(const Traffic& traffic);
-  std::vector<Scheduled> early;  ///< may run before end()
+  std::vector<Scheduled> early;  ///< batches that may run before end()
   std::vector<Scheduled> late;
-  std::vector<int> message_stamp;  ///< stamp of each incoming message, shared by all its batches; 0: none
-  int stamps = 0;                  ///< the highest stamp
+  std::vector<int> message_stamp;  ///< index of each incoming message's arrival time; 0: none
+  int stamps = 0;                  ///< the highest index of an arrival time
 };
 
 }  // namespace slipstream

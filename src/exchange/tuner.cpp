@@ -17,7 +17,6 @@
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "exchange/tuner_candidates.hpp"
-#include "exchange/tuner_variants.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
@@ -37,12 +36,14 @@ class Tuner {
       : comm_(unshared(comm)), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
     if (!how.work_name.empty()) overlapped_ = " overlapped with '" + how.work_name + "'";
     std::replace(overlapped_.begin(), overlapped_.end(), '\n', ' ');
-    // Tuning packs produced values too, because the caller's kernels are not there to store them.
+    // Tuning also packs values that the caller's kernels store otherwise, because these kernels are not there.
     for (ExchangeItem& item : items_) {
       if (item.produced && item.source->options().later) bare_ = item.source->options().name;
       item.produced = false;
     }
     planned_ = planned(items_);
+    result_.options = options;
+    result_.source = "rules";
     options_.trace = nullptr;
     options_.poison = false;
   }
@@ -57,12 +58,13 @@ class Tuner {
       words = described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
               std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
               overlapped_;
-      mine = number();
+      Hash hash;  // of everything that must be equal on all ranks; it differs from the hash of any exchange
+      hash.add(plan_hash(grid_, planned_, options_), how_.warm_ups, how_.trials,
+               std::bit_cast<std::uint64_t>(how_.drop_factor), overlapped_);
+      mine = hash.value();
     });
     require_same(comm_, mine, words, "exchanges", unplanned);
     check_work(comm_, how_);
-    result_.options = options_;
-    result_.source = "rules";
     list_messages();
     if (worth_measuring()) find();
     result_.seconds = seconds_now() - start;
@@ -70,20 +72,9 @@ class Tuner {
   }
 
  private:
-  /// Hash of everything that must be equal on all ranks. It differs from the hash of any exchange.
-  std::uint64_t number() const {
-    Hash hash;
-    for (const std::uint64_t value :
-         {plan_hash(grid_, planned_, options_), static_cast<std::uint64_t>(how_.warm_ups),
-          static_cast<std::uint64_t>(how_.trials), std::bit_cast<std::uint64_t>(how_.drop_factor)})
-      hash.add(value);
-    hash.add(overlapped_);
-    return hash.value();
-  }
+  // Candidates: lists messages, fields and the allowed routes ------------------------------------------------------
 
-  // Candidates ----------------------------------------------------------------------------------------------------
-
-  /// Lists the messages of this rank, and the classes of those of all ranks.
+  /// Lists the messages of this rank, and the classes of all ranks' messages.
   void list_messages() {
     Bundles bundles;
     bool onto_itself = false;
@@ -104,16 +95,13 @@ class Tuner {
   }
 
   bool worth_measuring() {
-    if (!bare_.empty()) {
-      result_.notes.push_back("field " + bare_ + " may have no arrays to measure with: its routes follow the rules");
-      return false;
-    }
-    if (onto_itself_) {
-      result_.notes.push_back(
-          "a field is moved onto itself, and measuring would change it: its routes follow the rules");
-      return false;
-    }
+    if (!bare_.empty()) return follow_rules("field " + bare_ + " may have no arrays to measure with");
+    if (onto_itself_) return follow_rules("a field is moved onto itself, and measuring would change it");
     return !classes_.all().empty();
+  }
+  bool follow_rules(const std::string& why) {
+    result_.notes.push_back(why + ": the routes follow the rules");
+    return false;
   }
 
   /// Puts fields of zeros in place of those into which exchanges combine, because each of them would change the sums.
@@ -131,10 +119,7 @@ class Tuner {
                                           }));
     if (no_room) {
       zeros_.clear();
-      result_.notes.push_back(
-          std::string("no room for zeros in place of what is combined: the routes follow the rules (") +
-          no_room->what() + ")");
-      return false;
+      return follow_rules("no room for zeros in place of what is combined (" + text_of(no_room) + ")");
     }
     for (ExchangeItem& item : items_)
       for (Field** field : {&item.source, &item.target})
@@ -142,19 +127,15 @@ class Tuner {
     return true;
   }
 
-  /// Properties as the exchanges will find them, including the test of MPI with device memory. Collective.
-  Pairs proven_pairs() const {
+  /// The allowed routes that serve each class on all ranks, in the order of the rules. Collective.
+  std::map<ClassNumber, std::vector<RouteKind>> serving() const {
+    // The properties are those that the exchanges will find: MPI with device memory is tested.
     const auto& allowed = options_.routes;
     std::vector<Device> devices;
     for (const Stream& stream : streams_) devices.push_back(stream.device());
     const bool asked =
         std::any_of(allowed.begin(), allowed.end(), [](RouteKind kind) { return traits_of(kind).device_memory; });
-    return Pairs(grid_.machine(), planned_, asked ? prove_gpu_mpi(comm_, devices) : "");
-  }
-
-  /// The allowed routes that serve each class on all ranks, in the order of the rules. Collective.
-  std::map<ClassNumber, std::vector<RouteKind>> serving() const {
-    const Pairs pairs = proven_pairs();
+    const Pairs pairs(grid_.machine(), planned_, asked ? prove_gpu_mpi(comm_, devices) : "");
     std::map<ClassNumber, std::vector<RouteKind>> found;
     for (const auto& [number, one] : classes_.all()) {
       std::uint64_t refused = 0;
@@ -162,10 +143,9 @@ class Tuner {
         for (const PairKey& key : one.mine)
           if (!refusal(kind, pairs.of(key.first, key.second), options_).empty()) refused |= bit(kind);
       refused = comm_.any(refused);
-      for (const RouteKind kind : all_routes()) {
-        const bool allowed = std::find(options_.routes.begin(), options_.routes.end(), kind) != options_.routes.end();
-        if (allowed && !(refused & bit(kind))) found[number].push_back(kind);
-      }
+      for (const RouteKind kind : all_routes())
+        if (std::find(allowed.begin(), allowed.end(), kind) != allowed.end() && !(refused & bit(kind)))
+          found[number].push_back(kind);
     }
     return found;
   }
@@ -186,7 +166,7 @@ class Tuner {
         candidates_.push_back({to_string(kind) + name, kind, knobs, chosen});
   }
 
-  /// Gives each message of this rank the choice of its class.
+  /// Gives each message of this rank the value that was chosen for its class.
   template <class Value>
   std::map<PairKey, Value> by_pair(const std::map<ClassNumber, Value>& by_class) const {
     std::map<PairKey, Value> found;
@@ -196,9 +176,9 @@ class Tuner {
     return found;
   }
 
-  // Measuring -----------------------------------------------------------------------------------------------------
+  // Measuring: times each candidate with the messages of the exchange ----------------------------------------------
 
-  /// The times of the slowest messages of all ranks. Collective.
+  /// The time of the slowest message of each class, over all ranks. Collective.
   std::map<ClassNumber, double> slowest(const Exchange& exchange, const std::vector<double>& best) const {
     std::map<ClassNumber, double> mine;
     for (std::size_t m = 0; m < best.size(); ++m) {
@@ -210,19 +190,18 @@ class Tuner {
     return classes_.largest(comm_, mine);
   }
 
-  /// Records an Overflow of the work: it is no fault of the route.
-  std::function<void()> watched(std::function<void()> work) {
-    return [this, work = std::move(work)] {
-      try {
-        work();
-      } catch (const Overflow& overflow) {
-        too_large_ = overflow;
-        throw;
-      }
-    };
+  /// Returns work that also records an Overflow, which is no fault of the route.
+  template <class Work>
+  auto watched(const Work& work) {
+    try {
+      return work();
+    } catch (const Overflow& overflow) {
+      too_large_ = overflow;
+      throw;
+    }
   }
 
-  /// True if no rank failed. Otherwise drops the candidate with a note. Throws Overflow on all ranks if some rank met
+  /// Whether no rank failed. If one did, drops the candidate with a note. Throws Overflow on all ranks if some rank met
   /// one. Collective.
   bool goes_on(Candidate& candidate, const Problem& failed_here) {
     const Problem failure = first_failure(comm_, failed_here);
@@ -236,15 +215,6 @@ class Tuner {
     return false;
   }
 
-  /// Describes a message of this rank that takes another route than requested; empty if there is none.
-  static std::string astray(const Exchange& exchange, const std::map<PairKey, RouteKind>& chosen) {
-    for (const MessageInfo& m : exchange.messages())
-      if (const auto asked = chosen.find({m.source, m.target}); asked != chosen.end() && asked->second != m.route)
-        return "the message from device " + std::to_string(m.source) + " to device " + std::to_string(m.target) +
-               " took the route " + to_string(m.route) + " (" + m.reason + ")";
-    return {};
-  }
-
   void measure(Candidate& candidate) {
     ExchangeOptions options = options_;
     options.knobs = candidate.knobs;
@@ -253,23 +223,23 @@ class Tuner {
     std::optional<Exchange> exchange;
     const auto make = [&] {
       exchange.emplace(comm_, grid_, items_, options);
-      const std::string stray = astray(*exchange, options.chosen);
-      require(stray.empty(), ErrorCode::unavailable, stray);
+      for (const MessageInfo& m : exchange->messages())
+        if (const auto asked = options.chosen.find({m.source, m.target}); asked != options.chosen.end())
+          require(asked->second == m.route, ErrorCode::unavailable,
+                  "the message from device " + std::to_string(m.source) + " to device " + std::to_string(m.target) +
+                      " took the route " + to_string(m.route) + " (" + m.reason + ")");
     };
     if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
     const auto once = [&] { once_(*exchange, streams_); };
     const auto timed = [&] {
-      double taken = never;
-      watched([&] {
-        const double start = seconds_now();
-        once();
-        for (Stream& stream : streams_) stream.synchronize();
-        taken = seconds_now() - start;
-        const std::vector<double> times = exchange->arrival_us();
-        for (std::size_t m = 0; m < times.size(); ++m)
-          if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
-      })();
+      const double start = seconds_now();
+      once();
+      for (Stream& stream : streams_) stream.synchronize();
+      const double taken = seconds_now() - start;
+      const std::vector<double> times = exchange->arrival_us();
+      for (std::size_t m = 0; m < times.size(); ++m)
+        if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
       return taken;
     };
     const auto note = [&](double seconds) {
@@ -280,7 +250,8 @@ class Tuner {
       note(first);
       return hopeless(candidate);
     };
-    const Trials found = slipstream::measure(comm_, how_, {timed, watched(once), is_hopeless});
+    const Trials found =
+        slipstream::measure(comm_, how_, {[&] { return watched(timed); }, [&] { watched(once); }, is_hopeless});
     if (!goes_on(candidate, found.failure)) return;
     note(found.seconds);
     candidate.measured = true;
@@ -291,23 +262,22 @@ class Tuner {
     }
   }
 
-  /// All ranks have the same times and return the same.
+  /// Whether a candidate is too slow for more trials. All ranks have the same times and return the same.
   bool hopeless(const Candidate& candidate) const {
     if (best_.empty()) return false;
     if (overlaps()) return candidate.whole > how_.drop_factor * best_whole_;
-    for (const auto& [key, time] : candidate.times) {
-      const auto best = best_.find(key);
-      if (best == best_.end() || time < how_.drop_factor * best->second) return false;
-    }
-    return true;
+    return std::all_of(candidate.times.begin(), candidate.times.end(), [&](const auto& time) {
+      const auto best = best_.find(time.first);
+      return best != best_.end() && time.second >= how_.drop_factor * best->second;
+    });
   }
 
-  // Deciding ------------------------------------------------------------------------------------------------------
+  // Deciding: takes the fastest candidate, or a mixture of the best ------------------------------------------------
 
-  /// Whether other work overlaps with the messages. Single message times are then meaningless.
+  /// Whether the caller's other work overlaps with the messages. Single message times are then meaningless.
   bool overlaps() const { return !overlapped_.empty(); }
 
-  /// All ranks compare the same numbers and choose the same.
+  /// Chooses by the measured times. All ranks compare the same numbers and choose the same.
   Found decide() {
     const std::map<ClassNumber, std::vector<RouteKind>> serves = serving();
     list_candidates(serves);
@@ -316,7 +286,9 @@ class Tuner {
     if (candidates_.front().measured) measure(candidates_.front());
     const Mixture best_mixture = mixture_of(candidates_, classes_, options_.knobs, overlaps());
     Candidate mixed = best_mixture.candidate;
-    if (!measured_before(candidates_, mixed)) {
+    if (std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& c) {
+          return c.measured && c.route && c.chosen == mixed.chosen && c.knobs == mixed.knobs;
+        })) {
       measure(mixed);
       candidates_.push_back(mixed);
     }
@@ -342,10 +314,10 @@ class Tuner {
     return found;
   }
 
-  // Cache ---------------------------------------------------------------------------------------------------------
+  // Cache: reads an earlier result from disk, or measures and writes it --------------------------------------------
 
   void find() {
-    // The list of transfers covers the options and lists of patterns.
+    // The key includes the list of transfers, which depends on all options of the patterns.
     ResultCache cache({"what was measured", "slipstream tuned exchange 6"},
                       tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + overlapped_,
                       how_);
@@ -358,7 +330,7 @@ class Tuner {
       on_all_ranks(comm_, [&] {
         for (const int device : grid_.machine().devices_of_rank(grid_.rank())) {
           const Device local = grid_.machine().device(device).local;
-          synchronize(local);  // the fields may still be written
+          synchronize(local);  // queued work may still write the fields that are freed next
           streams_.emplace_back(local);
           arenas_.push_back(comm_.arena(local));
         }
@@ -374,15 +346,15 @@ class Tuner {
     result_.options.reasons = by_pair(found->reasons);
   }
 
-  const Communicator comm_;  // a candidate that fails ends alone
+  const Communicator comm_;  // own communicator: a failed candidate affects no other object
   const Grid& grid_;
   std::vector<ExchangeItem> items_;
   bool onto_itself_ = false;
-  std::string bare_;  // a field that only its owner's kernels could fill
+  std::string bare_;  // name of a field that only its owner's kernels could fill
   ExchangeOptions options_;
   const TuneOptions& how_;
   const Once& once_;
-  std::string overlapped_;  // name of the overlapped work; empty: none
+  std::string overlapped_;  // name of the caller's overlapped work; empty: none
   std::vector<PlannedItem> planned_;
   MessageClasses classes_;
   std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
@@ -390,9 +362,9 @@ class Tuner {
   double best_whole_ = never;
   std::deque<Field> zeros_;
   std::vector<Stream> streams_;
-  std::vector<Arena> arenas_;  // keep memory for the next candidate
+  std::vector<Arena> arenas_;  // arenas that keep device memory between candidates
   std::vector<Candidate> candidates_;
-  Problem too_large_;  // Overflow on this rank
+  Problem too_large_;  // Overflow error that this rank met
   Tuning result_;
 };
 
@@ -437,11 +409,7 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
 
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how, const Once& once) {
-  Trace* const trace = options.trace;
-  Tuning tuning = Tuner(comm, grid, items, options, how, once).run();
-  tuning.options.trace = trace;
-  tuning.options.poison = options.poison;
-  return tuning;
+  return Tuner(comm, grid, items, options, how, once).run();
 }
 
 }  // namespace slipstream

@@ -19,7 +19,7 @@ std::string mpi_version() {
   return all.substr(0, all.find_first_of(",\n"));
 }
 
-/// Names, counts, positions and links of devices. Equal nodes have equal fingerprints.
+/// Text of the names, counts, positions and links of devices. Equal nodes have equal fingerprints.
 std::string fingerprint(const Machine& machine) {
   std::map<std::string, int> names;
   std::string layout;
@@ -93,7 +93,7 @@ std::optional<Found> found_from_lines(const std::string& text) {
       if (words.bad() || (words.fail() && !words.eof())) return {};
     }
   } catch (const Error&) {
-    return {};  // of a build with other routes
+    return {};  // a file of a build with other routes counts as no result
   }
   return found;
 }

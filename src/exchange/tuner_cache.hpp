@@ -21,9 +21,9 @@ struct Found {
 /// options. Equal keys have equal results.
 std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);
 
-/// Lines of the file; see `ResultCache`.
+/// Lines of a result for its cache file; see `ResultCache`.
 std::string to_lines(const Found& found);
-/// Nothing if the format differs, or if the build had other routes.
+/// Parses a cached result. Returns nothing if the format differs, or if the build had other routes.
 std::optional<Found> found_from_lines(const std::string& lines);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Candidates of the tuner, and the mixture of the best ones.
+// Candidates of the tuner: settings of the knobs, and the mixture of the best ones.
 #include <map>
 #include <optional>
 #include <string>
@@ -15,28 +15,34 @@ namespace slipstream {
 /// One route for all classes of messages that it can serve, with one setting of its knobs. Others follow the rules.
 struct Candidate {
   std::string name;
-  std::optional<RouteKind> route;  ///< none: all messages follow the rules
+  std::optional<RouteKind> route;  ///< the measured route; none: all messages follow the rules
   Knobs knobs;
   std::map<ClassNumber, RouteKind> chosen;
-  std::map<ClassNumber, double> times = {};  ///< microseconds of the slowest message of a class
-  double whole = never;                      ///< microseconds on the slowest rank, by its host's clock
+  std::map<ClassNumber, double> times = {};  ///< microseconds of the slowest message of each class
+  double whole = never;                      ///< microseconds of the exchange on the slowest rank, by its host's clock
   bool measured = false;
 };
 
-/// A time in words: "12.3 us".
-std::string microseconds(double time);
+/// The parts of an exchange that its settings depend on.
+struct Tried {
+  const Grid& grid;
+  const std::vector<ExchangeItem>& items;
+  const ExchangeOptions& options;
+  bool several_ranks = false;
+};
 
-/// A candidate with the fastest route of each class, and why these are the fastest.
+/// Settings of the knobs that a route supports, with words for each. Knobs that the user set stay unchanged. `largest`:
+/// bytes of the largest message that the route serves.
+std::vector<std::pair<std::string, Knobs>> variants(const Tried& tried, RouteKind kind, double largest);
+
+/// A candidate with the fastest route of each class, and the reasons for these routes.
 struct Mixture {
   Candidate candidate;
   std::map<ClassNumber, std::string> reasons;
 };
-/// Knobs belong to the whole exchange, so each knob comes from a route that it affects, and the others from `knobs`.
-/// `by_whole`: the time of the whole exchange says which setting of a route is best, and not those of its messages.
+/// Mixes the best candidates. A knob comes from a route that it affects, else from `knobs`, since knobs belong to the
+/// whole exchange. `by_whole`: a route's best setting is chosen by the whole exchange's time, not its messages'.
 Mixture mixture_of(const std::vector<Candidate>& candidates, const MessageClasses& classes, const Knobs& knobs,
                    bool by_whole);
-
-/// Whether a candidate with the same routes and knobs has been measured.
-bool measured_before(const std::vector<Candidate>& candidates, const Candidate& mixed);
 
 }  // namespace slipstream

@@ -75,9 +75,9 @@ void Waits::watched_delivery(std::uint64_t number, const std::vector<Stream*>& s
   waits_in_deliver_ ? watched(number, streams, work) : work();
 }
 
-/// A library's kernels would wait for a dead rank for ever, and so would a synchronised stream.
+/// A wait with a timeout, since a library's kernels would wait for a dead rank for ever.
 void Waits::finish(std::uint64_t number, const std::function<bool()>& over) noexcept {
-  // Saves the watchdog's complaint before it is destroyed.
+  // Saves the watchdog's timeout error before the watchdog is destroyed.
   try {
     check();
   } catch (const Error& error) {
@@ -89,7 +89,7 @@ void Waits::finish(std::uint64_t number, const std::function<bool()>& over) noex
   abandon(complaint_->what(), true);
 }
 
-/// Timeout of a wait within a library. The library does not tell for which neighbour a device waits.
+/// Timeout error of a wait within a library. The library does not tell for which neighbour a device waits.
 Timeout Waits::late_in_library(std::uint64_t number, std::size_t device, double seconds) const {
   const auto place = [&](int of) { return end_of(of, plan_.grid.machine().device(of).rank); };
   const int me = devices_[device].index;

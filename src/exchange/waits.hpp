@@ -17,23 +17,23 @@ class Waits {
  public:
   Waits(const Communicator& comm, const Plan& plan) : comm_(comm), plan_(plan) {}
 
-  /// Adds a device of this rank, by its number in the machine, with its record of a timed-out wait. Call it in the
+  /// Adds a device of this rank, by its number in the machine, with its record of a timed-out wait. Devices come in the
   /// order of streams.
   void add(int device, const Failure* told) { devices_.push_back({device, told}); }
   /// Starts a thread that ends library waits without a timeout of their own. Called once, if the rank has devices.
   void guard(const RouteStates& states);
 
-  /// Throws Timeout if some wait has timed out.
+  /// Checks the waits so far: throws Timeout if one has timed out.
   void check() const;
   bool late() const noexcept;
-  /// Throws the timeout; check() throws it too from here on.
+  /// Throws the timeout. From here on check() throws it too.
   [[noreturn]] void give_up(const Timeout& timeout);
-  /// 1 + the highest item with a value that overflowed its coding, in the work that has run; 0: none.
+  /// 1 + the highest index of an item whose value overflowed its coding, in the work that has run; 0: none.
   int too_large() const;
 
-  /// Queues work. The watchdog covers it if a library may wait in it, unless a stream is being captured.
+  /// Queues work. A watchdog thread covers it if a library may wait in it, unless a stream is being captured.
   void watched(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
-  /// The same for work that receives; only needed if libraries wait on delivery.
+  /// Queues work that receives, watched like that of watched(). This is only needed if libraries wait on delivery.
   void watched_delivery(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
   /// Waits until all work has finished. After the timeout, cancels the waits of libraries. If that is impossible, the
   /// job ends.
@@ -51,9 +51,9 @@ class Waits {
   const Plan& plan_;
   std::vector<OfDevice> devices_;
   RouteStates states_;
-  std::unique_ptr<Watchdog> watchdog_;  // null if no library waits without a timeout
-  bool waits_in_deliver_ = false;       // some library waits on delivery
-  std::optional<Timeout> complaint_;    // timeout of the host
+  std::unique_ptr<Watchdog> watchdog_;  // thread with the timeouts of libraries; null if all have their own
+  bool waits_in_deliver_ = false;       // whether some library waits on delivery
+  std::optional<Timeout> complaint_;    // timeout error that the host found
 };
 
 }  // namespace slipstream

@@ -129,8 +129,8 @@ void Watchdog::look() try {
     if (const auto stream = late_stream(oldest)) {
       const std::uint64_t number = oldest.number;
       const double seconds = std::chrono::duration<double>(limit()).count();
-      // The thread ends here: later work would only be late too. The lock is released because the callback may call
-      // complain().
+      // The watchdog's thread ends here: later work would only be late too. The lock is released because the callback
+      // may call complain().
       lock.unlock();
       late_(*this, number, *stream, seconds);
       return;
@@ -138,7 +138,7 @@ void Watchdog::look() try {
     changed_.wait_for(lock, pause_for(limit_));
   }
 } catch (...) {
-  // A device has failed; the next call on its streams reports it.
+  // A failed device needs no timeout; the next call on its streams reports the failure.
 }
 
 }  // namespace slipstream

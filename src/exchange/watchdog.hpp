@@ -1,5 +1,5 @@
 #pragma once
-// Timeout for the kernels of libraries, which have none of their own.
+// Timeout for the kernels of libraries, which have no timeout of their own.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace slipstream {
 
 /// Checks in a separate thread whether queued work ends in time. A shift is the work of one exchange or all-reduce. Its
-/// time starts when the device reaches the work; while the host still queues it, when the host began.
+/// time starts when the device reaches the work. While the host still queues it, the time starts when the host began.
 class Watchdog {
  public:
   /// Called once from the watchdog's thread, possibly while the watchdog's owner is being destroyed. Arguments: the
@@ -27,7 +27,7 @@ class Watchdog {
   /// The first work of a library may include its set-up: NCCL connects pairs of devices in 1 to 4 s on four H200.
   static constexpr double set_up_seconds = 60;
 
-  /// The first shift may last `first_seconds`, if that is more than `seconds`.
+  /// The first shift (watched work of one exchange) may last `first_seconds`, if that is more than `seconds`.
   Watchdog(double seconds, Late late, double first_seconds = set_up_seconds);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -41,7 +41,7 @@ class Watchdog {
   /// Timeout if the work failed because the watchdog had ended it.
   bool watch(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
 
-  /// Throws the Timeout passed to complain(), if any.
+  /// Throws the Timeout that was passed to complain(), if any.
   void check() const;
   void complain(const Timeout& timeout);
 
@@ -49,7 +49,7 @@ class Watchdog {
   using Clock = std::chrono::steady_clock;
   struct Span {
     Event begun, ended;
-    std::optional<Clock::time_point> since;  // time when it was first seen to run
+    std::optional<Clock::time_point> since;  // time when the device was first seen to run the work
   };
   struct Shift {
     std::uint64_t number = 0;
@@ -69,10 +69,10 @@ class Watchdog {
   const Late late_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Shift> shifts_;              // oldest first; the last may be open
-  std::vector<std::vector<Span>> spare_;  // for reuse
+  std::deque<Shift> shifts_;              // watched work that has not ended, oldest first; the last may be open
+  std::vector<std::vector<Span>> spare_;  // events for use by later work
   std::optional<Timeout> complaint_;
-  bool young_ = true;  // no shift has ended yet
+  bool young_ = true;  // whether no watched work has ended yet
   bool ending_ = false;
   std::thread thread_;
 };

@@ -1,5 +1,6 @@
 // Finds values that an exchange would write twice in undefined order.
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <slipstream/error.hpp>
@@ -43,19 +44,18 @@ void check_boxes(const Writer& a, const Writer& b) {
   refuse(a, b, "cell " + cell_text(both.lo));
 }
 
-/// Axis along which the boxes have the most distinct starts.
+/// Axis along which the boxes have the most distinct starting positions.
 int axis_of_most_starts(Writers first, Writers last) {
   std::array<std::size_t, 3> starts{};
   for (std::size_t a = 0; a < 3; ++a) {
-    std::vector<std::int64_t> lows;
-    for (Writers w = first; w != last; ++w) lows.push_back(w->set().box.lo[a]);
-    std::sort(lows.begin(), lows.end());
-    starts[a] = static_cast<std::size_t>(std::unique(lows.begin(), lows.end()) - lows.begin());
+    std::set<std::int64_t> lows;
+    for (Writers w = first; w != last; ++w) lows.insert(w->set().box.lo[a]);
+    starts[a] = lows.size();
   }
   return static_cast<int>(std::max_element(starts.begin(), starts.end()) - starts.begin());
 }
 
-/// Sweeps along one axis. Only boxes whose ranges overlap on it are compared.
+/// Finds boxes that overlap, in a sweep along one axis. Only boxes whose ranges overlap on it are compared.
 void sweep(Writers first, Writers last) {
   const int axis = axis_of_most_starts(first, last);
   std::vector<Writer> sorted(first, last);
@@ -66,7 +66,7 @@ void sweep(Writers first, Writers last) {
       check_boxes(sorted[i], sorted[j]);
 }
 
-/// Marks each element that is copied to, if elements are listed.
+/// Finds elements that are written twice, by marking each element that a list copies to.
 void mark(const BlockShape& shape, Writers first, Writers last) {
   std::vector<bool> copied(static_cast<std::size_t>(shape.elements));
   const auto writer_of = [&](std::int64_t element) {
@@ -92,7 +92,7 @@ bool repeats_components(const Writer& w) {
   return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
 }
 
-/// Checks the transfers to one block of one field.
+/// Throws if two transfers to one block of one field write the same value.
 void check_block(Writers first, Writers last) {
   if (std::none_of(first, last, [](const Writer& w) { return w.copies(); })) return;
   if (std::any_of(first, last, [](const Writer& w) { return w.set().ids != nullptr; })) {

@@ -11,21 +11,21 @@
 namespace slipstream::fft {
 namespace {
 
-/// Upper bound of the counters and tables at one end of a message, for each pair of buffers.
+/// Upper bound of the bytes of counters and tables at one end of a message, for each pair of buffers.
 constexpr std::int64_t bytes_of_table = 16384;
 
 struct Grids {
   Grid from, to;
 };
 
-/// The shape of a batch: its planes by device, and the length of its rows.
+/// Shape of a batch: its number of planes on each device, and the length of its rows.
 struct BatchShape {
   BatchCut::Counts planes;
   std::int64_t row = 0;
   bool operator==(const BatchShape&) const = default;
 };
 
-/// Consecutive blocks along an axis.
+/// Options of a grid whose blocks divide an axis one after the other, with `counts` layers each.
 GridOptions boxes_along(std::size_t axis, const Extent& all, const BatchCut::Counts& counts) {
   GridOptions options;
   std::vector<Block> blocks;
@@ -110,7 +110,7 @@ class Pairwise {
     }
     return found;
   }
-  /// A message of zero bytes means that no message is sent.
+  /// Description of a message; zero bytes mean that no message is sent.
   MessageInfo message(int source, int target, std::int64_t row) const {
     MessageInfo found;
     found.source = source;
@@ -128,10 +128,10 @@ class Pairwise {
 
  private:
   static constexpr auto bytes_of_leg = static_cast<std::int64_t>(leg_alignment);
-  /// Planes and parts of a device, its links to other nodes, and whether other nodes use it.
+  /// Properties of equal devices: planes and parts, links to other nodes, whether other nodes use the device, backend.
   using Kind = std::tuple<std::int64_t, std::int64_t, int, bool, bool, Backend>;
   struct Alike {
-    int first = -1, second = -1;  ///< two such devices on different nodes
+    int first = -1, second = -1;  ///< two devices of this kind on different nodes
     std::int64_t devices = 0;
   };
   Kind kind_of(int d) const {
@@ -167,7 +167,7 @@ std::vector<T> distinct(const std::vector<T>& all) {
   return found;
 }
 
-/// The distinct messages.
+/// Lists the distinct shapes of batches.
 std::vector<BatchShape> shapes_of(const BatchCut& cut) {
   std::vector<BatchShape> found;
   for (const BatchCut::Counts& planes : distinct(cut.planes))
@@ -248,10 +248,10 @@ std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const Ba
   return found;
 }
 
-// A message that the host or a library sends packed has a buffer at both ends. One stored into slots has two at its
-// target.
+// Upper bound of bytes for messages: one that the host or a library sends packed has a buffer at both ends. One stored
+// into slots has two at its target.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
-  std::int64_t bytes_of_all = 0;  // upper bound, from the devices with the most of each
+  std::int64_t bytes_of_all = 0;  // upper bound: each term from the device with the most
   const std::vector<std::int64_t> rows = distinct(cut.rows);
   const auto bytes_of = [&](const MessageInfo& message, bool leaves) {
     if (message.bytes == 0) return std::int64_t{0};

@@ -13,13 +13,13 @@ namespace slipstream::fft {
 
 /// The distribution of complex values that move in batches. Devices are in the order of the machine.
 struct BatchCut {
-  using Counts = std::vector<std::int64_t>;  ///< a number for each device, such as its planes
+  using Counts = std::vector<std::int64_t>;  ///< one number for each device, such as its number of planes
   int components = 1;
   /// Layout of a batch: [component][plane][part][row], or [component][part][plane][row] if `inner`. Before the move a
   /// device holds its planes and all parts; after it, all planes and its part.
   bool inner = false;
   Counts parts;
-  /// Planes and row lengths: batch n has planes[n / rows.size()] and rows of rows[n % rows.size()] values.
+  /// Numbers of planes, lengths of rows: batch n has planes[n / rows.size()] and rows of rows[n % rows.size()] values.
   std::vector<Counts> planes;
   std::vector<std::int64_t> rows;
   DType type = DType::c64;
@@ -29,7 +29,7 @@ struct BatchCut {
   std::int64_t all_planes(std::int64_t batch) const;
 };
 
-/// A group of equal messages: number of sources, and targets per source; `one` is the first message.
+/// Equal messages: number of devices that send them, and of targets for each; `one` is the first message.
 struct AlikeMessages {
   MessageInfo one;
   std::int64_t sources = 1, targets = 1;
@@ -53,7 +53,7 @@ class BatchMoves final : public BatchMove {
   /// described machines.
   static std::vector<AlikeMessages> messages(const Machine& machine, const BatchCut& cut,
                                              const ExchangeOptions& options);
-  /// Upper bound of a device's bytes for messages, without buffers. Also works for described machines.
+  /// Upper bound of the bytes for messages on a device, without buffers. Also works for described machines.
   static std::int64_t message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
 
  private:
@@ -69,7 +69,7 @@ class BatchMoves final : public BatchMove {
 
   BatchCut cut_;
   std::vector<Shape> shapes_;
-  std::vector<int> shape_of_;  // index of the exchange, by batch
+  std::vector<int> shape_of_;  // for each batch, the index of its exchange
 };
 
 }  // namespace slipstream::fft

@@ -13,10 +13,10 @@
 
 namespace slipstream::fft {
 
-/// Width of pieces of `all` lines, at most `most` each: multiples of BatchWork::together, or all lines. Pieces are
-/// about equal.
+/// Number of lines in a piece of `all` lines, at most `most`: a multiple of BatchWork::together, or all lines. Pieces
+/// are about equal.
 std::int64_t even_pieces(std::int64_t all, std::int64_t most);
-/// Widths of all pieces, in order.
+/// Numbers of lines in each piece of `all` lines, in order.
 std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece);
 
 class BatchWork {
@@ -26,7 +26,7 @@ class BatchWork {
   /// Until ready() is called, other calls create plans and queue no work.
   void ready();
   bool planning() const { return planning_; }
-  /// Device bytes; valid after ready().
+  /// Bytes of device memory in use; valid after ready().
   std::int64_t bytes() const { return static_cast<std::int64_t>(workspace_.bytes()); }
 
   /// Transforms `planes` times `rows` interleaved lines of n values. Lines are grouped by plane, as in a transform in

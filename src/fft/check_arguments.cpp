@@ -65,7 +65,7 @@ struct CheckedPart {
   std::size_t component, device;
 };
 
-/// Sorts by address and leaves out empty arrays.
+/// Sorts arrays by address and leaves out empty ones.
 template <class Arrays, class BytesOf>
 std::vector<CheckedPart> placed(const Arrays& arrays, const BytesOf& bytes_of) {
   std::vector<CheckedPart> parts;

@@ -1,4 +1,4 @@
-// Checks the factors of convolutions.
+// Checks the factors by which convolutions multiply modes.
 #include <bit>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// Chooses slabs or pencils. Each process grid that leaves few devices idle is planned and timed. The fastest is cached
-// on disk.
+// Chooses slabs or pencils. Each process grid that leaves few devices idle is planned and timed. The fastest one is
+// cached on disk.
 #include "fft/choose.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Chooser {
     options_.exchange.measure_errors = options_.exchange.poison = false;
   }
 
-  /// Chooses a process grid. Among equally fast grids, the one that moves fewer bytes wins.
+  /// Chooses a process grid by measurement. Among equally fast grids, the one that moves fewer bytes wins.
   FftProcessGrids run(const Decomposition& cut, std::array<int, 2>& fastest) {
     const std::vector<std::array<int, 2>> candidates = cut.candidates();
     if (candidates.size() < 2) return result_;
@@ -122,7 +122,7 @@ class Chooser {
     return 0;
   }
 
-  // communicator of the trials, because a process grid that fails leaves its communicator unusable
+  // communicator of the timed trials, because a process grid that fails leaves its communicator unusable
   const Communicator comm_;
   const Machine& machine_;
   const Extent& cells_;

@@ -8,8 +8,8 @@ namespace slipstream::fft {
 std::string cufft_missing();
 std::unique_ptr<Lines> make_cufft_lines(Device device, const LineBatch& batch);
 
-// Defined only in builds with cuFFT.
-/// The first cuFFT library found in the search order.
+// Returns the first cuFFT library found in the search order. Defined only in builds with
+// cuFFT.
 Library cufft_library();
 /// Throws if a cuFFT call failed; `what` describes the call.
 void check_cufft(int result, const std::string& what);

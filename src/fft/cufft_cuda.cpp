@@ -1,4 +1,4 @@
-// Lines by cuFFT, loaded at run time. All plans of a device share the caller's workspace.
+// Transforms of lines by cuFFT, loaded at run time. All plans of a device share the caller's workspace.
 #include <cufft.h>
 
 #include <slipstream/buffer.hpp>
@@ -55,7 +55,7 @@ cufftType type_of(const LineBatch& batch) {
   return batch.twice ? CUFFT_Z2Z : CUFFT_C2C;
 }
 
-/// cuFFT's embedding: the last entry is the length of a row; cuFFT does not read the first.
+/// Lengths by which cuFFT finds values of a transform of several axes: the last is a row's; cuFFT ignores the first.
 std::vector<long long> embedding(const LineBatch& batch, const Side& side) {
   std::vector<long long> lengths(batch.sizes.begin(), batch.sizes.end());
   if (lengths.size() > 1) lengths.back() = side.row;
@@ -81,7 +81,7 @@ class CufftLines final : public Lines {
       cufft.destroy(plan_);
       throw;
     }
-    // Components with an odd number of real values start at addresses that cuFFT refuses.
+    // Some components start at an odd multiple of a real number, an address that cuFFT refuses. They go through a copy.
     const Side& side = batch.kind == Kind::complex_to_real ? batch.to : batch.from;
     if (is_real() && side.distance * batch.count % 2 != 0)
       aligned_ = Buffer<std::byte>(device, static_cast<std::size_t>(side.distance * batch.count) * word());

@@ -1,13 +1,13 @@
 #pragma once
-// Lines by cuFFTDx, NVIDIA's transforms for device code, of lengths that our own radix kernels lack. Needs
-// SLIPSTREAM_CUFFTDX and a GPU.
+// Transforms of lines by cuFFTDx, NVIDIA's transforms for device code, of lengths that our own radix kernels lack.
+// Needs SLIPSTREAM_CUFFTDX and a GPU.
 #include <slipstream/stream.hpp>
 
 #include <slipstream/fft/line_launch.hpp>
 
 namespace slipstream::fft {
 
-/// A team transforms such lines in parts of 448 or 480 values.
+/// Lengths of lines in values. A team transforms a line in parts of 448 or 480 values.
 template <int... lengths>
 struct LineLengths {};
 using CufftdxLengths = LineLengths<448, 480, 896, 960>;

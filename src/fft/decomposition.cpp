@@ -68,7 +68,7 @@ std::int64_t Decomposition::volume_on(int device, Stage stage, bool of_cells) co
   return box.empty() ? 0 : box.volume();
 }
 
-/// Largest block of all stages, divided by the mean.
+/// Largest block of all stages on any device, divided by the mean.
 double Decomposition::largest_share(std::array<int, 2> grid) const {
   const auto longest = [](std::int64_t cells, int parts) { return (cells + parts - 1) / parts; };
   double share = 0;
@@ -208,7 +208,7 @@ LineBatch Decomposition::permuted(const Extent& block) const {
   LineBatch batch = last(block, false);
   batch.permuted = true;
   batch.highest = highest[1];
-  // Behind the transform along x the values are complex but no longer modes along x.
+  // After the transform along x the values are complex but no longer indexed by modes along x.
   if (real && highest[0] >= 0) batch.read = std::min(highest[0] + 1, block[1]);
   return batch;
 }

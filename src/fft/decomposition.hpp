@@ -25,20 +25,20 @@ enum class Stage : std::uint8_t { physical, middle, spectral, natural };
 struct Decomposition {
   Decomposition(const Machine& machine, const Extent& cells, const FftOptions& options);
 
-  Extent cells{}, modes{};     ///< extents along x, y, z
+  Extent cells{}, modes{};     ///< extents along x, y, z of values in physical space, of modes
   Extent highest{-1, -1, -1};  ///< highest wavenumber |k| in use along each axis
   std::array<int, 2> process{1, 1};
   int devices = 1;
-  int lanes = 1;  ///< components in flight at once
+  int lanes = 1;  ///< number of components that are in progress at the same time
   bool real = false, twice = false, transposed = true;
 
   bool alone() const { return devices == 1; }
   bool pencils() const { return process[0] > 1; }
   DType complex_type() const { return twice ? DType::c128 : DType::c64; }
-  /// Bytes of a real number; a complex one has two.
+  /// Bytes of a real number; a complex value takes twice as many.
   std::int64_t word() const { return twice ? 8 : 4; }
 
-  /// The axis (x, y or z) along each axis of a stage.
+  /// For each axis of a stage in memory, the axis x, y or z (0, 1 or 2) along it.
   static const std::array<int, 3>& axes(Stage stage);
   /// Extent of all modes, or with `of_cells` of all values in physical space.
   Extent extent(Stage stage, bool of_cells = false) const;
@@ -54,22 +54,22 @@ struct Decomposition {
   bool truncates(Stage stage) const;
   /// Process grids worth measuring, slabs first. Their largest part is at most 1.5 times that of the best grid.
   std::vector<std::array<int, 2>> candidates() const;
-  /// Bytes of a device's two work arrays.
+  /// Bytes of both work arrays of a device.
   std::array<std::int64_t, 2> work_bytes(int device) const;
 
-  /// Lines of a block by its extent, with all modes. The function first() gives those along x, and along y for slabs;
-  /// in_place() along the block's first axis; alone_along_z() along z, on a single device.
+  /// Lines to transform in a block of given extent, with all modes. The function first() gives those along x, and along
+  /// y for slabs; in_place() along the block's first axis; alone_along_z() along z, on a single device.
   LineBatch first(const Extent& block, bool forward) const;
   LineBatch in_place(const Extent& block, bool forward) const;
-  /// Backward transform of a slab. The function first_two() gives complex values along z and x of the spectrum;
-  /// permuted() along y, from order y, x, z to x, y, z; back_along_x() real values along x.
+  /// Lines of the backward transform of a slab. The function first_two() gives complex values along z and x of the
+  /// spectrum; permuted() along y, from order y, x, z to x, y, z; back_along_x() real values along x.
   LineBatch first_two(const Extent& block) const;
   LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;
-  LineBatch last(const Extent& block, bool forward) const;  ///< source and target must differ
+  LineBatch last(const Extent& block, bool forward) const;  ///< target must not be the source
   LineBatch alone_along_z(bool forward) const;
-  /// Transforms lines backward from a transposed spectrum, by our own GPU kernels. These can apply an operation to
-  /// modes while they read.
+  /// Lines that are transformed backward from a transposed spectrum, by our own GPU kernels. These can apply an
+  /// operation to modes while they read.
   LineBatch alone_permuted() const;
 
  private:

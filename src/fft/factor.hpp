@@ -1,5 +1,5 @@
 #pragma once
-// Device code that computes the factor of each mode that FftFactor describes.
+// Device code that computes the factor by which each mode is multiplied, as FftFactor describes it.
 #include <cmath>
 
 #include <slipstream/fft/pointwise.hpp>
@@ -13,10 +13,10 @@ struct Factor {
   Pair<T> constant;  ///< constant factor, times i to the power of the total order of derivatives
   T unit[3];         ///< wavenumber |k| of mode 1 along each axis
   std::int32_t order[3];
-  std::int32_t last[3];  ///< the mode n / 2 along each axis with a derivative of odd order; its factor is zero
+  std::int32_t last[3];  ///< mode n / 2 if the derivative along the axis is odd: its factor is zero
   std::int32_t laplacian;
-  T decay;  ///< coefficient of exp(-decay |k|^2)
-  T most;   ///< largest |k|^2 that is kept
+  T decay;  ///< coefficient of k^2 in exp(-decay |k|^2)
+  T most;   ///< largest |k|^2 of a mode that is kept
 
   SLIP_FN static T power(T base, int exponent) {
     T product = T(1);

@@ -73,8 +73,8 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
     }
 }
 
-// Two lanes alternate. One completes its move, computes and starts its next move while the other lane's move is in
-// flight.
+// Two lanes take components in turn. One completes its move, computes and starts its next move while the other lane's
+// move is in flight.
 void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                            const With& with) {
   struct Flight {
@@ -147,12 +147,12 @@ void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Par
                                                      : lane.work[i][static_cast<std::size_t>(place)].data();
       return static_cast<const std::byte*>(array) + part.begin[i][end];
     };
-    // the step may write here: this is never the caller's input array
+    // `at(1)` is the plan's or the target array, never the caller's input
     part.lines[i]->run(line_streams[i], at(0), const_cast<std::byte*>(at(1)));
   }
 }
 
-/// Starts a move. If the lines before it store their results, the transform is queued first.
+/// Starts a move. If the lines before it store their results in the target, their transform is queued first.
 void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams,
                            const With& with) {
   fft::Move& move = *step.move;
@@ -164,7 +164,7 @@ void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*
   exchange.post(streams);
 }
 
-/// Runs the lines of a step that has no move, or its copy.
+/// Runs the lines of a step without a move, or copies values if it has none.
 void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const void*>& from,
                            const std::vector<void*>& to, std::vector<Stream>& streams, const With& with) {
   const Operations* const operations = step.to == Array::to       ? with.leaves
@@ -176,7 +176,7 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
       if (place == Array::to) return to[i];
       return lane.work[i][static_cast<std::size_t>(place)].data();
     };
-    // the step may write here: this is never the caller's input array
+    // this array is the plan's or the target, never the caller's input
     void* const target = const_cast<void*>(array(step.to));
     if (!step.lines.empty()) {
       if (!step.lines[i]) continue;
@@ -194,7 +194,7 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
   }
 }
 
-/// Clears values that the move does not write.
+/// Sets those values of the target to zero that the move does not write.
 void Fft::Impl::clear(const Lane& lane, const Step& step, std::vector<Stream>& streams) const {
   const Stage stage = *step.move->clears;
   for (const std::int64_t id : grid(stage).local()) {

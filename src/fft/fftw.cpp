@@ -1,4 +1,4 @@
-// Lines by FFTW. A thread transforms a few lines before a move and stores them while they are in its cache.
+// Transforms lines by FFTW. A thread transforms a few lines before a move and stores them while they are in its cache.
 #include <complex>
 
 #include <slipstream/error.hpp>
@@ -51,7 +51,7 @@ class FftwLines final : public Lines {
                       batch.to.distance == batch.sizes[0]) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    auto* const in = static_cast<std::byte*>(const_cast<void*>(from));  // cast, because FFTW takes no const pointers
+    auto* const in = static_cast<std::byte*>(const_cast<void*>(from));  // FFTW takes no const pointers
     if (pieces_.count())
       launch_teams(stream, pieces_.count(), 1, 0,
                    RunPieces<twice>{pieces_, in, static_cast<std::byte*>(to), pieces_.cost});
@@ -66,7 +66,7 @@ class FftwLines final : public Lines {
 
  private:
   Pieces<twice> pieces_;
-  bool side_by_side_;  ///< modes along the first axis of the block are interleaved
+  bool side_by_side_;  ///< whether modes along the first axis of the block are interleaved
 };
 
 /// Transforms pieces of as many planes as fill a cache line, because the target may be contiguous across planes.
@@ -77,7 +77,7 @@ struct StorePieces {
 
   Pieces<twice> pieces;
   std::int64_t cost;
-  Extent block;  // extent of the block; the axis of the lines comes first
+  Extent block;  // extent of the block; the axis of the lines is the first
   const Window* list;
   std::int32_t windows;
   Windows<Value> out;
@@ -91,7 +91,7 @@ struct StorePieces {
     for (std::int64_t plane = first; plane < planes; ++plane)
       pieces.run(piece, plane, from, reinterpret_cast<std::byte*>(work));
     if (!out.open()) return;
-    // A transform of two axes covers a whole plane.
+    // Batches of transforms of two axes have a whole plane per piece.
     const std::int64_t lines = pieces.rows == 1 ? block[1] : pieces.together;
     const Box done{{0, piece * lines, first}, {block[0], std::min((piece + 1) * lines, block[1]), planes}};
     for (std::int32_t w = 0; w < windows; ++w) {
@@ -103,7 +103,7 @@ struct StorePieces {
   }
 
  private:
-  /// The innermost loop runs along the axis with the smallest steps in the target.
+  /// Stores values in a loop whose innermost index is along the axis with the smallest steps in the target.
   void store(std::int32_t w, const Box& box) const {
     const std::int64_t* const there = list[w].stride;
     const Extent here{1, block[0], block[0] * block[1]};
@@ -170,7 +170,7 @@ std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch) {
   return std::make_unique<FftwLines<false>>(batch);
 }
 
-// Works without cuFFT, for described machines. cuFFT's own estimate takes 32-bit sizes. Powers of two need no
+// Estimate without cuFFT, for described machines. cuFFT's own estimate takes 32-bit sizes. Powers of two need no
 // workspace; other lengths need at most as much as the values.
 std::size_t workspace_estimate(Backend backend, const LineBatch& batch) {
   const bool powers_of_two =

@@ -19,7 +19,7 @@ inline std::mutex& planner() {
   return mutex;
 }
 
-/// FFTW names each function once per number format.
+/// Names of FFTW's functions, which exist once per number format.
 template <bool twice>
 struct Names;
 template <>
@@ -51,7 +51,7 @@ struct Names<true> {
   static constexpr auto destroy = fftw_destroy_plan;
 };
 
-/// Plan of `count` transforms of a batch, for arrays at any address. Planning by estimate reads no array.
+/// Plan of FFTW for `count` transforms of a batch, for arrays at any address. Planning by estimate reads no array.
 template <bool twice>
 class Plan {
  public:
@@ -119,13 +119,13 @@ struct Pieces {
   std::int64_t in_plane = 0, planes = 0;
   std::int64_t rows = 1, together = 1;      // lines per plane, and lines per piece
   std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
-  std::int64_t cost = 0;                    // words that a piece moves
+  std::int64_t cost = 0;                    // number of words that a piece reads and writes
 
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {
     if (batch.count == 0) return;
-    // Interleaved lines share cache lines, so planes are split into rows. Contiguous planes are long enough as they
-    // are.
+    // Planes of interleaved lines are split into rows, because lines share cache lines. Contiguous lines need no
+    // split.
     rows = batch.sizes.size() > 1 ? 1 : batch.rows ? batch.rows : batch.count;
     planes = batch.count / rows;
     together = std::min<std::int64_t>(16, rows);
@@ -139,7 +139,7 @@ struct Pieces {
     last = rows % together ? std::make_shared<const Plan<twice>>(batch, rows % together) : whole;
   }
   std::int64_t count() const { return in_plane * planes; }
-  /// Transforms piece `piece` of plane `plane`.
+  /// Transforms the lines of piece `piece` of plane `plane`.
   void run(std::int64_t piece, std::int64_t plane, std::byte* from, std::byte* to) const {
     const std::int64_t line = plane * rows + piece * together;
     (piece + 1 < in_plane ? whole : last)->run(from + line * step_from, to + line * step_to);

@@ -25,17 +25,17 @@ namespace fft {
 /// The arrays that a step reads or writes: two belong to the plan, two to the caller.
 enum class Array : std::uint8_t { first, second, from, to };
 
-/// Lines by local device; null if the device has no work.
+/// Transforms of lines, by local device; null if the device has no work.
 using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
-/// The lines of one device and the extent of its block.
+/// The lines that one device transforms, and the extent of its block.
 struct Batch {
   LineBatch lines;
   Extent block{};
 };
 
-/// Some planes of a move and their lines; for a stored move, some modes k_x. `begin`: where each device's lines begin
-/// in the two arrays, in bytes. `stored`: see Move.
+/// Part of a move: some planes with their lines; for a stored move, some modes k_x. `begin`: byte offsets of each
+/// device's lines in the two arrays. `stored`: see Move.
 struct Part {
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Exchange> exchange;
@@ -49,9 +49,9 @@ struct Part {
 /// null without values. A move of several parts also includes their lines, between the arrays `lines`: the lines before
 /// a forward move, or those behind a backward one.
 struct Move {
-  std::optional<Stage> clears;  ///< stage of the target whose values that are not transferred become zero
+  std::optional<Stage> clears;  ///< stage whose values in the target become zero if not transferred
   std::unique_ptr<Field> source, target;
-  std::vector<Part> parts;  ///< parts of the move: one, or several that overlap with lines
+  std::vector<Part> parts;  ///< one part, or several that overlap with transforms of lines
   Array before{};
   std::array<Array, 2> lines{};
   bool behind = false;
@@ -64,24 +64,24 @@ struct Move {
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::vector<Batch> batches;  ///< batches of the lines, by local device; a batch with count 0 has none
-  std::optional<Move> move;    ///< a step without move and lines copies values
+  std::vector<Batch> batches;  ///< lines of each local device; a count of 0: none
+  std::optional<Move> move;    ///< without a move and lines, a step copies values
 };
 
-/// Two work arrays per device, and the steps that use them. A lane processes one component at a time.
+/// Two work arrays per device, and the steps that use them. A lane processes one component of a field at a time.
 struct Lane {
-  std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< two work arrays, by local device
+  std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< two work arrays for each local device
   std::vector<Step> forward, backward;
-  /// On one device: the first step of `backward` by kernels that apply an operation on modes, if there are any.
+  /// On a single device: lines of the first step of `backward`, by kernels that apply an operation on modes.
   LinesOfDevices through;
 };
 
 /// The step in which an operation is applied to modes.
 enum class Applied : std::uint8_t {
-  storing,  ///< the last lines of the forward transform
-  copying,  ///< the copy that restores the order of modes
-  reading,  ///< the first lines of the backward transform
-  apart     ///< a separate pass between both transforms
+  storing,  ///< operation applied by the last lines of the forward transform
+  copying,  ///< operation applied by the copy that restores the order of modes
+  reading,  ///< operation applied by the first lines of the backward transform
+  apart     ///< operation applied in a pass between both transforms
 };
 using Operations = std::vector<Operation>;  ///< one operation per local device
 
@@ -89,15 +89,15 @@ using Operations = std::vector<Operation>;  ///< one operation per local device
 struct With {
   const Operations* leaves = nullptr;
   const Operations* reads = nullptr;
-  double factor = 1;  ///< scales the result of an out-of-core backward transform
+  double factor = 1;  ///< factor of the result of an out-of-core backward transform
 };
 
-/// Whether lines may store their results into the target. Coded values must be packed instead.
+/// Whether the last lines may store results directly into the target. Coded values must be packed instead.
 bool stores(const FftOptions& options);
 /// Transforms random values forward and backward. Throws Error on all ranks if the result is wrong. Collective.
 void verify(const Communicator& comm, const Machine& machine, Fft& fft, const FftOptions& options);
 
-/// A field with contiguous rows.
+/// Options of a field with contiguous rows.
 FieldOptions packed(const std::string& name, DType type);
 
 }  // namespace fft
@@ -107,21 +107,21 @@ struct Fft::Impl {
   Machine machine;
   FftOptions options;
   fft::Decomposition cut;
-  std::vector<int> devices;  // devices of this rank
+  std::vector<int> devices;  // devices of this rank by index in the machine
   std::vector<Device> local;
-  std::unique_ptr<Grid> physical;               // grid of the cells
-  std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes, by stage
-  std::vector<Buffer<std::byte>> workspace;     // scratch memory of the library, by local device
-  std::vector<fft::Lane> lanes;                 // two if components overlap, otherwise one
-  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of values in host memory; lanes then have no steps
-  // by device: streams for the lines of one part while other parts are in flight
+  std::unique_ptr<Grid> physical;               // grid of the cells in physical space
+  std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage
+  std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
+  std::vector<fft::Lane> lanes;                 // two lanes if components overlap in time, else one
+  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms in host memory, without lanes' steps
+  // streams by device, for the lines of one part of a move while other parts are in flight
   std::vector<Stream> line_streams;
-  std::vector<Event> reached;                    // by device: events that order one stream after another
-  CallsInOrder in_order{"a Fourier transform"};  // all calls share the work arrays
-  Tuning tuning;                                 // combined result of tuning all moves
+  std::vector<Event> reached;                    // events by device that order one stream after another
+  CallsInOrder in_order{"a Fourier transform"};  // orders calls, which share the work arrays
+  Tuning tuning;                                 // combined result of the tuning of all moves
   FftProcessGrids grids_tried;
-  std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty with a single rank
-  // options of the first lane's packed moves, in the order in which the moves were made
+  std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty if there is one rank
+  // options of the packed moves of the first lane, in the order in which the moves were made
   std::vector<ExchangeOptions> tuned;
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
@@ -141,10 +141,10 @@ struct Fft::Impl {
   fft::Applied applied(const fft::Operations& with) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   fft::Operations by_device(const Fft::Operations& by_block) const;
-  /// Calls that all ranks must make alike; indices into the names of same_calls.
+  /// Calls that all ranks must make in the same order; indices into the names of same_calls.
   enum Call : int { calls_forward, calls_backward, calls_convolve };
-  /// Runs `checks` on this rank. At the first call of a kind, and at each call with new `details`, an error on one rank
-  /// throws on all.
+  /// Runs checks of a call on this rank. At the first call of a kind, and at each call with new `details`, an error on
+  /// one rank throws on all.
   void check_call(Call call, const std::vector<Stream>& streams, const std::function<void()>& checks,
                   std::optional<std::uint64_t> details = {});
   void check_arguments(bool forward, const Sources& from, const Targets& to, const std::vector<Stream>& streams) const;
@@ -156,7 +156,7 @@ struct Fft::Impl {
   void require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const;
   std::int64_t bytes_of(std::size_t device, bool of_cells) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
-  /// Arrays by local device; null if the device has no block.
+  /// Orders arrays by local device; null if the device has no block.
   template <class Pointer>
   std::vector<Pointer> by_device(const Grid& of, const std::vector<Pointer>& arrays, const char* what) const;
   template <class Pointer>
@@ -178,27 +178,27 @@ struct Fft::Impl {
   void make_out_of_core();
   void make_lane();
   void allocate(fft::Lane& lane) const;
-  /// Adds the lines of all local devices; `batch(extent of the block)` gives those of a device.
+  /// Adds a step with the lines of all local devices; `batch(extent of the block)` gives those of a device.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
   /// Options of a lane's next packed move; the move is measured if the user asked for tuning.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
-  /// `clears`: untransferred values of the target must be zero. `whole`: do not split into parts.
+  /// Adds a step with a move. `clears`: target values that are not transferred become zero. `whole`: one part only.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
                 bool clears = false, bool whole = false);
-  /// Whether the lines before a move store their results, on all ranks. Collective.
+  /// Whether the lines before a move store their results in the target, on all ranks. Collective.
   bool lines_store(fft::Stage from, fft::Stage to) const;
   /// Number of parts that a packed move is split into, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
-  /// Splits a slab's stored backward move along k_x: number of parts, and the modes of one part.
+  /// Number of parts along k_x of a slab's stored backward move; next, the modes of one part.
   int parts_along_x(fft::Stage from, fft::Stage to) const;
   Transpose::Range modes_of_part(int part, int parts) const;
-  /// Thread blocks for the message of a part, on a GPU.
+  /// Number of thread blocks that send a part's message on a GPU while lines run.
   int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Moves the lines of the last step into the move. take_lines() splits them by plane. take_permuted() splits those of
-  /// a stored move by mode k_x.
+  /// Put the lines of the last step into the parts of a move. take_lines() splits them by plane. take_permuted() splits
+  /// those of a stored move by mode k_x.
   void take_lines(fft::Move& move, fft::Step& lines);
   void take_permuted(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);
@@ -217,7 +217,7 @@ struct Fft::Impl {
                 std::vector<Stream>& streams);
   void run_part(const fft::Lane& lane, const fft::Move& move, const fft::Part& part,
                 const std::vector<const void*>& from, const std::vector<void*>& to);
-  /// Runs lines behind the move, on received modes, while lines before the move are stored.
+  /// Runs lines that follow the move, on received modes, while lines that precede it store further ones.
   void stored_in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
                        std::vector<Stream>& streams, const fft::With& with);
   void store_part(const fft::Lane& lane, const fft::Step& step, const fft::Part* stores, const fft::Part* follows,

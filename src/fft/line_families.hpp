@@ -7,8 +7,8 @@
 
 namespace slipstream::fft {
 
-/// Lines of `odd` * 2^k values. Defined in line_families_kernels.hpp, or in lines_nocuda.cpp for families without
-/// kernels.
+/// Kernels for lines of `odd` * 2^k values. Defined in line_families_kernels.hpp, or in lines_nocuda.cpp for families
+/// without kernels.
 template <class T, int odd>
 struct LineFamily {
   static void launch(Stream& stream, int length, bool real, const LineJob<T>& job);

@@ -13,30 +13,30 @@
 namespace slipstream::fft {
 
 class Pointwise;
-/// Operation on the modes of a device's block; null if the device has no block.
+/// Operation on the modes of a block, one per device; null if the device has no block.
 using Operation = std::shared_ptr<const Pointwise>;
 
 enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_real };
 
-/// `count` transforms of one to three axes. In transform b, value (i_2, i_1, i_0) is at b * distance + ((i_2 * n_1 +
-/// i_1) * row + i_0) * stride, in values.
+/// Layout of the values of `count` transforms along one to three axes. In transform b, value (i_2, i_1, i_0) is at b *
+/// distance + ((i_2 * n_1 + i_1) * row + i_0) * stride, in values.
 struct Side {
-  std::int64_t row = 0;  ///< values from one row to the next, with several axes; for `permuted` see LineBatch
+  std::int64_t row = 0;  ///< values from one row to the next, if there are several axes; for `permuted` see LineBatch
   std::int64_t stride = 1;
   std::int64_t distance = 0;
 };
 struct LineBatch {
   Kind kind = Kind::forward;
-  bool twice = false;               ///< double precision
+  bool twice = false;               ///< whether numbers are f64, else f32
   std::vector<std::int64_t> sizes;  ///< lengths of the real or complex transform along each axis, slowest first
   std::int64_t count = 0;
-  std::int64_t rows = 0;  ///< lines per plane, with one axis: a piece of work does not cross planes; 0: count
+  std::int64_t rows = 0;  ///< number of lines per plane, with one axis; a piece of work stays in a plane; 0: count
   Side from, to;
-  bool in_place = false;  ///< `from` and `to` are the same array
-  /// Permuted output, one axis, GPU kernels of supported lengths: value k of line i of a plane goes to k * rows + i of
-  /// the plane. A plane has from.row lines; 0: `rows`.
+  bool in_place = false;  ///< whether `from` and `to` are the same array
+  /// Whether output is permuted (one axis, GPU kernels of supported lengths): value k of line i of a plane goes to k *
+  /// rows + i of the plane. A plane has from.row lines; 0: `rows`.
   bool permuted = false;
-  /// Permuted lines only: the highest |k| that is read, and the number of lines read per plane; -1: all. Other values
+  /// For permuted lines: the highest |k| that is read, and the number of lines read per plane; -1: all. Other values
   /// count as zero.
   std::int64_t highest = -1, read = -1;
 };
@@ -50,15 +50,15 @@ class Lines {
   /// backward one to its input. Requires applies().
   virtual void run_with(Stream&, const void*, void*, const Operation&);
   virtual bool applies(const Pointwise&) const { return false; }
-  /// Bytes of scratch memory that run() uses, given by use_workspace().
+  /// Bytes of workspace that run() uses; use_workspace() sets its address.
   virtual std::size_t workspace() const { return 0; }
   virtual void use_workspace(void*) {}
 };
 
-/// Why the backend cannot transform on this machine; empty if it can.
+/// Reason why the backend cannot transform on this machine; empty if it can.
 std::string missing(Backend backend);
 std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch);
-/// Estimate of Lines::workspace() without a plan.
+/// Estimate of Lines::workspace() in bytes, without a plan.
 std::size_t workspace_estimate(Backend backend, const LineBatch& batch);
 
 }  // namespace slipstream::fft

@@ -7,14 +7,14 @@
 
 namespace slipstream::fft {
 
-/// The factor of the modes of a block. `real` and `complex` are its arrays, if it has any. `times`: an additional
-/// factor.
+/// Makes the operation that multiplies the modes of a block by a factor. `real` and `complex` are the factor's arrays,
+/// if it has any. `times`: an additional factor.
 std::shared_ptr<const Pointwise> make_factor(const FftFactor& factor, const ModeBlock& block, bool twice,
                                              const void* real, const void* complex, double times);
 
 /// Throws Error if the factor is invalid for modes of `real` values on a rank with `blocks` blocks.
 void check_factor(const FftFactor& factor, bool real, std::size_t blocks);
-/// Hash of a factor's numbers, equal on ranks whose factors agree.
+/// Hash of the numbers in a factor, equal on ranks whose factors agree.
 std::uint64_t number_of(const FftFactor& factor);
 
 }  // namespace slipstream::fft

@@ -12,7 +12,7 @@ namespace slipstream::fft {
 namespace {
 
 constexpr std::int64_t together = BatchWork::together;
-/// The first and the last batch of a sweep overlap with no transfer. A sweep therefore has 32 batches, unless they
+/// Number of batches in a sweep. The first and the last batch overlap with no transfer, so there are 32, unless they
 /// would be smaller than 8 MB.
 constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 
@@ -31,8 +31,8 @@ std::int64_t buffer_planes(const BatchCut::Counts& all) {
                   static_cast<std::int64_t>(all.size()) * most(all));
 }
 
-/// Computes batches for buffers of some bytes. If planes are too long, modes along x are cut into pieces of equal
-/// width; whole planes are those of one piece.
+/// Divides a transform into batches for buffers of some bytes. If planes are too long, modes along x are cut into
+/// pieces of equal width; a plane is whole if it has one piece.
 struct Cuts {
   Cuts(const Decomposition& cut, std::int64_t buffer)
       : y(planes_by_device(cut, Stage::spectral)), z(planes_by_device(cut, Stage::physical)) {
@@ -44,10 +44,10 @@ struct Cuts {
     high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
     forth = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
     back = {1, false, z, by_planes(y, high), widths(all, wide), cut.complex_type()};
-    // If planes are whole, the forward transform begins at the last plane.
+    // If planes are whole, the forward transform begins at the last plane, so that rows can grow in place.
     if (!splits) std::reverse(forth.planes.begin(), forth.planes.end());
   }
-  BatchCut::Counts y, z;  ///< planes y and z, by device
+  BatchCut::Counts y, z;  ///< numbers of planes y and of planes z, by device
   bool splits;            ///< whether lines along x and along y need a sweep each
   std::int64_t wide, deep, high;
   BatchCut forth, back;
@@ -63,7 +63,7 @@ struct Cuts {
   }
 };
 
-/// Number of buffers that share the device memory, with one more if the FFT library needs a workspace.
+/// Number of equal buffers into which device memory is divided, with one more if the FFT library needs a workspace.
 std::int64_t shares(const Machine& machine, const Decomposition& cut) {
   LineBatch batch;
   batch.sizes = {cut.cells[0], cut.cells[1], cut.cells[2]};
@@ -74,7 +74,7 @@ std::int64_t shares(const Machine& machine, const Decomposition& cut) {
 
 std::int64_t buffer_of(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 
-/// Bytes of the smallest buffer for a few lines, and of one for whole planes.
+/// Bytes of the smallest buffer, for a few lines; next, of a buffer for whole planes.
 std::int64_t least_buffer(const Decomposition& cut) {
   const std::int64_t wide = std::min(together, cut.modes[0]), high = std::min(together, cut.cells[1]);
   return buffer_of(2 * cut.word() *
@@ -87,7 +87,7 @@ std::int64_t plane_buffer(const Decomposition& cut) {
                             buffer_planes(planes_by_device(cut, Stage::physical))));
 }
 
-/// Bytes of device memory for buffers of this size.
+/// Bytes of device memory that a transform needs with buffers of `buffer` bytes.
 std::int64_t needed(const Machine& machine, const Decomposition& cut, const FftOptions& options, std::int64_t buffer) {
   std::int64_t bytes = shares(machine, cut) * buffer;
   if (cut.alone()) return bytes;
@@ -114,7 +114,7 @@ void check(const Decomposition& cut, const FftOptions& options) {
           "a Fourier transform by batches does not support a coding", {{"option", "coding"}});
 }
 
-/// Checks for pinned memory on the nodes, which holds the values between the sweeps of a backward transform.
+/// Throws unless the nodes have pinned memory for the values between the sweeps of a backward transform.
 void check_host_memory(const Machine& machine, const Decomposition& cut) {
   if (cut.alone()) return;
   std::vector<std::uint64_t> of(static_cast<std::size_t>(machine.nodes()), 0);
@@ -198,7 +198,7 @@ OutOfCore::OutOfCore(const Communicator& comm, const Machine& machine, const Dec
   on_all_ranks(comm, [&] { plan(); });
 }
 
-/// Dry run of all work: creates plans and queues nothing.
+/// Runs all work without queueing it, which creates the plans of lines.
 void OutOfCore::plan() {
   std::vector<Stream> streams;
   for (const Device device : devices_) streams.emplace_back(device);
@@ -236,7 +236,7 @@ Kind OutOfCore::along_x(bool forward) const {
 void OutOfCore::forward(std::vector<Stream>& streams, const std::vector<const void*>& from,
                         const std::vector<void*>& to) {
   Arrays source, target;
-  // the source arrays are only read
+  // source arrays are never written, so the cast is safe
   for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));
   for (void* array : to) target.push_back(static_cast<std::byte*>(array));
   const Way way{true};
@@ -273,7 +273,7 @@ OutOfCore::Arrays OutOfCore::between_or(const Arrays& other) const {
   return between;
 }
 
-// Planning queues no work, so one buffer may stand for another.
+// Runs a sweep of batches. Planning queues no work, so one buffer may stand for another.
 void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batches::Rows& rows,
                     const Batches::Work& work, BatchMove* move) {
   if (planned_) return batches_->run(streams, count, rows, work, move);
@@ -282,8 +282,8 @@ void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batc
     for (std::int64_t batch = 0; batch < count; ++batch) work(streams[d], d, batch, &here[0], &here[1]);
 }
 
-// Between sweeps the values are [y][piece][z][x of the piece], so that a piece of a plane y lies where its lines along
-// z do. In the order x, y, z they are [z][y][x].
+// Rows of a piece in host memory. Between sweeps values lie as [y][piece][z][x of the piece]: a piece of a plane y lies
+// where its lines along z do. In the order x, y, z they are [z][y][x].
 std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at,
                                        std::int64_t z_of_buffer) const {
   const auto& [x, y, z] = part;
@@ -307,7 +307,7 @@ std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, con
   return rows;
 }
 
-// Where received planes z of all devices go: lines along x of some z, for each y of the device.
+// Rows for received planes z of all devices: lines along x of some z, for each y of the device.
 std::vector<HostRows> OutOfCore::received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                    std::int64_t first) const {
   const BatchCut& cut = forth_->cut();
@@ -325,7 +325,7 @@ std::vector<HostRows> OutOfCore::received_permuted(std::size_t d, std::int64_t b
   return rows;
 }
 
-// Where received planes y of all devices go: the z that belong to the device.
+// Rows for received planes y of all devices, with the z that belong to the device.
 std::vector<HostRows> OutOfCore::received_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                std::int64_t first) const {
   const BatchCut& cut = back_->cut();
@@ -351,8 +351,8 @@ OutOfCore::Range OutOfCore::piece(std::int64_t n) const {
   return {first, std::min(wide_, mx_ - first)};
 }
 
-// Rows of real values are shorter than rows of modes. In place, the forward transform therefore begins at the end, and
-// the backward one at the beginning.
+// Transforms planes of x and y. Rows of real values are shorter than rows of modes. In place, the forward transform
+// therefore begins at the end, and the backward one at the beginning.
 void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
   const std::int64_t count = parts(most_z(), deep_);
   const auto range = [=, this](std::size_t d, std::int64_t batch) {
@@ -390,7 +390,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
   run(streams, count, rows, work, way.forward && forth_ ? &*forth_ : nullptr);
 }
 
-// An in-place transform follows the order of planes(), so that it overwrites no value that it still needs.
+// Transforms lines along x. In place it goes in the order of planes(), to overwrite no value that it still needs.
 void OutOfCore::rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
   const std::int64_t room = batches_->bytes_of_buffer(), high = room < plane_ ? room / row_ / together * together : ny_;
   const std::int64_t in_plane = parts(ny_, high), count = in_plane * most_z();
@@ -439,7 +439,7 @@ void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arr
   run(streams, pieces() * most_z(), rows, work, moves ? &*forth_ : nullptr);
 }
 
-// Transforms planes y, whole or with a piece of x.
+// Transforms lines along z in planes y, whole or with a piece of x.
 void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
   const bool moves = !way.forward && back_;
   const auto part = [=, this](std::size_t d, std::int64_t batch) {

@@ -14,22 +14,22 @@
 
 namespace slipstream::fft {
 
-/// Two sweeps over the values: planes of x and y, then lines along z. If a plane is longer than a buffer, modes along x
-/// are cut into pieces, and lines along x and along y have a sweep each. Between sweeps the values lie in the array of
-/// the spectrum. On several devices the spectrum is permuted. There the first sweep of backward, and that of forward
-/// along y, sends its results batch by batch. Backward then has an array of its own between sweeps, as has forward if
-/// planes are cut.
+/// Transform of values in host memory by two sweeps: planes of x and y, then lines along z. If a plane is longer than a
+/// buffer, modes along x are cut into pieces, and lines along x and along y have a sweep each. Between sweeps the
+/// values lie in the array of the spectrum. On several devices the spectrum is permuted. There the first sweep of
+/// backward, and that of forward along y, sends its results batch by batch. Backward then has an array of its own
+/// between sweeps, as has forward if planes are cut.
 class OutOfCore {
  public:
   /// Uses FftOptions::device_memory bytes per device. Throws Error with the minimum if that is too little. Collective.
   OutOfCore(const Communicator& comm, const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
-  /// Transforms arrays by local device; null if the device has no block. `factor` scales the result of backward(). On
-  /// one device a transform modifies the input.
+  /// Transform arrays, one per local device; null if the device has no block. `factor` scales the result of backward().
+  /// On one device a transform modifies the input.
   void forward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to);
   void backward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to,
                 double factor);
-  /// Allocates once the array between the sweeps of a direction, which only several devices need.
+  /// Allocates the array between the sweeps of a direction at the first call; only several devices need it.
   void make_room_between(bool forward);
 
   std::int64_t bytes(std::size_t device) const;
@@ -37,13 +37,13 @@ class OutOfCore {
   void check();
   std::string describe() const;
 
-  /// The smallest memory limit per device that works.
+  /// The smallest memory limit per device, in bytes, that suffices.
   static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Smallest memory limit per device at which planes stay whole.
+  /// The smallest memory limit per device, in bytes, at which planes stay whole.
   static std::int64_t plane_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
   /// Whether planes are cut at a given memory limit. Throws the same errors as the constructor.
   static bool splits(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Bytes of a device that are used at a given memory limit. Throws the same errors as the constructor.
+  /// Bytes of device memory that are used at a given memory limit. Throws the same errors as the constructor.
   static std::int64_t taken(const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
  private:
@@ -52,10 +52,10 @@ class OutOfCore {
     bool forward;
     double factor = 1;
   };
-  /// Data of one local device.
+  /// Arrays and workspace of one local device.
   struct Own {
     int device = 0;             ///< index of the device in the machine
-    std::int64_t y = 0, z = 0;  ///< number of planes in the spectrum and in physical space
+    std::int64_t y = 0, z = 0;  ///< number of the device's planes y of modes, planes z of cells
     std::unique_ptr<BatchWork> work;
     Buffer<std::byte> between;
   };
@@ -72,8 +72,8 @@ class OutOfCore {
   void rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
   void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
   void lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
-  /// Rows of pieces in an array of `all_z` planes z, from plane `at` of a buffer on. The array is [y][z][x], or
-  /// [z][y][x] in the order x, y, z. `z_of_buffer`: planes z of the buffer, if it has more.
+  /// Rows by which pieces of modes are copied, in an array of `all_z` planes z, from plane `at` of a buffer on. The
+  /// array is [y][z][x], or [z][y][x] in the order x, y, z. `z_of_buffer`: planes z of the buffer, if it has more.
   std::vector<HostRows> modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at = 0,
                               std::int64_t z_of_buffer = 0) const;
   std::vector<HostRows> received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,
@@ -83,7 +83,7 @@ class OutOfCore {
   /// Range of modes along x in piece n.
   Range piece(std::int64_t n) const;
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
-  /// The array between the sweeps, or on one device `other`.
+  /// Arrays that hold the values between the sweeps; `other` on one device.
   Arrays between_or(const Arrays& other) const;
   /// Largest number of planes y of any device.
   std::int64_t most_y() const;
@@ -101,9 +101,9 @@ class OutOfCore {
   std::vector<Own> own_;
   std::vector<Device> devices_;
   std::int64_t deep_ = 1, high_ = 1;  ///< number of planes z and of planes y in a batch
-  std::int64_t wide_ = 1;             ///< number of modes along x in a piece
+  std::int64_t wide_ = 1;             ///< number of modes along x in a piece of a plane
   bool splits_ = false;
-  std::optional<BatchMoves> forth_, back_;  ///< moves of batches of planes z, and of planes y
+  std::optional<BatchMoves> forth_, back_;  ///< moves of batches of planes z; of planes y
 };
 
 }  // namespace slipstream::fft

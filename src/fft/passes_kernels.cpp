@@ -1,4 +1,4 @@
-// Passes over the values of a block, and factors that lines can apply on load.
+// Passes over the values of a block, and the factors that transforms of lines can apply while loading.
 #include "fft/passes.hpp"
 
 #include <limits>
@@ -13,7 +13,7 @@
 namespace slipstream::fft {
 inline namespace passes_kernels {
 
-/// Index ranges within a block along an axis; the second may be empty.
+/// Two index ranges within a block along an axis; the second may be empty.
 struct Within {
   int lo[2], hi[2];
   SLIP_FN bool operator()(int i) const { return (i >= lo[0] && i < hi[0]) || (i >= lo[1] && i < hi[1]); }
@@ -78,7 +78,7 @@ void turn_as(Stream& stream, const Extent& extent, const void* from, const Exten
              static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to), {a[0], a[1], a[2]}, {b[0], b[1], b[2]}});
 }
 
-/// Accepts every line length for which a kernel applies a factor on load.
+/// The set of line lengths for which a kernel applies a factor on load.
 struct AllLengths {
   static bool hold(std::int64_t length) { return is_line(length, false) && length <= longest_line_through; }
   template <class T>
@@ -97,7 +97,7 @@ std::shared_ptr<const Pointwise> factor_of(const FftFactor& f, const ModeBlock& 
   for (std::size_t a = 0; a < 3; ++a) {
     factor.unit[a] = static_cast<T>(2 * std::numbers::pi / f.edges[a]);
     factor.order[a] = f.derivative[a];
-    // an odd derivative makes mode n / 2 zero, because it is its own conjugate
+    // mode n / 2 is its own conjugate, so an odd derivative makes it zero
     const bool alone = f.derivative[a] % 2 == 1 && block.cells[a] % 2 == 0;
     factor.last[a] = alone ? block.cells[a] / 2 : std::numeric_limits<std::int32_t>::min();
     for (int n = 0; n < f.derivative[a]; ++n) constant = {-constant.imag(), constant.real()};

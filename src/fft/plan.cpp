@@ -1,4 +1,4 @@
-// Builds the steps of a plan.
+// Builds the steps of a plan, a distributed Fourier transform.
 #include <algorithm>
 
 #include "exchange/plan.hpp"
@@ -28,7 +28,7 @@ GridOptions boxes(std::vector<Block> blocks) {
   return options;
 }
 
-/// Permutation from the axis order of one stage to that of another.
+/// Order of the axes of stage `from` in stage `to`, as a permutation for a transpose.
 std::array<int, 3> permutation(Stage from, Stage to) {
   std::array<int, 3> axes{};
   for (std::size_t a = 0; a < 3; ++a)
@@ -48,14 +48,14 @@ std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stag
   return ranges;
 }
 
-/// Whether a producer can store directly into the target.
+/// Whether a message takes a route by which a kernel can store results directly into the target.
 bool is_straight(const MessageInfo& message) { return traits_of(message.route).stores; }
 
 /// Default split of a packed move: at most 8 parts, with at least 64 planes (the tile of a transpose) and 64 MB per
 /// device.
 constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
 
-/// Upper bound of the counters and tables at one end of a message.
+/// Upper bound of the bytes of counters and tables at one end of a message.
 constexpr std::int64_t bytes_of_end = 2048;
 
 /// First plane of part `part` of a device's planes; `planes` if part == parts. Parts begin at whole tiles.
@@ -65,7 +65,7 @@ std::int64_t plane_of(std::int64_t planes, int part, int parts) {
   return planes * part / parts / grain * grain;
 }
 
-/// Planes of a part on all devices.
+/// Ranges of planes of a part, on each device.
 std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, int part, int parts) {
   std::vector<Transpose::Range> ranges;
   for (const Block& block : cut.blocks(stage)) {
@@ -76,10 +76,10 @@ std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, i
   return ranges;
 }
 
-/// The rank whose messages are listed, in a transform; none: those of all ranks of a described machine.
+/// The rank whose messages are listed for a transform; empty: all ranks of a described machine.
 using OfRank = std::optional<int>;
 
-/// Messages of one move.
+/// Lists the messages of one move between two stages.
 std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
                                      Stage from, Stage to, bool produced, OfRank rank) {
   const Grid source(cut.extent(from), machine, rank.value_or(0), boxes(cut.blocks(from))),
@@ -111,7 +111,7 @@ bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const 
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
-/// Lines before a move, for a block of the stage that it leaves.
+/// Lines that are transformed before a move, in a block of the stage from which the move starts.
 fft::LineBatch lines_before(const Decomposition& cut, Stage from, Stage to, const Extent& block) {
   const bool forward = from < to;
   if (forward && from == Stage::physical) return cut.first(block, true);
@@ -132,7 +132,7 @@ bool may_store(const Machine& machine, const Decomposition& cut, const FftOption
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
-/// Moves of a transform as pairs of stages.
+/// The moves of a transform, as pairs of stages: from, to.
 std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Decomposition& cut,
                                               const FftOptions& options, bool forward) {
   std::vector<Stage> stages = cut.path();
@@ -144,14 +144,14 @@ std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Deco
   return moves;
 }
 
-/// Says which lines do not store, as far as the rank knows, in one bit per move. Bit 2 m + 1 stands for the lines
-/// before the m-th move, bit 2 m for those before its inverse.
+/// Finds the moves whose lines do not store results in the target, as far as the rank knows, in one bit per move. Bit 2
+/// m + 1 stands for the lines before the m-th move, bit 2 m for those before its inverse.
 std::uint64_t packed_moves(const Machine& machine, const Decomposition& cut, const FftOptions& options, OfRank rank) {
   std::uint64_t packed = 0;
   int bit = 0;
   for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
     const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false, rank);
-    // Checked first, because plans for many nodes take long: stores never cross nodes.
+    // Distances are checked first, because planning for many nodes takes long: stores never cross nodes.
     const bool near = std::all_of(messages.begin(), messages.end(), [&](const MessageInfo& message) {
       return machine.device(message.source).node == machine.device(message.target).node;
     });
@@ -163,8 +163,8 @@ std::uint64_t packed_moves(const Machine& machine, const Decomposition& cut, con
   return packed;
 }
 
-// A stored move needs only counters and tables. A packed message that the host or a library sends has a buffer at both
-// ends. One stored into slots has two at its target.
+// Adds memory for messages. A stored move needs only counters and tables. A packed message that the host or a library
+// sends has a buffer at both ends. One stored into slots has two at its target.
 void add_messages(const Machine& machine, const Decomposition& cut, const FftOptions& options, std::uint64_t packed,
                   OfRank rank, std::vector<FftMemory>& memory) {
   const auto of = [&](int device) -> FftMemory& { return memory[static_cast<std::size_t>(device)]; };
@@ -189,7 +189,7 @@ void add_messages(const Machine& machine, const Decomposition& cut, const FftOpt
   }
 }
 
-/// Memory that each device needs. With `rank`, messages of its devices only.
+/// Memory that each device needs for a plan. With `rank`, only messages of its devices are counted.
 std::vector<FftMemory> memory_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
                                  std::uint64_t packed, OfRank rank) {
   std::vector<FftMemory> found(static_cast<std::size_t>(machine.devices()));
@@ -365,7 +365,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   move.target = field(to, target, "modes permuted");
   const Transpose pattern(grid(from), grid(to), {permutation(from, to), kept(cut, from, to)});
   ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
-  // Lines that store need a route with direct stores, so there is nothing to tune.
+  // If lines store their results, the route must allow direct stores, so there is nothing to tune.
   const bool stores = lines_store(from, to);
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   item.produced = stores;
@@ -395,8 +395,8 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   steps.push_back(std::move(step));
 }
 
-// With fewer thread blocks, messages take longer than the concurrent lines; with more, the lines wait. The best number
-// depends on cuFFT's kernels (measured on two H100s, docs/notes/performance.md). All ranks get the same number.
+// With fewer thread blocks, messages take longer than the lines that run at the same time; with more, the lines wait.
+// The best number depends on cuFFT's kernels (two H100s, docs/notes/performance.md), and all ranks get the same.
 int Fft::Impl::teams_with_lines() const {
   int processors = 0;
   for (const Device device : local)
@@ -413,8 +413,8 @@ int Fft::Impl::parts_of(Stage stage) const {
     planes = std::max(planes, block.box.extent(2));
     values = std::max(values, block.box.volume());
   }
-  // No split if lanes overlap already, or if ranges cut the planes. Real planes with an odd number of values would
-  // start at addresses that cuFFT refuses.
+  // A move stays in one part if lanes overlap already, or if ranges cut the planes. Real planes with an odd number of
+  // values would start at addresses that cuFFT refuses.
   const bool odd = cut.real && stage == Stage::physical && cut.cells[0] % 2 != 0;
   if (cut.lanes > 1 || !cut.kept(stage)[2].empty() || odd) return 1;
   std::int64_t parts = options.parts;
@@ -552,7 +552,7 @@ void Fft::Impl::each_lines(std::size_t device, const F& f) {
       }
 }
 
-/// All plans of a device share one workspace; its stream runs them one after the other.
+/// Gives all plans of a device the same workspace, as its stream runs them one after the other.
 void Fft::Impl::share_workspace() {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     std::size_t most = 0;

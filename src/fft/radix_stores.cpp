@@ -32,15 +32,15 @@ void launch_lines(Stream& stream, int length, bool real, const LineJob<T>& job) 
   with_family<T>(length, [&](auto family) { family.launch(stream, length, real, job); });
 }
 
-/// With two passes: tiles per chunk, and chunks by which the first pass leads. With a lead of one, the second pass
-/// would wait for the last team of the first.
+/// Order of work in a transform of two axes: tiles per chunk, and chunks by which the first pass leads. With a lead of
+/// one, the second pass would wait for the last team of the first.
 constexpr int deep = 1, lead = 2;
 
 template <class T>
 Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
   std::vector<Pair<T>> roots;
   for (std::int64_t k = 0; k < length; ++k) {
-    // An angle in double precision (53 bits) would leave errors in the last bits of the root.
+    // Angles are in extended precision: double precision (53 bits) would leave errors in the last bits of the root.
     const long double angle = -2 * std::numbers::pi_v<long double> * k / length;
     roots.push_back({static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))});
   }
@@ -60,7 +60,7 @@ std::int32_t tiles_of(std::int64_t lines, bool narrow = false) {
   return static_cast<std::int32_t>((lines + wide - 1) / wide);
 }
 
-/// Lines with permuted output: transforms planes of lines and transposes each plane.
+/// Transform with permuted output: transforms planes of lines and transposes each plane.
 template <class T>
 class RadixLines final : public Lines {
  public:
@@ -68,7 +68,7 @@ class RadixLines final : public Lines {
       : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    launch_lines(stream, length(), false, job(from, to, is_narrow(length())));
+    launch_lines(stream, length(), false, job(from, to, in_narrow_tiles(length()) && batch_.read < 0));
   }
   void run_with(Stream& stream, const void* from, void* to, const Operation& operation) override {
     operation->ride(stream, length(), job(from, to, false), {1, static_cast<std::int32_t>(batch_.rows)});
@@ -140,7 +140,7 @@ class RadixStoredLines final : public StoredLines {
     if (!lines || list.empty() || counters_.bytes() || real_ || lines->length() != length_[0] ||
         lines->forward() != forward_)
       return StoredLines::run_concurrently(stream, from, work, exchange, others, others_from, others_to);
-    LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, is_narrow(length_[0]))},
+    LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, in_narrow_tiles(length_[0]))},
                    {},
                    forward_,
                    roots_[0].data()};
@@ -196,10 +196,10 @@ class RadixStoredLines final : public StoredLines {
 
   static constexpr int wide = Tiling<T, 16>::wide;
 
-  /// Length of a row along x in real numbers; a complex value counts as two.
+  /// Length in real numbers of a row along x; a complex value counts as two.
   std::int64_t row_along_x() const { return real_ ? length_[0] : 2 * block_[0]; }
 
-  /// Stores results along the axis with the smaller steps in the target.
+  /// Pass that transforms lines along one axis, and stores results along the axis with the smaller steps in the target.
   LinePass<T> one_axis(const void* from, const std::vector<Window>& list, const Exchange& exchange) const {
     require_aligned<T>(from);
     LinePass<T> x;
@@ -209,14 +209,14 @@ class RadixStoredLines final : public StoredLines {
     return through_windows(x, list, exchange, 0, across, {1, row, row * block_[1]});
   }
 
-  /// Range of source cells along an axis that any window takes.
+  /// Range of source cells along an axis that the windows cover together.
   static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
     std::pair<std::int64_t, std::int64_t> all{list[0].lo[axis], list[0].hi[axis]};
     for (const Window& w : list) all = {std::min(all.first, w.lo[axis]), std::max(all.second, w.hi[axis])};
     return all;
   }
 
-  /// `steps`: strides along the source axes, in numbers.
+  /// Completes a pass that stores through windows. `steps`: strides along the source axes, in numbers.
   LinePass<T> through_windows(LinePass<T> pass, const std::vector<Window>& list, const Exchange& exchange,
                               int line_axis, int tile_axis, const Extent& steps) const {
     const int third_axis = 3 - line_axis - tile_axis;
@@ -265,11 +265,13 @@ class RadixStoredLines final : public StoredLines {
   bool real_, forward_;
   std::array<int, 2> length_;
   std::array<Buffer<Pair<T>>, 2> roots_;
-  Buffer<std::uint32_t> counters_;  // progress of chunks; only with two passes
+  Buffer<std::uint32_t> counters_;  // counters of finished chunks, for two passes only
   Buffer<Window> windows_;
 };
 
 }  // namespace
+
+bool in_narrow_tiles(std::int64_t length) { return is_narrow(static_cast<int>(length)); }
 
 bool radix_holds(Backend backend, const LineBatch& batch) {
   if (batch.kind == Kind::complex_to_real || batch.sizes.size() > 2) return false;

@@ -6,10 +6,13 @@
 
 namespace slipstream::fft {
 
-/// Transforms along the first axis of a block, or the first two, of lengths with radix kernels for the backend. They
-/// are complex, or real to complex along the first axis.
+/// Whether kernels of the backend have the lengths of a batch: transforms along the first axis of a block, or the first
+/// two. They are complex, or real to complex along the first axis.
 bool radix_holds(Backend backend, const LineBatch& batch);
-/// Lines with permuted output (`permuted`).
+/// Whether lines of this length with permuted output are transformed in narrow tiles (LineTiles). Lines of which only
+/// some are read take longer so.
+bool in_narrow_tiles(std::int64_t length);
+/// Makes the transforms of a batch of lines with permuted output (`permuted`).
 std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch);
 std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block);
 

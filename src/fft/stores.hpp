@@ -1,6 +1,6 @@
 #pragma once
-// The last transform before a move stores its results directly where the exchange wants them (slipstream/window.hpp),
-// without packing.
+// The last transform before a move stores its results directly in the target, through the exchange's windows
+// (slipstream/window.hpp), without packing.
 #include <memory>
 
 #include <slipstream/exchange.hpp>
@@ -12,7 +12,7 @@ namespace slipstream::fft {
 class StoredLines {
  public:
   virtual ~StoredLines() = default;
-  /// Called once, before the first run, with the exchange of all runs.
+  /// Called once, before the first run, with the exchange that all runs use.
   virtual void prepare(const Exchange&) {}
   /// Queues all transforms and the stores of their results, through the windows of item 0. Call it between open() and
   /// post(). `work` holds a whole block; its contents are undefined afterwards.
@@ -25,10 +25,10 @@ class StoredLines {
   virtual bool applies(const Pointwise&) const { return false; }
 };
 
-/// Whether a device of the backend can store these lines; `own`: by our own GPU kernels.
+/// Whether a device of the backend can store the results of these lines; `own`: by our own GPU kernels.
 bool can_store(Backend backend, bool own, const LineBatch& batch);
-/// Transforms of lines that store their own results, for a block of this extent. The lines are those along the first
-/// axis.
+/// Makes transforms of lines that store their own results, for a block of this extent. The lines are those along the
+/// first axis.
 std::unique_ptr<StoredLines> make_stored_lines(Device device, bool own, const LineBatch& batch, const Extent& block);
 
 }  // namespace slipstream::fft

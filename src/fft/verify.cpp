@@ -36,7 +36,7 @@ class Sum {
   double sum_ = 0, lost_ = 0;
 };
 
-/// Numbers of one side on this rank, block by block; a complex value counts as two.
+/// Values of physical space or of the spectrum on this rank, block by block; a complex value counts as two numbers.
 template <class T>
 struct Side {
   Field field;
@@ -70,7 +70,7 @@ struct Side {
   }
 };
 
-/// Calls f(index in the block, cell) for all cells.
+/// Calls f(index in the block, cell) for each cell of a block's box.
 template <class F>
 void each_cell(const Box& box, const F& f) {
   std::size_t n = 0;
@@ -141,7 +141,7 @@ class Check {
     return text;
   }
   bool everything() const { return options_.highest == Extent{-1, -1, -1}; }
-  /// Rounding errors grow with the logarithm of the number of cells.
+  /// Largest relative error that is accepted; rounding errors grow with the logarithm of the number of cells.
   double most() const {
     double unit = sizeof(T) == 8 ? 0x1p-52 : 0x1p-23;
     if (options_.coding.kind != Coding::Kind::raw)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include <slipstream/error.hpp>
@@ -10,7 +9,6 @@
 #include "device/in_parallel.hpp"
 #include "gather_scatter/holders.hpp"
 #include "gather_scatter/sorted_points.hpp"
-#include "gather_scatter/unique_copies.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
@@ -32,8 +30,8 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   return holders;
 }
 
-/// Writes all holders of each id that several devices have, one message for each rank that holds the id.
-/// `problem`: set to an error if two devices have the same block.
+/// Writes all holders (blocks and devices) of each id that several devices have, one message for each rank that holds
+/// the id. `problem`: set to an error if two devices have the same block.
 void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, std::string>& letters,
                  Problem& problem) {
   std::sort(met.begin(), met.end());
@@ -58,7 +56,7 @@ void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, 
   });
 }
 
-/// Ids that several devices have, each with all its holders in the order of blocks. Clears `mine`.
+/// Ids that several devices have, each with all its blocks and devices in the order of blocks. Clears `mine`.
 std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
                          double seconds) {
   std::map<int, std::string> letters;
@@ -78,125 +76,6 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::
 }
 
 }  // namespace
-
-Mailbox laid_out(std::map<int, MailboxShare>& mail) {
-  Mailbox box;
-  for (auto& [device, one] : mail) {
-    one.device = device;
-    one.outgoing = box.size;
-    box.size += one.outgoing_count;
-  }
-  for (auto& [device, one] : mail) {
-    one.incoming = box.size;
-    box.size += one.incoming_count;
-    box.mail.push_back(one);
-  }
-  require(box.size < (std::int64_t{1} << 31), ErrorCode::unsupported,
-          "a device shares too many points with others for one gather-scatter");
-  return box;
-}
-
-namespace {
-
-/// Compiles the lists of one device. `asked`: its points whose ids other devices may have.
-/// `shared`: all holders of the ids that several devices have.
-class Compiler {
- public:
-  Compiler(int device, const SharedPoints& points, const Points& asked, const std::vector<Holder>& shared)
-      : points_(points), asked_(asked), shared_(shared) {
-    copies_.device = device;
-    copies_.block = points.block;
-    copies_.points = static_cast<std::int64_t>(points.ids.size());
-  }
-
-  Copies compiled(SortedPoints& sorted, bool host_packed) {
-    each_id(shared_, [&](std::size_t first, std::size_t last) { note(first, last); });
-    lay_out_mail();
-    list_local(sorted);
-    for (const IdHolders& group : groups_) list_shared(group);
-    for (const MailboxShare& mail : copies_.mailbox.mail) list_outgoing(mail.device);
-    if (host_packed) list_partials();
-    return std::move(copies_);
-  }
-
- private:
-  bool own(const Holder& holder) const { return holder.device == copies_.device; }
-
-  /// Records the range of one id's holders, if this device is among them.
-  void note(std::size_t first, std::size_t last) {
-    if (std::none_of(shared_.begin() + first, shared_.begin() + last, [&](const Holder& h) { return own(h); })) return;
-    const IdHolders& group = groups_.emplace_back(IdHolders{first, last});
-    std::int64_t mine = 0;
-    for (std::size_t n = first; n < last; ++n) {
-      if (own(shared_[n])) {
-        ++mine;
-      } else {
-        ++mail_[static_cast<int>(shared_[n].device)].incoming_count;
-      }
-    }
-    for (const int other : devices_but(shared_, group, copies_.device)) mail_[other].outgoing_count += mine;
-  }
-
-  void lay_out_mail() {
-    copies_.mailbox = laid_out(mail_);
-    for (const MailboxShare& mail : copies_.mailbox.mail) next_incoming_[mail.device] = mail.incoming;
-  }
-
-  void list_local(SortedPoints& sorted) {
-    std::vector<std::int64_t> shared;
-    for (const IdHolders& group : groups_) shared.push_back(shared_[group.first].id);
-    const DeviceRows<std::uint32_t> rows = sorted.copies_but(shared);
-    copies_.local_groups = rows.count;
-    copies_.local_copies = static_cast<std::int64_t>(rows.items.size());
-    copies_.local = group_tiles(sorted.stream(), rows, points_.block);
-  }
-
-  void list_shared(const IdHolders& group) {
-    std::size_t at = place_of(asked_, shared_[group.first].id);
-    for (std::size_t n = group.first; n < group.last; ++n) {
-      const Holder& holder = shared_[n];
-      if (!own(holder)) {
-        const auto index = static_cast<std::uint32_t>(next_incoming_[static_cast<int>(holder.device)]++);
-        copies_.shared.items.push_back({index, 1});
-        continue;
-      }
-      each_copy(points_, asked_, holder, at, [&](std::uint32_t index) { copies_.shared.items.push_back({index, 0}); });
-    }
-    copies_.shared.close();
-  }
-
-  /// The order is that in which the other device lists what it receives: by id, then by block.
-  void list_outgoing(int other) {
-    for (const IdHolders& group : groups_)
-      if (std::any_of(shared_.begin() + group.first, shared_.begin() + group.last,
-                      [&](const Holder& h) { return h.device == other; }))
-        list_blocks(points_, asked_, shared_, group, copies_.device, copies_.outgoing);
-  }
-
-  void list_partials() {
-    Partials& partials = copies_.partials.emplace();
-    partials.first_block = points_.first_block;
-    for (const IdHolders& group : groups_)
-      partials.ids.resize(
-          partials.ids.size() + list_blocks(points_, asked_, shared_, group, copies_.device, partials.copies),
-          shared_[group.first].id);
-  }
-
-  const SharedPoints& points_;
-  const Points& asked_;
-  const std::vector<Holder>& shared_;
-  std::vector<IdHolders> groups_;  // of the ids of this device
-  std::map<int, MailboxShare> mail_;
-  std::map<int, std::int64_t> next_incoming_;
-  Copies copies_;
-};
-
-}  // namespace
-
-Copies copies_of(int device, const SharedPoints& points, SortedPoints& sorted, const Points& asked,
-                 const std::vector<Holder>& shared, bool host_packed) {
-  return Compiler(device, points, asked, shared).compiled(sorted, host_packed);
-}
 
 std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
                                 const std::vector<SharedPoints>& points, bool unique, bool host_packed,
@@ -239,8 +118,7 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
   std::vector<Copies> found(devices.size());
   on_all_ranks(comm, [&] {
     each_device([&](std::size_t d) {
-      found[d] = copies_of(devices[d], points[d], *sorted[d], asked[d], shared, host_packed);
-      if (unique) found[d].unique = find_unique(devices[d], points[d], sorted[d]->all(), shared);
+      found[d] = copies_of(devices[d], points[d], *sorted[d], asked[d], shared, unique, host_packed);
       sorted[d].reset();
     });
   });

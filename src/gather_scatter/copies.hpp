@@ -23,50 +23,48 @@ struct Term {
 
 /// Range of one message in a device's mailbox. The mailbox is an array: values to send, then received values.
 struct MailboxShare {
-  int device = 0;  ///< the other one
+  int device = 0;  ///< number of the device at the other end of the message
   std::int64_t outgoing = 0, outgoing_count = 0;
   std::int64_t incoming = 0, incoming_count = 0;
 };
 
 struct Mailbox {
-  std::vector<MailboxShare> mail;  ///< sorted by device
-  std::int64_t size = 0;           ///< values of one component
+  std::vector<MailboxShare> mail;  ///< one entry per other device, sorted by device
+  std::int64_t size = 0;           ///< number of values of one component
 };
 
-/// Lists of one device for Q^T alone (gather into unique values) and Q alone (scatter). The device that has an id's
-/// first block owns its value.
+/// Lists of one device for gathering into unique values (Q^T alone) and scattering from them (Q alone). The device that
+/// has an id's first block owns its value.
 struct UniqueCopies {
-  std::vector<std::uint32_t> points;  ///< first copy of each unique value of this device; ascending
-  Lists<std::uint32_t> own;           ///< copies of ids that no other device has
-  std::vector<std::uint32_t> own_at;  ///< for each of these rows, its unique value
-  Lists<Term> met;                    ///< terms of ids that other devices have too, in the order of blocks
+  std::vector<std::uint32_t> points;  ///< first copy of each unique value of this device, in ascending order
+  Lists<std::uint32_t> own;           ///< copies of ids that no other device has, one row per id
+  std::vector<std::uint32_t> own_at;  ///< for each row of `own`, the index of its unique value
+  Lists<Term> met;                    ///< terms of ids that this device owns and others have too, by order of blocks
   std::vector<std::uint32_t> met_at;
-  Lists<std::uint32_t> met_copies;       ///< local copies of the same ids
-  Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, the copies within one block
-  std::vector<std::uint32_t> sent;       ///< for each value that an owner sends, its unique value
-  Lists<std::uint32_t> theirs;           ///< copies of ids whose values belong to other devices
-  std::vector<std::uint32_t> theirs_at;  ///< for each of these rows, its value in the mailbox
+  Lists<std::uint32_t> met_copies;       ///< local copies of the ids of `met`
+  Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, its copies within one block
+  std::vector<std::uint32_t> sent;       ///< index of the unique value of each value that an owner sends
+  Lists<std::uint32_t> theirs;           ///< copies of ids whose values belong to other devices, one row per id
+  std::vector<std::uint32_t> theirs_at;  ///< for each row of `theirs`, the index of its value in the mailbox
   Mailbox gather, scatter;
 };
 
 /// Partial results of one device: one value per pair of block and id that other devices have too.
 struct Partials {
-  std::int64_t first_block = 0;  ///< first block of the device
+  std::int64_t first_block = 0;  ///< number of the device's first block
   std::vector<std::int64_t> ids;
-  Lists<std::uint32_t> copies;  ///< within the block
+  Lists<std::uint32_t> copies;  ///< for each value, the copies of its id within its block
 };
 
-/// Lists of one device for Q Q^T. Points within a row are in ascending order.
+/// Lists of one device for summing and copying back at once (Q Q^T). Points within a row are in ascending order.
 struct Copies {
   int device = 0;
-  std::int64_t block = 1;  ///< points per block
-  std::int64_t points = 0;
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
-  std::int64_t local_groups = 0, local_copies = 0;  ///< of `local`
-  Lists<Term> shared;                               ///< terms of ids that other devices have too, by block
-  Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, the copies within one block
+  std::int64_t local_groups = 0, local_copies = 0;  ///< numbers of ids and of copies in `local`
+  Lists<Term> shared;                               ///< terms of ids that other devices have too, by order of blocks
+  Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, its copies within one block
   Mailbox mailbox;
-  std::optional<UniqueCopies> unique;  ///< only if requested
+  std::optional<UniqueCopies> unique;  ///< lists for gather() and scatter(); only if requested
   std::optional<Partials> partials;
 };
 

@@ -28,7 +28,7 @@
 namespace slipstream {
 namespace {
 
-/// Minimum timeout of set-up in seconds. Other ranks may have more points to sort.
+/// Minimum timeout of a gather-scatter's set-up in seconds. Other ranks may have more points to sort.
 constexpr double least_timeout = 60;
 
 }  // namespace
@@ -36,39 +36,32 @@ constexpr double least_timeout = 60;
 struct GatherScatter::Impl {
   Impl(const Communicator& world, const Machine& machine, const std::vector<SharedPoints>& points,
        GatherScatterOptions wanted)
-      : comm(sharing(world)), machine(machine), options(std::move(wanted)) {
-    check_options();
+      : comm(sharing(world)), options(std::move(wanted)) {
+    check_options(machine);
     const double seconds = std::max(options.exchange.wait_limit, least_timeout);
-    copies = find_copies(comm, machine, points, options.unique, options.host_packed, seconds);
+    std::vector<Copies> copies = find_copies(comm, machine, points, options.unique, options.host_packed, seconds);
     const auto mailboxes = [&](const char* name, const Coding& coding, const auto& box_of) {
       std::vector<const Mailbox*> boxes;
-      for (const Copies& c : copies) boxes.push_back(&box_of(c));
-      const Mailboxes::Options each{options.type, options.components, coding};
-      return std::make_unique<Mailboxes>(comm, machine, name, boxes, each, seconds);
+      for (const Copies& c : copies) boxes.push_back(box_of(c));
+      return std::make_unique<Mailboxes>(comm, machine, name, boxes, options, coding, seconds);
     };
     if (options.host_packed) {
       host = std::make_unique<HostPacked>(comm, machine, copies, options);
     } else {
-      both.mail =
-          mailboxes("gather-scatter", options.coding, [](const Copies& c) -> const Mailbox& { return c.mailbox; });
+      both.mail = mailboxes("gather-scatter", options.coding, [](const Copies& c) { return &c.mailbox; });
     }
     if (options.unique) {
-      gather.mail =
-          mailboxes("gather", options.coding, [](const Copies& c) -> const Mailbox& { return c.unique->gather; });
+      gather.mail = mailboxes("gather", options.coding, [](const Copies& c) { return &c.unique->gather; });
       // Combined values are sent without a coding, so that all copies are equal.
-      scatter.mail = mailboxes("scatter", {}, [](const Copies& c) -> const Mailbox& { return c.unique->scatter; });
+      scatter.mail = mailboxes("scatter", {}, [](const Copies& c) { return &c.unique->scatter; });
     }
     on_all_ranks(comm, "a gather-scatter could not be made", [&] {
-      for (Copies& c : copies) {
-        const Device device = machine.device(c.device).local;
-        counts.push_back(counts_of(c));
-        lists.emplace_back(device, c);
-        remote.push_back(remote_points_of(c));
-        concurrent.emplace_back(device);
-        in_order.add(device);
+      for (std::size_t d = 0; d < copies.size(); ++d) {
+        devices.emplace_back(machine.device(copies[d].device).local, points[d], copies[d]);
+        in_order.add(devices.back().device);
       }
     });
-    constexpr std::size_t few = std::size_t{1} << 22;  // points
+    constexpr std::size_t few = std::size_t{1} << 22;  // maximum number of local points for which a single launch pays
     const auto small = [&](const auto& size_of_own) {
       return comm.all(
           std::all_of(copies.begin(), copies.end(), [&](const Copies& c) { return size_of_own(c) <= few; }));
@@ -81,14 +74,6 @@ struct GatherScatter::Impl {
       const std::vector<std::string> kinds{"run", "gather", "scatter"};
       same_calls.emplace(comm, "a gather-scatter", kinds, options.exchange.wait_limit);
     }
-    // The devices have their own copies of these lists.
-    for (Copies& c : copies) {
-      unique_points.push_back(c.unique ? std::move(c.unique->points) : std::vector<std::uint32_t>{});
-      c.shared = {};
-      c.outgoing = {};
-      c.unique.reset();
-      c.partials.reset();
-    }
   }
 
   /// Destroys the exchanges first: they wait for their own work. Then waits for local work.
@@ -99,7 +84,7 @@ struct GatherScatter::Impl {
     in_order.wait();
   }
 
-  /// Times whole gather-scatters of zeros. The step after the messages is left out: it costs the same by every route.
+  /// Tuning times whole gather-scatters of zeros, without the last step: it costs the same by every route.
   void connect() {
     std::optional<TuneOptions> how = options.tune;
     std::vector<Buffer<std::byte>> zeros;
@@ -107,47 +92,39 @@ struct GatherScatter::Impl {
     if (how) {
       double own_points = 0;
       on_all_ranks(comm, "a gather-scatter could not be tuned", [&] {
-        for (std::size_t d = 0; d < copies.size(); ++d) {
-          const Device device = machine.device(copies[d].device).local;
+        for (OnDevice& on : devices) {
           const auto made = [&](std::int64_t count) {
-            zeros.emplace_back(device, std::max<std::size_t>(1, static_cast<std::size_t>(count)) *
-                                           static_cast<std::size_t>(options.components) * size_of(options.type));
-            Stream stream(device);
-            fill(stream, zeros.back().data(), 0, zeros.back().bytes());
-            stream.synchronize();
+            zeros.emplace_back(on.device, std::max<std::size_t>(1, static_cast<std::size_t>(count)) *
+                                              static_cast<std::size_t>(options.components) * size_of(options.type));
+            fill(on.stream, zeros.back().data(), 0, zeros.back().bytes());
+            on.stream.synchronize();
             return Values{zeros.back().data(), count};
           };
-          points.push_back(made(copies[d].points));
-          unique.push_back(made(counts[d].unique_ids));
-          own_points += static_cast<double>(counts[d].shared_points);
+          points.push_back(made(on.points));
+          unique.push_back(made(on.unique_ids));
+          own_points += static_cast<double>(on.counts.shared_points);
         }
       });
       how->work_name = std::to_string(static_cast<std::int64_t>(comm.sum_in_rank_order(own_points))) + " points" +
                        (how->work ? " and " + how->work_name : "");
-      how->work = [](std::vector<Stream>&) {};  // the callback of connect() below does the work
+      how->work = [](std::vector<Stream>&) {};  // no work here: the callback of connect() below does it
     }
     for (Way* each : {&both, &gather, &scatter}) {
       if (!each->mail) continue;
       each->mail->connect(comm, options.exchange, how, [&](Exchange& exchange, std::vector<Stream>& streams) {
-        way = each;
-        current = points;
-        uniques = unique;
-        operation = is_complex(options.type) ? Op::add : Op::min;
-        if (!options.tune->work && each->small) {
-          run_with(exchange, streams);
-          return;
-        }
-        for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
+        now = {each, is_complex(options.type) ? Op::add : Op::min, points, unique};
+        if (!options.tune->work && each->small) return run_with(exchange, streams);
+        for (std::size_t d = 0; d < devices.size(); ++d) pack(d, streams[d]);
         run_overlapped(exchange, streams, [&](std::vector<Stream>& own) {
-          for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, own[d]);
+          for (std::size_t d = 0; d < devices.size(); ++d) do_own(d, own[d]);
           if (options.tune->work) options.tune->work(own);
         });
       });
     }
-    for (Concurrent& own : concurrent) own.stream.synchronize();  // after an error nothing has waited for these
+    for (OnDevice& on : devices) on.stream.synchronize();  // after an error nothing has waited for these
   }
 
-  void check_options() {
+  void check_options(const Machine& machine) {
     const std::string words = std::to_string(options.components) + " x " + to_string(options.type) +
                               (options.coding == Coding{} ? "" : ", " + to_string(options.coding)) +
                               (options.unique ? ", with unique values" : "") +
@@ -161,72 +138,63 @@ struct GatherScatter::Impl {
     require_combinable(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");
     require(
-        wire.kind != Wire::own, ErrorCode::unsupported,
-        "a gather-scatter by " + to_string(options.coding) +
-            ": it combines values by kernels of its own, which know no coding of the caller's: choose raw, cast, or "
-            "blockfloat with a max error",
+        wire.kind != Wire::own && wire.rounds_by_value(), ErrorCode::unsupported,
+        "a gather-scatter by " + to_string(options.coding) + ": " +
+            (wire.kind == Wire::own ? "it combines values by kernels of its own, which know no coding of the caller's"
+                                    : "a value that several devices share would be rounded differently on its way "
+                                      "to each, with what travels beside it, and its copies would differ") +
+            ": choose raw, cast, or blockfloat with a max error",
         {{"option", "coding"}, {"given", to_string(options.coding)}});
-    if (!wire.rounds_by_value())
-      throw Error(
-          ErrorCode::unsupported,
-          "a gather-scatter by " + to_string(options.coding) +
-              ": a value that several devices share would be rounded differently on its way to each, with what "
-              "travels beside it, and its copies would differ: choose raw, cast, or blockfloat with a max error",
-          {{"option", "coding"}, {"given", to_string(options.coding)}});
-    if (options.components < 1)
-      throw Error(ErrorCode::invalid_argument,
-                  "a gather-scatter needs one component or more, not " + std::to_string(options.components),
-                  {{"option", "components"}, {"given", options.components}});
-    if (options.host_packed && (options.unique || options.tune || options.exchange.measure_errors))
-      throw Error(ErrorCode::unsupported,
-                  "a gather-scatter that is packed on the host has no unique values, nothing to tune and no errors to "
-                  "measure: leave these out",
-                  {{"option", "host_packed"}});
+    require(options.components >= 1,
+            "a gather-scatter needs one component or more, not " + std::to_string(options.components),
+            {{"option", "components"}, {"given", options.components}});
+    require(!options.host_packed || !(options.unique || options.tune || options.exchange.measure_errors),
+            ErrorCode::unsupported,
+            "a gather-scatter that is packed on the host has no unique values, nothing to tune and no errors to "
+            "measure: leave these out",
+            {{"option", "host_packed"}});
   }
 
-  /// The lists of one device, in its memory.
+  /// One device: its lists, and a stream for work that is concurrent with its messages.
   struct OnDevice {
-    OnDevice(Device device, Copies& c) : local(std::move(c.local)) {
-      Stream stream(device);
-      const std::uint32_t block = points_of_block(c.block);
+    OnDevice(Device device, const SharedPoints& of, Copies& c)
+        : device(device), local(std::move(c.local)), before(device), after(device), stream(device) {
+      points = static_cast<std::int64_t>(of.ids.size());
+      for (const Term& term : c.shared.items)
+        if (!term.incoming) remote_points.push_back(term.index);
+      std::sort(remote_points.begin(), remote_points.end());
+      counts.shared_points = c.local_copies + static_cast<std::int64_t>(remote_points.size());
+      counts.local_ids = c.local_groups;
+      counts.remote_ids = static_cast<std::int64_t>(c.shared.rows());
+      counts.sent_values = static_cast<std::int64_t>(c.outgoing.rows());
+      const std::uint32_t block = points_of_block(of.block);
       outgoing.rows = uploaded(stream, c.outgoing);
       shared = {{}, uploaded(stream, c.shared), {}, block};
       if (!c.unique) return;
-      own = {uploaded(stream, c.unique->own), {}, upload(stream, c.unique->own_at), block};
-      met = {{}, uploaded(stream, c.unique->met), upload(stream, c.unique->met_at), block};
-      met_copies = {uploaded(stream, c.unique->met_copies), {}, upload(stream, c.unique->met_at)};
-      gathered.rows = uploaded(stream, c.unique->gathered);
-      theirs = {uploaded(stream, c.unique->theirs), {}, upload(stream, c.unique->theirs_at)};
-      sent = upload(stream, c.unique->sent);
+      UniqueCopies& unique = *c.unique;
+      counts.unique_ids = unique_ids = static_cast<std::int64_t>(unique.points.size());
+      counts.gathered_values = static_cast<std::int64_t>(unique.gathered.rows());
+      counts.scattered_values = static_cast<std::int64_t>(unique.sent.size());
+      own = {uploaded(stream, unique.own), {}, upload(stream, unique.own_at), block};
+      met = {{}, uploaded(stream, unique.met), upload(stream, unique.met_at), block};
+      met_copies = {uploaded(stream, unique.met_copies), {}, upload(stream, unique.met_at)};
+      gathered.rows = uploaded(stream, unique.gathered);
+      theirs = {uploaded(stream, unique.theirs), {}, upload(stream, unique.theirs_at)};
+      sent = upload(stream, unique.sent);
+      unique_points = std::move(unique.points);
     }
-    GroupTiles local;
-    ListOnDevice outgoing, shared;                        // of run()
-    ListOnDevice own, met, met_copies, gathered, theirs;  // of gather() and scatter()
-    Buffer<std::uint32_t> sent;
-  };
-
-  static Counts counts_of(const Copies& c) {
+    Device device;
+    std::int64_t points = 0, unique_ids = 0;  // numbers of values of a component
     Counts counts;
-    counts.shared_points = c.local_copies;
-    for (const Term& term : c.shared.items) counts.shared_points += !term.incoming;
-    counts.local_ids = c.local_groups;
-    counts.remote_ids = static_cast<std::int64_t>(c.shared.rows());
-    counts.sent_values = static_cast<std::int64_t>(c.outgoing.rows());
-    if (c.unique) {
-      counts.unique_ids = static_cast<std::int64_t>(c.unique->points.size());
-      counts.gathered_values = static_cast<std::int64_t>(c.unique->gathered.rows());
-      counts.scattered_values = static_cast<std::int64_t>(c.unique->sent.size());
-    }
-    return counts;
-  }
-
-  static std::vector<std::int64_t> remote_points_of(const Copies& c) {
-    std::vector<std::int64_t> points;
-    for (const Term& term : c.shared.items)
-      if (!term.incoming) points.push_back(term.index);
-    std::sort(points.begin(), points.end());
-    return points;
-  }
+    std::vector<std::int64_t> remote_points;
+    std::vector<std::uint32_t> unique_points;
+    GroupTiles local;
+    ListOnDevice outgoing, shared;                        // lists of points that run() uses
+    ListOnDevice own, met, met_copies, gathered, theirs;  // lists of points for gather() and scatter()
+    Buffer<std::uint32_t> sent;
+    Event before, after;
+    Stream stream;  // its destructor waits for work that uses the lists
+  };
 
   void check_op(Op op) const {
     if (op == Op::copy)
@@ -251,8 +219,8 @@ struct GatherScatter::Impl {
                   {{"array", d}, {"kind", kind_of_array(what)}, {"given", values.stride}, {"needed", count}});
     const std::int64_t elements = (options.components - 1) * values.stride + count;
     if (count == 0 || sound.contains({d, values.data, elements})) return;
-    const std::string problem = memory_problem(machine.device(copies[d].device).local, values.data,
-                                               static_cast<std::size_t>(elements) * size_of(options.type));
+    const std::string problem =
+        memory_problem(devices[d].device, values.data, static_cast<std::size_t>(elements) * size_of(options.type));
     if (!problem.empty())
       throw Error(ErrorCode::invalid_argument, "array " + std::to_string(d) + what + " of a gather-scatter: " + problem,
                   {{"array", d}, {"kind", kind_of_array(what)}, {"reason", problem}});
@@ -261,34 +229,35 @@ struct GatherScatter::Impl {
     sound.insert({d, values.data, elements});
   }
 
-  /// Arrays of all devices, checked. `count(d)`: number of values on device d.
-  template <class Count>
+  /// Arrays of all devices, checked. `count`: their number of values.
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
-                            const Count& count) {
-    if (streams.size() != copies.size() || arrays.size() != copies.size())
+                            std::int64_t OnDevice::*count) {
+    if (streams.size() != devices.size() || arrays.size() != devices.size())
       throw Error(ErrorCode::mismatch,
                   "a gather-scatter was given " + std::to_string(streams.size()) + " streams and " +
-                      std::to_string(arrays.size()) + " arrays" + what + " for the " + std::to_string(copies.size()) +
+                      std::to_string(arrays.size()) + " arrays" + what + " for the " + std::to_string(devices.size()) +
                       " devices of this rank",
                   {{"kind", kind_of_array(what)},
                    {"streams", streams.size()},
                    {"arrays", arrays.size()},
-                   {"needed", copies.size()}});
+                   {"needed", devices.size()}});
     std::vector<Values> all;
-    for (std::size_t d = 0; d < copies.size(); ++d) {
-      if (!arrays[d].values && count(d) != 0)
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      const std::int64_t values = devices[d].*count;
+      if (!arrays[d].values && values != 0)
         throw Error(ErrorCode::invalid_argument, "array " + std::to_string(d) + what + " of a gather-scatter is null",
                     {{"array", d}, {"kind", kind_of_array(what)}, {"problem", "null"}});
-      all.push_back({arrays[d].values, arrays[d].stride ? arrays[d].stride : count(d)});
-      check_memory(d, all.back(), count(d), what);
+      all.push_back({arrays[d].values, arrays[d].stride ? arrays[d].stride : values});
+      check_memory(d, all.back(), values, what);
     }
     return all;
   }
 
-  /// One of the three operations: Q Q^T, Q^T or Q.
+  /// One of the three operations: gather and scatter at once (Q Q^T), gather (Q^T) or scatter (Q).
   struct Way {
-    std::unique_ptr<Mailboxes> mail;
-    bool small = false;  // on all ranks
+    int kind;  // index among the names given to same_calls
+    std::unique_ptr<Mailboxes> mail = {};
+    bool small = false;  // whether few points are shared within devices, on all ranks
   };
 
   /// Throws Error if an array that a call writes shares memory with another of its arrays.
@@ -302,16 +271,16 @@ struct GatherScatter::Impl {
     if (points.size() + unique.size() < 2) return;
     std::vector<Part> parts;
     const auto size = static_cast<std::int64_t>(size_of(options.type));
-    for (std::size_t d = 0; d < points.size(); ++d)
-      parts.push_back({{points[d].data, copies[d].points * size, options.components, points[d].stride * size},
-                       d,
-                       "",
-                       &chosen != &gather});
-    for (std::size_t d = 0; d < unique.size(); ++d)
-      parts.push_back({{unique[d].data, counts[d].unique_ids * size, options.components, unique[d].stride * size},
-                       d,
-                       " of unique values",
-                       &chosen == &gather});
+    const auto add = [&](const std::vector<Values>& arrays, std::int64_t OnDevice::*count, const char* what,
+                         bool written) {
+      for (std::size_t d = 0; d < arrays.size(); ++d)
+        parts.push_back({{arrays[d].data, devices[d].*count * size, options.components, arrays[d].stride * size},
+                         d,
+                         what,
+                         written});
+    };
+    add(points, &OnDevice::points, "", &chosen != &gather);
+    add(unique, &OnDevice::unique_ids, " of unique values", &chosen == &gather);
     for (std::size_t a = 0; a < parts.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
         if ((parts[a].written || parts[b].written) && share_memory(parts[a].at, parts[b].at))
@@ -322,8 +291,9 @@ struct GatherScatter::Impl {
                       {{"array", parts[b].device}, {"other", parts[a].device}, {"problem", "shared"}});
   }
 
-  void take(Way& chosen, const std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op,
-            const std::vector<Array>* unique = nullptr) {
+  /// Checks the operands of an operation, and keeps them for its steps.
+  Impl& take(const Way& chosen, const std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op,
+             const std::vector<Array>* unique = nullptr) {
     if (open)
       throw Error(ErrorCode::wrong_state, "a gather-scatter was started again before its end",
                   {{"problem", "started_again"}});
@@ -333,125 +303,109 @@ struct GatherScatter::Impl {
           "a gather-scatter was asked for unique values that was made without them: set GatherScatterOptions::unique",
           {{"option", "unique"}});
     if (&chosen != &scatter) check_op(op);
-    way = &chosen;
     std::vector<Values> points, values;
     const Problem problem = failure_of([&] {
-      points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
+      points = taken(streams, arrays, "", &OnDevice::points);
       in_order.check(streams);
-      if (unique)
-        values = taken(streams, *unique, " of unique values", [&](std::size_t d) { return counts[d].unique_ids; });
+      if (unique) values = taken(streams, *unique, " of unique values", &OnDevice::unique_ids);
       require_apart(chosen, points, values);
     });
-    if (same_calls && current_exchange()) {
+    if (same_calls && !host && chosen.mail->exchange()) {
       same_calls->count();
-      if (!captured(streams)) same_calls->compare(kind_of(chosen), op, problem);
+      if (!captured(streams)) same_calls->compare(chosen.kind, op, problem);
     }
     throw_if(problem);
-    current = std::move(points);
-    uniques = std::move(values);
-    operation = op;
+    now = {&chosen, op, std::move(points), std::move(values)};
+    return *this;
   }
 
-  /// Index of the operation among the names given to same_calls.
-  int kind_of(const Way& chosen) const { return &chosen == &both ? 0 : &chosen == &gather ? 1 : 2; }
-
   /// Exchange of the current operation. Null if no devices share an id, or if the host does the exchange.
-  Exchange* current_exchange() const { return host ? nullptr : way->mail->exchange(); }
+  Exchange* current_exchange() const { return host ? nullptr : now.way->mail->exchange(); }
 
-  // The steps of the current operation on one device.
+  // Steps of the current operation on one device: arguments, packing, local work, work with received values.
 
   Operands operands(std::size_t d) const {
-    Operands with{current[d], {}, {}, options.type, options.components, operation, wire};
-    if (way != &both) with.unique = uniques[d];
+    Operands with{now.points[d], {}, {}, options.type, options.components, now.op, wire};
+    if (now.way != &both) with.unique = now.uniques[d];
     if (host) return with;
-    with.mailbox = way->mail->values(d);
-    if (const Exchange* exchange = way->mail->exchange())
-      with.broken = exchange->broken_on(machine.device(copies[d].device).local);
+    with.mailbox = now.way->mail->values(d);
+    if (const Exchange* exchange = now.way->mail->exchange()) with.broken = exchange->broken_on(devices[d].device);
     return with;
   }
 
   void pack(std::size_t d, Stream& stream) const {
-    if (host) return host->pack(d, stream, current[d], operation);
+    if (host) return host->pack(d, stream, now.points[d], now.op);
     const Operands with = operands(d);
-    if (way == &scatter) return pack_places(stream, lists[d].sent, with);
-    combine_to(stream, way == &both ? lists[d].outgoing : lists[d].gathered, with, with.mailbox);
+    if (now.way == &scatter) return pack_places(stream, devices[d].sent, with);
+    combine_to(stream, now.way == &both ? devices[d].outgoing : devices[d].gathered, with, with.mailbox);
   }
 
-  /// Work that needs no message.
+  /// Queues the work on values of this device alone.
   void do_own(std::size_t d, Stream& stream) const {
-    const OnDevice& on = lists[d];
+    const OnDevice& on = devices[d];
     const Operands with = operands(d);
-    if (way == &both) return combine_groups(stream, on.local, on.shared.block, with);
-    if (way == &gather) return combine_to(stream, on.own, with, with.unique);
+    if (now.way == &both) return combine_groups(stream, on.local, on.shared.block, with);
+    if (now.way == &gather) return combine_to(stream, on.own, with, with.unique);
     spread(stream, on.own, with, with.unique);
     spread(stream, on.met_copies, with, with.unique);
   }
 
-  /// Work that needs the received values.
+  /// Queues the work that needs values received from other devices.
   void do_shared(std::size_t d, Stream& stream) const {
-    const OnDevice& on = lists[d];
+    const OnDevice& on = devices[d];
     const Operands with = operands(d);
-    if (way == &both) return combine_in_place(stream, on.shared, with);
-    if (way == &gather) return combine_to(stream, on.met, with, with.unique);
+    if (now.way == &both) return combine_in_place(stream, on.shared, with);
+    if (now.way == &gather) return combine_to(stream, on.met, with, with.unique);
     spread(stream, on.theirs, with, with.mailbox, true);
   }
 
-  /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work. Launches
-  /// would then take longer than the kernels, so a repeated call is replayed as one graph.
+  /// Runs a gather-scatter. With small messages the exchange is one launch on the caller's stream, concurrent with
+  /// local work. Launches would then take longer than the kernels, so a repeated call is replayed as one graph.
   void run(std::vector<Stream>& streams) {
     Exchange* const exchange = current_exchange();
-    if (!exchange || !way->small) {
+    if (!exchange || !now.way->small) {
       start(streams);
-      finish(streams);
-      return;
+      return finish(streams);
     }
     in_order.begin(streams);
     if (!replayed(*exchange, streams)) run_small(*exchange, streams);
     in_order.end(streams);
   }
 
-  /// Returns true if a graph was launched.
+  /// Returns true if a graph was launched. Calls are not recorded while the caller captures its streams or asks for a
+  /// trace. Codings are not recorded either: their ranks must report values that were too large.
   bool replayed(Exchange& exchange, std::vector<Stream>& streams) {
-    if (!recordable(exchange, streams)) return false;
+    if (!exchange.loopable() || options.exchange.trace || options.coding != Coding{} || captured(streams)) return false;
     exchange.check();
-    const auto record = [&] { return recorded(exchange); };
-    const auto* graphs = calls.find({way, operation, current, uniques}, record, [&] { synchronize_devices(); });
+    const auto record = [&] {
+      std::vector<Stream> origins;
+      for (const OnDevice& on : devices) origins.emplace_back(on.device, Priority::high);
+      return record_graphs(origins, [&] { run_small(exchange, origins); });
+    };
+    const auto forget = [&] {
+      for (const OnDevice& on : devices) synchronize(on.device);
+    };
+    const auto* graphs = calls.find(now, record, forget);
     if (!graphs) return false;
-    for (std::size_t d = 0; d < copies.size(); ++d) (*graphs)[d].launch(streams[d]);
+    for (std::size_t d = 0; d < devices.size(); ++d) (*graphs)[d].launch(streams[d]);
     return true;
   }
 
   void run_small(Exchange& exchange, std::vector<Stream>& streams) {
     run_with(exchange, streams);
-    for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
+    for (std::size_t d = 0; d < devices.size(); ++d) do_shared(d, streams[d]);
   }
 
-  /// Calls are not recorded while the caller captures its streams or asks for a trace. Codings are not recorded either:
-  /// their ranks must report values that were too large.
-  bool recordable(const Exchange& exchange, const std::vector<Stream>& streams) const {
-    return exchange.loopable() && !options.exchange.trace && options.coding == Coding{} && !captured(streams);
-  }
-
-  std::vector<Graph> recorded(Exchange& exchange) {
-    std::vector<Stream> origins;
-    for (const Copies& c : copies) origins.emplace_back(machine.device(c.device).local, Priority::high);
-    return record_graphs(origins, [&] { run_small(exchange, origins); });
-  }
-
-  void synchronize_devices() const {
-    for (const Copies& c : copies) synchronize(machine.device(c.device).local);
-  }
-
-  /// Runs everything up to the arrival of the messages in one launch. Local work is concurrent with it.
+  /// Packs and exchanges the values, until the messages have arrived. Local work is concurrent with it.
   void run_with(Exchange& exchange, std::vector<Stream>& streams) {
     std::size_t beside = 0;
-    // Also joins after an error: the caller may free the arrays behind this call on its streams.
+    // Streams join also after an error: the caller may free the arrays behind this call on its streams.
     const auto join = [&] {
-      for (std::size_t d = 0; d < beside; ++d) streams[d].wait(concurrent[d].after);
+      for (std::size_t d = 0; d < beside; ++d) streams[d].wait(devices[d].after);
     };
     try {
-      for (std::size_t d = 0; d < copies.size(); ++d) {
-        Concurrent& own = concurrent[d];
+      for (std::size_t d = 0; d < devices.size(); ++d) {
+        OnDevice& own = devices[d];
         streams[d].record(own.before);
         own.stream.wait(own.before);
         do_own(d, own.stream);
@@ -469,7 +423,7 @@ struct GatherScatter::Impl {
 
   void start(std::vector<Stream>& streams) {
     in_order.begin(streams);
-    for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
+    for (std::size_t d = 0; d < devices.size(); ++d) pack(d, streams[d]);
     if (Exchange* const exchange = current_exchange()) exchange->begin(streams);
     open = true;
   }
@@ -479,48 +433,33 @@ struct GatherScatter::Impl {
       throw Error(ErrorCode::wrong_state, "a gather-scatter was finished that was not started",
                   {{"problem", "not_started"}});
     open = false;
-    for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, streams[d]);
-    if (host) host->finish(streams, current, operation);
+    for (std::size_t d = 0; d < devices.size(); ++d) do_own(d, streams[d]);
+    if (host) host->finish(streams, now.points, now.op);
     if (Exchange* const exchange = current_exchange()) {
       exchange->end(streams);
-      for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
+      for (std::size_t d = 0; d < devices.size(); ++d) do_shared(d, streams[d]);
     }
     in_order.end(streams);
   }
 
   Communicator comm;
-  Machine machine;
   GatherScatterOptions options;
   Wire wire = Wire::same;
-  std::vector<Copies> copies;
-  std::vector<OnDevice> lists;
-  std::vector<std::vector<std::uint32_t>> unique_points;
-  std::vector<Counts> counts;
-  std::vector<std::vector<std::int64_t>> remote;
-  // State of the last call:
-  const Way* way = nullptr;
-  std::vector<Values> current, uniques;
-  Op operation = Op::add;
-  bool open = false;
-  std::optional<SameCalls> same_calls;        // null on a single rank
-  CallsInOrder in_order{"a gather-scatter"};  // all calls use the same mailboxes
-  struct Concurrent {
-    explicit Concurrent(Device device) : stream(device), before(device), after(device) {}
-    Stream stream;
-    Event before, after;
-  };
-  std::vector<Concurrent> concurrent;  // for run(), one per device
-  /// Key of a recorded call.
+  std::vector<OnDevice> devices;
   struct Call {
-    const Way* way;
-    Op op;
-    std::vector<Values> values, uniques;
+    const Way* way = nullptr;
+    Op op = Op::add;
+    std::vector<Values> points = {}, uniques = {};
     bool operator==(const Call&) const = default;
   };
+  Call now;  // the last one
+  bool open = false;
+  std::optional<SameCalls> same_calls;        // comparison of calls between ranks; null on a single rank
+  CallsInOrder in_order{"a gather-scatter"};  // order of calls across streams, because all calls use the same mailboxes
   RecordedCalls<Call> calls;
   std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays that were checked, with their sizes
   std::unique_ptr<HostPacked> host;
-  Way both, gather, scatter;
+  Way both{0}, gather{1}, scatter{2};
 };
 
 GatherScatter::GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
@@ -529,45 +468,39 @@ GatherScatter::GatherScatter(const Communicator& comm, const Machine& machine, c
 GatherScatter::~GatherScatter() = default;
 GatherScatter::GatherScatter(GatherScatter&&) noexcept = default;
 void GatherScatter::run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
-  impl_->take(impl_->both, streams, arrays, op);
-  impl_->run(streams);
+  impl_->take(impl_->both, streams, arrays, op).run(streams);
 }
 void GatherScatter::start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
-  impl_->take(impl_->both, streams, arrays, op);
-  impl_->start(streams);
+  impl_->take(impl_->both, streams, arrays, op).start(streams);
 }
 void GatherScatter::finish(std::vector<Stream>& streams) { impl_->finish(streams); }
 void GatherScatter::gather(std::vector<Stream>& streams, const std::vector<Array>& arrays,
                            const std::vector<Array>& unique, Op op) {
-  impl_->take(impl_->gather, streams, arrays, op, &unique);
-  impl_->run(streams);
+  impl_->take(impl_->gather, streams, arrays, op, &unique).run(streams);
 }
 void GatherScatter::scatter(std::vector<Stream>& streams, const std::vector<Array>& unique,
                             const std::vector<Array>& arrays) {
-  impl_->take(impl_->scatter, streams, arrays, Op::copy, &unique);
-  impl_->run(streams);
+  impl_->take(impl_->scatter, streams, arrays, Op::copy, &unique).run(streams);
 }
 void GatherScatter::start_gather(std::vector<Stream>& streams, const std::vector<Array>& arrays,
                                  const std::vector<Array>& unique, Op op) {
-  impl_->take(impl_->gather, streams, arrays, op, &unique);
-  impl_->start(streams);
+  impl_->take(impl_->gather, streams, arrays, op, &unique).start(streams);
 }
 void GatherScatter::start_scatter(std::vector<Stream>& streams, const std::vector<Array>& unique,
                                   const std::vector<Array>& arrays) {
-  impl_->take(impl_->scatter, streams, arrays, Op::copy, &unique);
-  impl_->start(streams);
+  impl_->take(impl_->scatter, streams, arrays, Op::copy, &unique).start(streams);
 }
 const std::vector<std::uint32_t>& GatherScatter::unique_points(std::size_t device) const {
-  return impl_->unique_points.at(device);
+  return impl_->devices.at(device).unique_points;
 }
 void GatherScatter::check() {
   if (impl_->host) impl_->host->on_host().check();
   for (const Impl::Way* way : {&impl_->both, &impl_->gather, &impl_->scatter})
     if (way->mail && way->mail->exchange()) way->mail->exchange()->check();
 }
-GatherScatter::Counts GatherScatter::counts(std::size_t device) const { return impl_->counts.at(device); }
+GatherScatter::Counts GatherScatter::counts(std::size_t device) const { return impl_->devices.at(device).counts; }
 const std::vector<std::int64_t>& GatherScatter::remote_points(std::size_t device) const {
-  return impl_->remote.at(device);
+  return impl_->devices.at(device).remote_points;
 }
 bool GatherScatter::loopable() const {
   const Exchange* const used = exchange();

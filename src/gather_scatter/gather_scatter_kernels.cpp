@@ -4,16 +4,16 @@
 namespace slipstream {
 inline namespace gather_scatter_kernels {
 
-/// Combines the groups of a tile in shared memory. Copies are read and written in the order of their addresses. Each
-/// memory sector is therefore loaded and stored once, even if several groups have points in it. All loads of a tile are
-/// in flight at once.
+/// Combines the groups of a tile (copies with equal ids) in shared memory. Copies are read and written in the order of
+/// their addresses. Each memory sector is therefore loaded and stored once, even if several groups have points in it.
+/// All loads of a tile are in flight at once.
 template <class T, class Turn>
 struct CombineTiles {
   using Tiles = GroupTiles;
   static constexpr int threads = 128;
-  static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // 72 registers; with 48 it is slower
+  static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // leaves 72 registers per thread; 48 are slower
   static constexpr std::int64_t cost = Tiles::capacity;
-  static constexpr int each = Tiles::capacity / threads;  // entries per thread
+  static constexpr int each = Tiles::capacity / threads;  // number of entries (copies) per thread
   static constexpr std::size_t shared_bytes = Tiles::capacity * sizeof(T) + Tiles::header_words * sizeof(std::uint32_t);
   T* values;
   std::int64_t stride;
@@ -29,7 +29,7 @@ struct CombineTiles {
     auto* const header = reinterpret_cast<std::uint32_t*>(held + Tiles::capacity);
     const std::uint32_t first = static_cast<std::uint32_t>(team.index()) * Tiles::capacity;
     const std::uint32_t start = load_constant(starts + team.index()), end = load_constant(starts + team.index() + 1);
-    [[maybe_unused]] std::uint32_t kept[each];  // entries of a GPU thread
+    [[maybe_unused]] std::uint32_t kept[each];  // entries (copies) of one GPU thread
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
       team.each([&](int thread) {

@@ -9,7 +9,7 @@
 
 #include "coding/wire.hpp"
 #include "gather_scatter/copies.hpp"
-#include "gather_scatter/device_rows.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 
@@ -20,37 +20,37 @@ struct Values {
   bool operator==(const Values&) const = default;
 };
 
-/// Arguments of a call on one device.
+/// Arguments of a gather-scatter's call on one device.
 struct Operands {
   Values points, unique, mailbox;
   DType type = DType::f64;
   int components = 1;
   Op op = Op::add;
-  /// Coding to which each block's value is rounded if several blocks share the id.
+  /// Coding to which each block's partial result is rounded if several blocks share the id.
   Wire wire = Wire::same;
-  const Signal* broken = nullptr;  ///< work that needs received values does nothing if this is not 0
+  const Signal* broken = nullptr;  ///< failure flag: work that needs received values does nothing if it is not 0
 };
 
-/// Throws Error for a type without arithmetic.
+/// Checks that a number type can be combined. Throws Error for a type without arithmetic.
 void require_combinable(DType type);
 
-/// A list in device memory. Each row holds points, or terms, and has one value.
+/// A list of a gather-scatter in device memory. Each row holds points or terms, and has one value.
 struct ListOnDevice {
   DeviceRows<std::uint32_t> rows = {};
   DeviceRows<Term> terms = {};
-  Buffer<std::uint32_t> places = {};  ///< of the rows' values in another array; empty: row r has value r
-  std::uint32_t block = 0;            ///< points of a block; 0: the points of a row lie in one block
+  Buffer<std::uint32_t> places = {};  ///< indices of the rows' values in another array; empty: row r has value r
+  std::uint32_t block = 0;            ///< number of points of a block; 0: the points of a row lie in one block
 };
 
-/// Combines each row and writes the result to its place. Terms need values of other devices.
+/// Combines the values of each row of a list and writes the result to `to`. Terms need values of other devices.
 void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& to);
-/// Combines each row of terms and writes the result to its points.
+/// Combines the terms of each row (copies and received values) and writes the result to the row's points.
 void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);
-/// Writes the value at each row's place to its points. `received`: these values come from other devices.
+/// Copies the value of each row of a list to the row's points. `received`: these values come from other devices.
 void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
-/// Copies the values at these places to the front of the mailbox.
+/// Copies the unique values at these places to the front of the mailbox.
 void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);
-/// Combines the groups of the tiles, and larger ones.
+/// Combines the copies of each id that this device alone has: groups in tiles, and larger groups.
 void combine_groups(Stream& stream, const GroupTiles& groups, std::uint32_t block, const Operands& with);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Movers of lists: each row of a list is read as one value, which is written to a place or to the points of a row.
+// Kernels over lists: each row is read as one value, which is written to an array or to the points of a row.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -16,14 +16,14 @@
 
 namespace slipstream {
 
-/// Applied to a block's value before it is combined with other blocks' values. Kept returns the value unchanged.
+/// Functions applied to a block's value before it is combined with other blocks' values. Kept leaves it unchanged.
 struct Kept {
   template <class T>
   SLIP_FN T operator()(const T& value) const {
     return value;
   }
 };
-/// For rows whose copies are all in one block.
+/// Leaves values unchanged, in rows whose copies are all in one block.
 struct OneBlock : Kept {};
 /// Rounds the value as its coding would. A value that overflows stays unchanged: it is an error only where it is sent.
 template <class Cast>
@@ -36,7 +36,7 @@ struct Rounded {
   }
 };
 
-/// Rounds to a multiple of one unit.
+/// Rounds a value to a multiple of its coding's unit.
 template <class Real>
 struct RoundedToUnit {
   int quantum, rate;
@@ -46,12 +46,12 @@ struct RoundedToUnit {
   }
 };
 
-/// Combines the values of each block first, then the blocks' results in order.
+/// Combines the values of one id: within each block first, then the blocks' results in order.
 template <class T, class Turn>
 class GroupSum {
  public:
   SLIP_FN GroupSum(Op op, const Turn& turn, T first) : op_(op), turn_(turn), partial_(first) {}
-  /// `another`: the value belongs to another block than the one before it.
+  /// Adds a value. `another`: it belongs to another block than the value before it.
   SLIP_FN void add(T value, bool another) {
     if (another) {
       close();
@@ -78,7 +78,7 @@ class GroupSum {
   T total_{}, partial_;
 };
 
-/// Combines a row of copies.
+/// Combines the copies of one id, listed in one row.
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op, const Turn& turn) {
@@ -100,7 +100,7 @@ SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t firs
   }
 }
 
-/// Combines a row of copies and values in the mailbox.
+/// Combines the copies of one id with values of other devices in the mailbox.
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op, const Turn& turn) {
@@ -116,7 +116,7 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
   return sum.result();
 }
 
-/// Values with their type.
+/// Values of a gather-scatter with their C++ type.
 template <class T>
 struct Typed {
   T* data;
@@ -125,12 +125,12 @@ struct Typed {
   SLIP_FN T* of(int component) const { return data + component * stride; }
 };
 
-/// Items of a row.
+/// Range of a row's items in the list.
 struct RowRange {
   std::uint32_t first, last;
 };
 
-/// The points of each row.
+/// The points that each row of a list names, and their values.
 template <class T, class Item>
 struct RowsOfPoints {
   Typed<T> points;
@@ -147,7 +147,7 @@ struct RowsOfPoints {
   }
 };
 
-/// The value of a row is the combination of its copies and of values in the mailbox.
+/// Rows whose value is the combination of their copies and of values in the mailbox.
 template <class T, class Turn, class Item>
 struct CombinedRows : RowsOfPoints<T, Item> {
   Typed<T> mailbox;
@@ -164,7 +164,7 @@ struct CombinedRows : RowsOfPoints<T, Item> {
   }
 };
 
-/// One value for each row, read or written. Without `places` row r has value r.
+/// An array with one value for each row, read or written. Without `places` row r has value r.
 template <class T>
 struct AtPlaces {
   Typed<T> values;
@@ -174,7 +174,7 @@ struct AtPlaces {
   SLIP_FN void put(std::uint32_t at, int c, const T& value) const { values.of(c)[at] = value; }
 };
 
-/// The rows that were read.
+/// Tag: results are written to the rows that were read.
 struct Back {};
 
 template <class From, class To>
@@ -197,7 +197,7 @@ struct MoveRows {
   }
 };
 
-/// Moves all rows. Does nothing if `broken` is given and not 0.
+/// Copies the value of each row to its target. Does nothing if `broken` is given and not 0.
 template <class From, class To>
 void move_rows(Stream& stream, std::int64_t rows, int components, const From& from, const To& to,
                const Signal* broken = nullptr) {
@@ -210,30 +210,19 @@ CombinedRows<T, Turn, Item> combined(const DeviceRows<Item>& rows, const Operand
   return {{with.points, here(rows)}, with.mailbox, block, with.op, turn};
 }
 
-/// Calls f with a value of the C++ type.
+/// Calls f with a value of the C++ type of a number type.
 template <class F>
 void with_type(DType type, const F& f) {
-  switch (type) {
-    case DType::f32:
-      return f(float{});
-    case DType::f64:
-      return f(double{});
-    case DType::i32:
-      return f(std::int32_t{});
-    case DType::i64:
-      return f(std::int64_t{});
-    case DType::c64:
-      return f(Complex<float>{});
-    case DType::c128:
-      return f(Complex<double>{});
-    default:
-      throw Error(ErrorCode::unsupported,
-                  "a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128",
-                  {{"option", "type"}, {"given", to_string(type)}});
-  }
+  const auto is = [&](DType one, auto value) { return type == one && (f(value), true); };
+  if (is(DType::f32, float{}) || is(DType::f64, double{}) || is(DType::i32, std::int32_t{}) ||
+      is(DType::i64, std::int64_t{}) || is(DType::c64, Complex<float>{}) || is(DType::c128, Complex<double>{}))
+    return;
+  throw Error(ErrorCode::unsupported,
+              "a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128",
+              {{"option", "type"}, {"given", to_string(type)}});
 }
 
-/// Calls f with a value of the C++ type and the rounding of its coding.
+/// Calls f with a value of the C++ type and the function that rounds as its coding does.
 template <class F>
 void with_turn(DType type, const Wire& wire, const F& f) {
   if (wire == Wire::same) return with_type(type, [&](auto value) { f(value, Kept{}); });

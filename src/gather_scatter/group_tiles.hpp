@@ -1,6 +1,6 @@
 #pragma once
-// Groups of copies of one device, cut into tiles. A team combines a tile in its shared memory, and reads and writes the
-// points in the order of their addresses.
+// Groups of copies (points of one id) of one device, cut into tiles. A team combines a tile in its shared memory, and
+// reads and writes the points in the order of their addresses.
 #include <cstdint>
 
 #include <slipstream/buffer.hpp>
@@ -8,42 +8,42 @@
 
 #include <slipstream/device/function.hpp>
 
-#include "gather_scatter/device_rows.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 
-/// A tile holds consecutive groups, ordered by their first copies. Each copy has a slot in the team's shared memory.
-/// Groups of equal size form a stretch: copy c of its group g has the slot first + c * groups + g. Threads that combine
-/// neighbouring groups therefore access neighbouring slots.
+/// Tiles of consecutive groups (points of one id), ordered by their first copies. Each copy has a slot in the team's
+/// shared memory. Groups of equal size form a stretch: copy c of its group g has the slot first + c * groups + g.
+/// Threads that combine neighbouring groups therefore access neighbouring slots.
 struct GroupTiles {
-  /// Slots and entries of a tile. All tiles have the same number, so that a team finds its entries without a table.
+  /// Number of slots and entries of a tile, the same in all tiles, so that a team finds its entries without a table.
   static constexpr std::uint32_t capacity = 1024;
-  /// Entries that count their points from one base.
+  /// Number of successive entries that count their points from one base.
   static constexpr std::uint32_t chunk = 32;
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
   /// Padding entry. It ends a tile, and a chunk whose next point is too far from the base.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  /// Largest number of stretches of a tile. The sizes of their groups differ and are at least 2: 2 + 3 + ... + 44 <
-  /// 1024.
+  /// Largest number of stretches (groups of equal size) of a tile. The sizes of their groups differ and are at least 2:
+  /// 2 + 3 + ... + 44 < 1024.
   static constexpr std::uint32_t most_stretches = 43;
   static constexpr std::uint32_t header_words = 1 + most_stretches + capacity / 32;
 
   SLIP_FN static std::uint32_t entry(std::uint32_t slot, std::uint32_t point) { return slot << point_bits | point; }
   SLIP_FN static std::uint32_t stretch(std::uint32_t groups, std::uint32_t copies) { return copies << 16 | groups; }
 
-  /// One entry per copy, in the order of points: the slot, and the point counted from its chunk's base.
+  /// One entry per copy, in the order of points: its shared-memory slot, and the point counted from its chunk's base.
   Buffer<std::uint32_t> entries;
   Buffer<std::uint32_t> bases;
   /// Header of each tile: the number of stretches, the stretches, and one bit per slot. The bit is set if the copy lies
   /// in another block than the copy before it.
   Buffer<std::uint32_t> headers;
-  Buffer<std::uint32_t> starts;     ///< first word of each tile's header
-  DeviceRows<std::uint32_t> large;  ///< groups that are larger than a tile
+  Buffer<std::uint32_t> starts;     ///< index in `headers` of the first word of each tile's header
+  DeviceRows<std::uint32_t> large;  ///< groups with more copies than a tile holds
   std::int64_t tiles = 0;
 };
 
 /// Builds the tiles on the device and blocks until they are ready. The points of each row must ascend, and so must the
-/// rows' first points. `block`: points per block.
+/// rows' first points. `block`: number of points per block.
 GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, std::int64_t block);
 
 }  // namespace slipstream

@@ -11,17 +11,17 @@ inline namespace group_tiles_kernels {
 
 using Tiles = GroupTiles;
 
-/// Counts of one segment's output. A prefix sum turns them into offsets.
+/// Numbers of tiles, words and rows that one segment makes. A prefix sum turns them into offsets.
 struct Made {
   std::uint32_t tiles = 0, words = 0, large_rows = 0, large_items = 0;
 };
 
-/// Sorts ascending. The array must have room up to the next power of two.
+/// Sorts the keys ascending. The array must have room up to the next power of two.
 template <class Team>
 SLIP_FN void sort_together(const Team& team, std::uint64_t* keys, std::uint32_t count) {
   if constexpr (Team::sequential) {
     std::sort(keys, keys + count);
-  } else {  // a bitonic network
+  } else {  // sorts by a bitonic network
     std::uint32_t all = 1;
     while (all < count) all *= 2;
     team.each([&](int thread) {
@@ -45,16 +45,16 @@ SLIP_FN void sort_together(const Team& team, std::uint64_t* keys, std::uint32_t 
 /// second pass (`keep`) writes from the offsets of its segment.
 template <bool keep>
 struct MakeTiles {
-  /// Copies per segment: so many tiles that the last one, which may be partly empty, costs little.
+  /// Number of copies per segment: so many tiles that the last one, which may be partly empty, costs little.
   static constexpr std::int64_t segment = 64 * Tiles::capacity;
   static constexpr int threads = 128;
   static constexpr std::int64_t cost = segment;
 
   struct Held {
-    std::uint64_t copies[Tiles::capacity];      // point, then a bit for a new block, then slot
-    std::uint64_t groups[Tiles::capacity / 2];  // number of copies, then row
+    std::uint64_t copies[Tiles::capacity];      // sort key of a copy: point, a bit for a new block, slot
+    std::uint64_t groups[Tiles::capacity / 2];  // sort key of a group: number of copies, then row
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
-    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group, slot stride
+    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group; its stride
     std::uint32_t stretches[Tiles::most_stretches], marks[Tiles::capacity / 32];
     std::uint32_t stretch_count, entry_count;
   };
@@ -84,7 +84,7 @@ struct MakeTiles {
         add_large(team, row++, at);
         room = Tiles::capacity;
       } else {
-        // The points are so far apart that chunks are padded. Try again with fewer copies.
+        // The points are so far apart that chunks are padded. The tile is tried again with fewer copies.
         const std::uint32_t fewer = copies * Tiles::capacity / wanted;
         room = fewer < copies - 1 ? fewer : copies - 1;
       }
@@ -95,7 +95,7 @@ struct MakeTiles {
       });
   }
 
-  /// First row of a segment.
+  /// Index of a segment's first row.
   SLIP_FN std::int64_t first_of(std::int64_t number) const { return place_among(rows.starts, count, number * segment); }
   /// End of the rows that fit in a tile with `room` copies; at least one row.
   SLIP_FN std::int64_t filled(std::int64_t row, std::int64_t last, std::uint32_t room) const {
@@ -169,7 +169,7 @@ struct MakeTiles {
     for (std::uint32_t c = 0; c < copies; ++c) {
       const auto point = static_cast<std::uint32_t>(held.copies[c] >> 32);
       const auto slot = static_cast<std::uint32_t>(held.copies[c] & 0xffff);
-      // The largest offset is excluded: with the last slot the entry would equal `none`.
+      // The largest offset is excluded: with the last slot, its entry would equal the padding `none`.
       if (n % Tiles::chunk != 0 && point - base >= Tiles::most_point)
         while (n % Tiles::chunk != 0) add(Tiles::none);
       if (n % Tiles::chunk == 0) {
@@ -250,7 +250,7 @@ GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, st
     large_items += each.large_items;
     each = before;
   }
-  // Kernels index entries with 32 bits.
+  // Kernels index the entries of tiles with 32 bits.
   const std::size_t entries = counted(std::size_t{tile_count} * Tiles::capacity);
   const auto room = [&](std::size_t count) { return Buffer<std::uint32_t>(device, count); };
   tiles.tiles = tile_count;

@@ -19,14 +19,14 @@ namespace slipstream {
 /// other methods bit for bit.
 class HostPacked {
  public:
-  /// Collective. `copies` must have partials.
+  /// Makes the gather-scatter on the host. `copies`: lists of points, which must have partials. Collective.
   HostPacked(const Communicator& comm, const Machine& machine, const std::vector<Copies>& copies,
              const GatherScatterOptions& options);
   ~HostPacked();
 
-  /// Combines the copies in each block, and starts the copy to the host.
+  /// Combines the copies in each block on the device, and starts the copy to the host.
   void pack(std::size_t device, Stream& stream, const Values& values, Op op);
-  /// Waits for the copies, combines on the host, and queues the copies back and the scatter to all points.
+  /// Waits for the copies to the host, combines there, and queues the copies back and the scatter to all points.
   void finish(std::vector<Stream>& streams, const std::vector<Values>& values, Op op);
 
   GatherScatter& on_host() { return *host_; }
@@ -36,14 +36,14 @@ class HostPacked {
     Here(const Arena& arena, const Lists<std::uint32_t>& copies, std::size_t bytes);
     ListOnDevice list;
     Span<std::byte> there, here;  // buffer on the device, and its copy on the host
-    Event left, back;             // after the copy to the host, and after the copy back
+    Event left, back;             // events after the copy to the host, and after the copy back
   };
   Operands operands(const Here& here, const Values& points, Op op) const;
 
   DType type_;
   int components_;
   std::vector<Here> devices_;
-  std::vector<Stream> streams_;  // of the host backend's devices
+  std::vector<Stream> streams_;  // streams of the host backend's devices
   std::unique_ptr<GatherScatter> host_;
 };
 

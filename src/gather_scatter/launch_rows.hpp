@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// Launch indices are int, so row numbers are split between x and y.
+/// Number of bits of a row's number in index x. Launch indices are int, so row numbers are split between x and y.
 constexpr int row_bits = 20;
 SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
 
@@ -25,7 +25,7 @@ SLIP_FN std::int64_t place_among(const Number* numbers, std::int64_t count, Soug
   return low;
 }
 
-/// Calls kernel(i, j, 0) for all rows; row_of(i, j) is the row.
+/// Launches kernel(i, j, 0) for all rows; row_of(i, j) is the number of the row.
 template <class Kernel>
 void launch_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
   constexpr std::int64_t width = std::int64_t{1} << row_bits;

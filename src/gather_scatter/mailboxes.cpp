@@ -16,17 +16,16 @@
 namespace slipstream {
 namespace {
 
+struct Stretch {
+  std::int64_t source = 0, target = 0;  ///< devices; equal to blocks
+  std::int64_t from = 0, to = 0, count = 0;
+  auto operator<=>(const Stretch&) const = default;
+};
+
 /// Copies ranges of values between mailboxes. Each mailbox is a block of a one-dimensional grid.
 class MailboxPattern final : public Pattern {
  public:
-  struct Stretch {
-    std::int64_t source = 0, target = 0;  ///< devices; equal to blocks
-    std::int64_t from = 0, to = 0, count = 0;
-    bool operator<(const Stretch& other) const {
-      return std::pair(source, target) < std::pair(other.source, other.target);
-    }
-  };
-  /// Collective. A rank knows its own stretches only; all ranks compute one common fingerprint.
+  /// A rank knows its own stretches (ranges) only; all ranks compute one common fingerprint. Collective.
   MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());
@@ -37,7 +36,7 @@ class MailboxPattern final : public Pattern {
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }
-  /// Only for the own rank, because the stretches of others are unknown.
+  /// Transfers of the own rank only, because the stretches of others are unknown.
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
     require(rank == grid.rank(), ErrorCode::mismatch, "a gather-scatter is planned by its own rank alone");
     std::vector<int> all(static_cast<std::size_t>(components));
@@ -58,66 +57,55 @@ class MailboxPattern final : public Pattern {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// Position of one message in both parts of a device's mailbox, sent to the other device.
+/// Start of one message in both parts of a device's mailbox; ranks send it to the device at the other end.
 struct Address {
   std::int64_t device = 0, other = 0;
   std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< count: values that this device receives
 };
 
-/// Stretches to send and to receive. Throws mismatch if the two devices of a pair disagree on their number of values.
-std::vector<MailboxPattern::Stretch> matched(const Communicator& comm, const Machine& machine,
-                                             const std::vector<int>& devices, const std::vector<const Mailbox*>& boxes,
-                                             const std::map<int, std::string>& received) {
-  std::vector<Address> told;
-  for (const auto& [rank, text] : received) read_records(text, told);
-  std::map<std::pair<std::int64_t, std::int64_t>, Address> known;
-  for (const Address& address : told) known[{address.device, address.other}] = address;
-  std::vector<MailboxPattern::Stretch> stretches;
-  const auto list = [&](const MailboxPattern::Stretch& stretch) {
-    if (stretch.count) stretches.push_back(stretch);
-  };
-  for (std::size_t d = 0; d < boxes.size(); ++d)
-    for (const MailboxShare& mail : boxes[d]->mail) {
-      const auto there = known.find({mail.device, devices[d]});
-      if (!(there != known.end() && there->second.count == mail.outgoing_count))
-        throw Error(ErrorCode::mismatch,
-                    "devices " + std::to_string(devices[d]) + " and " + std::to_string(mail.device) +
-                        " of a gather-scatter list different numbers of shared values",
-                    {{"device", devices[d]}, {"peer", mail.device}});
-      list({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
-      // If both devices belong to this rank, each lists its outgoing stretch only.
-      if (machine.device(mail.device).rank != comm.rank())
-        list({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
-    }
-  return stretches;
-}
-
-/// `devices`: those of this rank.
-std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, const Machine& machine,
-                                                  const std::vector<int>& devices,
-                                                  const std::vector<const Mailbox*>& boxes, double seconds) {
+/// Stretches to send and to receive. `devices`: those of this rank. Throws mismatch if the two devices of a pair
+/// disagree on their number of values.
+std::vector<Stretch> stretches_of(const Communicator& comm, const Machine& machine, const std::vector<int>& devices,
+                                  const std::vector<const Mailbox*>& boxes, double seconds) {
   std::map<int, std::string> texts;
   for (std::size_t d = 0; d < boxes.size(); ++d)
     for (const MailboxShare& mail : boxes[d]->mail)
       append_record(texts[machine.device(mail.device).rank],
                     Address{devices[d], mail.device, mail.outgoing, mail.incoming, mail.incoming_count});
   PrivateCommunicator own(comm, "the mailboxes of a gather-scatter");
-  const std::map<int, std::string> received = rendezvous(own, std::move(texts), seconds);
-  std::vector<MailboxPattern::Stretch> stretches;
-  on_all_ranks(comm, [&] { stretches = matched(comm, machine, devices, boxes, received); });
+  std::map<std::pair<std::int64_t, std::int64_t>, Address> known;
+  for (const auto& [rank, text] : rendezvous(own, std::move(texts), seconds))
+    for (const Address& address : records_of<Address>({text})) known[{address.device, address.other}] = address;
+  std::vector<Stretch> stretches;
+  on_all_ranks(comm, [&] {
+    for (std::size_t d = 0; d < boxes.size(); ++d)
+      for (const MailboxShare& mail : boxes[d]->mail) {
+        const auto there = known.find({mail.device, devices[d]});
+        require(there != known.end() && there->second.count == mail.outgoing_count, ErrorCode::mismatch,
+                "devices " + std::to_string(devices[d]) + " and " + std::to_string(mail.device) +
+                    " of a gather-scatter list different numbers of shared values",
+                {{"device", devices[d]}, {"peer", mail.device}});
+        stretches.push_back({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
+        // If both devices belong to this rank, each lists its outgoing stretch only.
+        if (machine.device(mail.device).rank != comm.rank())
+          stretches.push_back({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
+      }
+    std::erase_if(stretches, [](const Stretch& stretch) { return stretch.count == 0; });
+  });
   return stretches;
 }
 
 }  // namespace
 
 Mailboxes::Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
-                     const std::vector<const Mailbox*>& boxes, const Options& options, double seconds)
-    : coding_(options.coding) {
+                     const std::vector<const Mailbox*>& boxes, const GatherScatterOptions& options,
+                     const Coding& coding, double seconds)
+    : coding_(coding) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   std::vector<std::int64_t> mine;
   for (const Mailbox* box : boxes) mine.push_back(std::max<std::int64_t>(box->size, 1));
   const std::vector<std::int64_t> sizes = by_device(comm, machine, mine);
-  const std::vector<MailboxPattern::Stretch> stretches = stretches_of(comm, machine, devices, boxes, seconds);
+  const std::vector<Stretch> stretches = stretches_of(comm, machine, devices, boxes, seconds);
   if (comm.all(stretches.empty())) return;
   pattern_ = std::make_unique<MailboxPattern>(comm, name, stretches);
   // Each device's mailbox is one block of a field, which the exchange moves.

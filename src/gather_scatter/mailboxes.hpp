@@ -16,25 +16,22 @@
 
 namespace slipstream {
 
-/// Mailboxes of this rank's devices, and the exchange between them.
+/// Mailboxes (arrays of sent and received values) of this rank's devices, and the exchange between them.
 class Mailboxes {
  public:
-  struct Options {
-    DType type = DType::f64;
-    int components = 1;
-    Coding coding = {};
-  };
-  /// Collective. `boxes`: one per device of this rank, in the machine's order. `name`: name in error messages.
+  /// Allocates one mailbox per device of this rank, as `boxes` describes. `name`: for error messages. Collective.
+  /// `coding`: in place of that in `options`.
   Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
-            const std::vector<const Mailbox*>& boxes, const Options& options, double seconds);
+            const std::vector<const Mailbox*>& boxes, const GatherScatterOptions& options, const Coding& coding,
+            double seconds);
 
   /// Creates the exchange. Collective, called once. If `how` is given, routes are tuned with exchanges run by `once`.
   void connect(const Communicator& comm, const ExchangeOptions& options, const std::optional<TuneOptions>& how,
                const Once& once);
 
-  /// Null if no device has a message for another; the same on all ranks.
+  /// The exchange of mailboxes. Null if no device has a message for another; the same on all ranks.
   Exchange* exchange() const { return exchange_.get(); }
-  /// Mailbox of local device `device`.
+  /// Values in the mailbox of this rank's device number `device`.
   Values values(std::size_t device) const { return values_.empty() ? Values{} : values_[device]; }
   const Tuning& tuning() const { return tuning_; }
 
@@ -45,7 +42,7 @@ class Mailboxes {
   std::unique_ptr<Grid> grid_;
   std::unique_ptr<Pattern> pattern_;
   std::unique_ptr<Field> field_;
-  std::unique_ptr<Exchange> exchange_;  // destroyed first
+  std::unique_ptr<Exchange> exchange_;  // last member, so that it is destroyed first
 };
 
 }  // namespace slipstream

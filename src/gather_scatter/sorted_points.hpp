@@ -9,12 +9,12 @@
 #include <slipstream/stream.hpp>
 
 #include "device/sort/sort.hpp"
-#include "gather_scatter/device_rows.hpp"
 #include "gather_scatter/holders.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 
-/// Smallest and largest id.
+/// Range from the smallest id to the largest.
 struct Range {
   std::int64_t low = 0, high = -1;
 };
@@ -24,11 +24,11 @@ class SortedPoints {
   /// Sorts the points that have an id. Throws Error if they are invalid.
   SortedPoints(Device device, const SharedPoints& points);
 
-  /// Range of all ids; empty if there are none.
+  /// Range of all ids of the device; empty if there are none.
   Range range();
-  /// Points with ids in one of the ranges, copied to the host.
+  /// Points whose ids are in one of the ranges, copied to the host.
   Points in(const std::vector<Range>& ranges);
-  /// All points, copied to the host.
+  /// All points of the device, copied to the host.
   Points all();
   /// Copies of each id that has two or more of them and is not in `ids` (ascending). Rows are ordered by their first
   /// copies, so that neighbouring rows have neighbouring values. All these functions belong to set-up and block until

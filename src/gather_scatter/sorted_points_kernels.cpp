@@ -34,13 +34,13 @@ struct FindPlaces {
   }
 };
 
-/// Sorted ids and their points. A run is a range of equal ids.
+/// Sorted ids and the indices of their points. A run is a range of equal ids.
 struct Runs {
   const std::uint64_t* ids;
   const std::uint32_t* indices;
   std::int64_t count;
 
-  /// End of a run by exponential search, then binary search: most runs are short.
+  /// End of a run of equal ids by exponential search, then binary search: most runs are short.
   SLIP_FN std::int64_t end(std::int64_t first) const {
     const std::uint64_t id = ids[first];
     std::int64_t step = 1;
@@ -50,7 +50,7 @@ struct Runs {
   }
 };
 
-/// Marks the first index of each run of two or more points, except runs of excluded ids.
+/// Marks the first index of each run (range of equal ids) of two or more points, except runs of excluded ids.
 struct MarkRuns {
   Runs runs;
   const std::uint64_t* but;
@@ -68,7 +68,7 @@ struct MarkRuns {
   }
 };
 
-/// Lists the marked runs with their first points.
+/// Lists the marked runs of equal ids with their first points.
 struct ListRuns {
   Runs runs;
   const std::uint32_t* places;
@@ -126,7 +126,7 @@ Points points_with_ids(const SharedPoints& points) {
   });
 }
 
-/// Blocks until the kernel has finished: an error after this must not free memory that it uses.
+/// Runs a kernel over rows and blocks until it has finished: a later error must not free memory that it uses.
 template <class Kernel>
 void for_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
   launch_rows(stream, rows, kernel);

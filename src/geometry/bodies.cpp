@@ -57,7 +57,7 @@ struct Bodies::Impl {
   mutable std::mutex mutex;
   mutable std::map<Direction, LineIndex> indices;
 
-  // Built at first use: most runs need the index of one lattice, and a domain that is only planned needs one.
+  // The index is built at first use: most runs need that of one lattice; a domain that is only planned needs one.
   const LineIndex& lines(const Direction& along) const {
     std::lock_guard lock(mutex);
     return indices.try_emplace(along, surfaces, along, grown(cells, {1, 1, 1})).first->second;
@@ -80,7 +80,7 @@ struct Bodies::Impl {
     for_each_item(box.extent(2), fill_plane, box.extent(0) * box.extent(1));
   }
 
-  /// Throws if a body is longer than a period but does not repeat periodically.
+  /// Throws if a body is longer than the domain along a periodic axis but does not repeat with it.
   void require_round(const MeshDomain& domain) const {
     for (std::size_t n = 0; n < bodies.size(); ++n) {
       const Bounds bounds = slipstream::bounds(bodies[n].mesh);
@@ -100,7 +100,7 @@ struct Bodies::Impl {
     }
   }
 
-  /// Whether the layers of cells beyond both ends of an axis equal the layers at the opposite ends.
+  /// Whether a body's layers of cells beyond both ends of an axis equal the layers at the opposite ends.
   bool goes_on(std::uint16_t body, const MeshDomain& domain, int axis) const {
     const auto layer = [&](std::int64_t place) {
       Box box{{0, 0, 0}, domain.cells};

@@ -47,15 +47,15 @@ class CutSearch {
   }
 
  private:
-  // Fits in 32 bits: row indices and cell indices in rows are below 2^31, and there are at most 26 directions.
+  // Key for sorting links. It has bits for row indices and cell indices in rows below 2^31, and for 26 directions.
   std::uint64_t link_of(const Cut& cut) const {
     return row_of(cut.cell[1]) + static_cast<std::uint64_t>(cut.cell[0] - box_.lo[0]) * 32 + cut.direction;
   }
   std::uint64_t row_of(std::int64_t y) const { return static_cast<std::uint64_t>(y - box_.lo[1]) << 36; }
 
-  // A line segment inside a body cuts one link at its start, and one in the opposite direction at its end.
+  // Adds the links that a segment inside a body cuts: one at its start, and one in the opposite direction at its end.
   void meet(const CutDirections& family, const Inside& piece, std::vector<Cut>& found) const {
-    if (piece.out - piece.in <= blurred) return;  // the line touches the surface without entering the body
+    if (piece.out - piece.in <= blurred) return;  // the line touches the body's surface without entering
     if (family.forth >= 0) cut(family, piece, +1, found);
     if (family.back >= 0) cut(family, piece, -1, found);
   }
@@ -87,7 +87,7 @@ class CutSearch {
     found.push_back(result);
   }
 
-  // Whether the angle between the two normals exceeds 150 degrees. This holds at edges sharper than 30 degrees.
+  // Whether the angle between both ends' normals exceeds 150 degrees. This holds at edges sharper than 30 degrees.
   bool sides_face_away(const Inside& piece) const {
     const auto normal = [&](std::int32_t triangle) {
       const auto& [a, b, c] = surfaces_.triangles[triangle];

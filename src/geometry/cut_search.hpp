@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// A family of lines and its two directions, as indices into the caller's list; -1 if a direction is not needed.
+/// Lines along two opposite directions, which are indices into the caller's list; -1 if a direction is not needed.
 struct CutDirections {
   const LineIndex* lines;
   int forth = -1, back = -1;

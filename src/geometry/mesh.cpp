@@ -81,7 +81,7 @@ double area(const Mesh& mesh) {
 
 double volume(const Mesh& mesh) {
   if (mesh.triangles.empty()) return 0;
-  // Sums tetrahedra from a vertex of the mesh, because a distant origin would cause cancellation.
+  // Volumes of tetrahedra are measured from a vertex of the mesh, because a distant origin would cause cancellation.
   const Point apex = mesh.vertices[mesh.triangles[0][0]];
   double sum = 0;
   for (const auto& [a, b, c] : mesh.triangles)

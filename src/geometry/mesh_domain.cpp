@@ -33,7 +33,7 @@ void check_options(const Bounds& body, const MeshDomainOptions& options) {
   }
 }
 
-// Names a confusion of units that would explain the size: corrected, the body fills 1 % to 100 % of the domain.
+// Names a confusion of units that would explain the body's size: corrected, it fills 1 % to 100 % of the domain.
 std::string check_units(double size, double domain, Facts& facts) {
   struct Confusion {
     double factor;
@@ -51,7 +51,7 @@ std::string check_units(double size, double domain, Facts& facts) {
   return "check the units of its mesh";
 }
 
-// Suggests the power of ten that makes the body 5 % to 50 % of the domain.
+// Suggests a factor, a power of ten, that makes the body 5 % to 50 % of the domain.
 std::string another_scale(double size, double domain, Facts& facts) {
   if (size <= 0) return "its mesh is a point";
   const double factor = std::pow(10.0, std::floor(std::log10(0.5 * domain / size)));

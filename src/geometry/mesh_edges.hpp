@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// One side of a triangle. `forward`: the triangle traverses it from the smaller to the larger vertex number.
+/// One side of a triangle. `forward`: whether the triangle traverses it from the smaller to the larger vertex number.
 struct EdgeUse {
   std::int32_t low, high;
   std::int32_t triangle;
@@ -18,7 +18,7 @@ struct EdgeUse {
 /// its other two sides, which cancel.
 std::vector<EdgeUse> edge_uses(const Mesh& mesh);
 
-/// Calls visit(first, last) for the uses of each edge.
+/// Calls visit(first, last) for each edge; its sides of triangles are uses[first] to uses[last - 1].
 template <class Visit>
 void for_each_edge(const std::vector<EdgeUse>& uses, const Visit& visit) {
   for (std::size_t first = 0, last = 0; first < uses.size(); first = last) {

@@ -74,7 +74,7 @@ std::vector<MeshFlaws::Hole> holes_of(const Mesh& mesh, const std::vector<EdgeUs
 }
 
 void check_triangles(const Mesh& mesh, MeshFlaws& flaws) {
-  // Limit on a triangle's height, relative to its longest side squared. Rounding leaves this much of three collinear
+  // Least height of a triangle relative to its longest side squared. Rounding leaves this much of three collinear
   // points.
   constexpr double flat = 1e-12;
   std::vector<std::pair<std::array<std::int32_t, 3>, std::size_t>> sorted;
@@ -103,7 +103,7 @@ void add(std::string& text, const MeshFlaws::Kind& kind, const std::string& one,
   if (kind.count > 3) text += ", ...";
 }
 
-// The smallest of several tolerances that closes the mesh; 0 if none does.
+// The smallest of several welding tolerances that closes the mesh; 0 if none does.
 double closing_tolerance(const Mesh& mesh) {
   const double size = bounds(mesh).diagonal();
   for (const double part : {1e-7, 1e-6, 1e-5, 1e-4})

@@ -11,9 +11,9 @@
 namespace slipstream {
 namespace {
 
-/// A face may use vertices that are defined later, so faces are triangulated after the whole file is read.
+/// A face of the file. It may use vertices that are defined later, so faces are triangulated at the end of the file.
 struct Face {
-  std::size_t first, last;  ///< range of the face's corners
+  std::size_t first, last;  ///< range of the face's corners in the list of corners
   std::int64_t line;
   std::int32_t part;
 };
@@ -48,7 +48,7 @@ class ObjParser {
   }
 
  private:
-  /// Ignores other statements, but throws for one that may be a lost part of the surface.
+  /// Ignores an unknown statement, but throws if it may be a lost part of the surface.
   void require_harmless(std::string_view word) const {
     const auto first = static_cast<unsigned char>(word.front());
     require_with(first < 0x80 && std::string_view("0123456789+-.\\").find(word.front()) == word.npos, [&] {
@@ -75,7 +75,7 @@ class ObjParser {
       });
       p[a] = *value;
     }
-    // Only a weight or a colour may follow; other words may be a statement that lost its line break.
+    // After a vertex only a weight or a colour may follow; other words may be a statement that lost its line break.
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
       require_with(to_number(word).has_value(), [&] {
         return lines_.wrong(quoted(word) + " follows a vertex, where only numbers may; is a line break missing?",
@@ -136,7 +136,7 @@ class ObjParser {
   std::vector<Face> faces_;
   std::vector<std::int32_t> polygon_;
   std::string name_;
-  std::int32_t part_ = -1;  ///< current part; -1: created at the first face, so that parts without faces leave no trace
+  std::int32_t part_ = -1;  ///< current part; -1: made at the first face, so that parts without faces leave no trace
 };
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace {
 
 struct Neighbour {
   std::int32_t triangle = -1;
-  bool opposed = false;  ///< the neighbour has the opposite orientation
+  bool opposed = false;  ///< whether the neighbour has the opposite orientation
 };
 
-// Only edges of exactly two triangles connect neighbours; at others the continuation is ambiguous.
+// Lists the neighbours of triangles across edges of exactly two triangles; at others the continuation is ambiguous.
 std::vector<std::array<Neighbour, 3>> neighbours_of(const Mesh& mesh) {
   std::vector<std::array<Neighbour, 3>> result(mesh.triangles.size());
   const auto link = [&](std::int32_t from, std::int32_t to, bool opposed) {

@@ -22,28 +22,28 @@ std::uint64_t triangles_announced(std::string_view bytes) {
 
 std::size_t binary_size(std::uint64_t count) { return header_bytes + 4 + record_bytes * count; }
 
-// Whether triangles follow the announced ones: these would be lost silently. Trailing zeros are padding.
+// Whether more triangles follow the announced ones, which would be lost silently. Trailing zeros are padding.
 bool goes_on(std::string_view bytes, std::uint64_t count) {
   const std::string_view rest = bytes.substr(binary_size(count));
   return rest.size() >= record_bytes && rest.find_first_not_of('\0') != rest.npos;
 }
 
-// The header of a binary file may begin with "solid", too. In a text file the count's bytes are letters, and announce
-// far more triangles than the file holds.
+// Whether a file is binary. Its header may begin with "solid", too. In a text file the count's bytes are letters, and
+// announce far more triangles than the file holds.
 bool is_binary(std::string_view bytes) {
   const std::uint64_t count = triangles_announced(bytes), size = binary_size(count);
   return bytes.size() >= header_bytes + 4 &&
          (bytes.size() == size || (count > 0 && bytes.size() > size && !goes_on(bytes, count)));
 }
 
-// Converts text to lower case. Only the first word of the line of a solid or facet is a keyword.
+// Keywords of text files, which are compared in lower case. Only the first word of the line of a solid or facet is one.
 constexpr std::array<std::string_view, 7> keywords{"solid",   "facet",    "outer",   "vertex",
                                                    "endloop", "endfacet", "endsolid"};
 
 /// Removes the leading keyword from a line and returns it; empty if there is none.
 std::string_view cut_keyword(std::string_view& line) {
   std::string_view rest = line, word = next_word(rest);
-  // Most words are numbers: this test returns early for them.
+  // Most words are numbers, for which this test returns early.
   if (word.empty() || word.front() < 'A') return {};
   std::string joined;
   if (is_keyword(word, "end")) word = joined = "end" + std::string(next_word(rest));
@@ -55,14 +55,14 @@ std::string_view cut_keyword(std::string_view& line) {
   return {};
 }
 
-/// Some programs pad the line with the name of a solid by zero bytes.
+/// Removes zero bytes: some programs pad the line with the name of a solid by these.
 std::string_view without_padding(std::string_view line) {
   const std::string_view filled = line.substr(0, line.find('\0'));
   std::string_view rest = filled;
   return filled.size() < line.size() && cut_keyword(rest).ends_with("solid") ? filled : line;
 }
 
-// Throws for a file that is neither text nor binary STL: a truncated binary file has no line that begins with "facet".
+// Whether a file is text. Throws if it is no STL: a truncated binary file has no line that begins with "facet".
 bool is_ascii(std::string_view bytes, const std::string& path) {
   LineReader lines(bytes.substr(0, 1 << 16), path);
   std::string_view line;
@@ -100,7 +100,7 @@ class AsciiParser {
         line_ = {};
         in_facets = false;
       } else {
-        // Programs put their name and the date on the lines before and after a solid.
+        // Lines outside of solids may have any words, as programs put their name and the date there.
         require_with(keyword_.empty() && !in_facets, [&] { return unexpected("facet' or 'endsolid"); });
         line_ = {};
       }
@@ -171,7 +171,7 @@ class AsciiParser {
   const std::string& path_;
   Mesh mesh_;
   std::string name_;
-  std::string_view line_, word_, keyword_;  ///< rest of the line; its first word if that is not a keyword
+  std::string_view line_, word_, keyword_;  ///< rest of the line; its first word if that is not a keyword; the keyword
 };
 
 void require_binary(std::string_view bytes, const std::string& path) {
@@ -214,7 +214,7 @@ Mesh parse_binary(std::string_view bytes, const std::string& path) {
   mesh.triangles.reserve(count);
   for (std::uint64_t t = 0; t < count; ++t) {
     float corners[9];
-    // Skips the normal, because the corners define it more precisely.
+    // The normal is skipped, because the corners define it more precisely.
     std::memcpy(corners, bytes.data() + binary_size(t) + 12, sizeof corners);
     const auto first = static_cast<std::int32_t>(mesh.vertices.size());
     for (int corner = 0; corner < 3; ++corner) {

@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-// The last character is Ctrl-Z, which ends a DOS text.
+// Characters that separate words. The last one is Ctrl-Z, which ends a DOS text.
 constexpr std::string_view blanks = " \t\r\v\f\x1a";
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr std::string_view starts_of_numbers = "0123456789+-.";
@@ -27,7 +27,7 @@ std::string_view wide_encoding(std::string_view text) {
 
 std::string_view without_comment(std::string_view line) {
   std::size_t hash = line.find('#');
-  // Within a word, # is part of a name, such as Body#2.
+  // A # begins a comment only after a blank: within a word it is part of a name, such as Body#2.
   while (hash != line.npos && hash > 0 && blanks.find(line[hash - 1]) == blanks.npos) hash = line.find('#', hash + 1);
   return line.substr(0, hash);
 }
@@ -50,7 +50,7 @@ std::size_t utf8_length(std::string_view text) {
   if (lead > 0xf4 || length == 0) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Invalid: overlong encodings, UTF-16 surrogates, and code points beyond the last one.
+  // Invalid bytes: overlong encodings, UTF-16 surrogates, and code points beyond the last one.
   const bool wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0) ||
                      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90);
   return wrong ? 0 : length;
@@ -95,7 +95,7 @@ std::string_view LineReader::one() {
   }
   line = line.substr(0, end);
   ++read;
-  // Concatenated files have byte-order marks in the middle.
+  // A byte-order mark may stand at any line, because concatenated files have some in the middle.
   if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
   return line;
 }

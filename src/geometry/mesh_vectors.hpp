@@ -16,7 +16,7 @@ inline Point cross(const Point& a, const Point& b) {
 inline double length(const Point& a) { return std::sqrt(dot(a, a)); }
 inline bool finite(const Point& a) { return std::isfinite(a[0]) && std::isfinite(a[1]) && std::isfinite(a[2]); }
 
-/// Formats with six significant digits.
+/// Formats a number with six significant digits.
 std::string to_text(double value);
 /// Formats a point as (x, y, z).
 std::string to_text(const Point& p);

@@ -23,7 +23,7 @@ std::uint64_t hash_of(const Point& p) {
   return h;
 }
 
-// Maps each vertex to the first one at the same position. Hash table with open addressing, at most half full.
+// Maps each vertex to the first one at the same position, by a hash table with open addressing, at most half full.
 std::vector<std::int32_t> first_equal(const std::vector<Point>& vertices) {
   const std::size_t slots = std::bit_ceil(2 * vertices.size() + 2);
   std::vector<std::int32_t> table(slots, -1), first(vertices.size());
@@ -41,7 +41,7 @@ std::int32_t root_of(std::vector<std::int32_t>& parent, std::int32_t v) {
   return v;
 }
 
-// Sweeps along x. Chains of close vertices are merged into their smallest index.
+// Maps each vertex to the first close one, sweeping along x. Chains of close vertices get their smallest index.
 std::vector<std::int32_t> first_close(const std::vector<Point>& vertices, double tolerance) {
   std::vector<std::int32_t> order(vertices.size()), parent(vertices.size());
   std::iota(order.begin(), order.end(), 0);

@@ -5,7 +5,7 @@
 namespace slipstream {
 namespace {
 
-// Twice the area as a vector, by Newell's method; valid for concave polygons, too.
+// Twice the area of a polygon as a vector, by Newell's method; valid for concave polygons, too.
 Point normal_of(const std::vector<Point>& vertices, std::span<const std::int32_t> polygon) {
   Point sum{0, 0, 0};
   const Point& origin = vertices[polygon[0]];
@@ -53,7 +53,7 @@ void triangulate(const std::vector<Point>& vertices, std::span<const std::int32_
     const std::size_t n = ring.size();
     std::size_t ear = 0;
     while (ear < n && !is_ear(vertices, ring, ear, normal)) ++ear;
-    // no ear is left: the polygon is not planar or intersects itself, and any triangulation keeps its outline
+    // no vertex can be cut off: the polygon is not planar or intersects itself, and any triangulation keeps its outline
     if (ear == n) ear = 1;
     triangles.push_back({ring[(ear + n - 1) % n], ring[ear], ring[(ear + 1) % n]});
     ring.erase(ring.begin() + static_cast<std::ptrdiff_t>(ear));

@@ -21,11 +21,11 @@ SolidSpan span_of(const Inside& piece, const Box& cells);
 /// The solid cells of a box as spans per row. Memory scales with the surface, not with the volume.
 class SolidRows {
  public:
-  /// `along_x`: index of the lines along (1, 0, 0).
+  /// `along_x`: index of the bodies' intersections with lines along (1, 0, 0).
   SolidRows(const LineIndex& along_x, const Box& cells);
 
   const Box& box() const { return box_; }
-  /// Spans of a row, ascending and disjoint; y and z must be in the box.
+  /// Spans of solid cells in a row, ascending and disjoint; y and z must be in the box.
   std::span<const SolidSpan> row(std::int64_t y, std::int64_t z) const;
   /// Whether a cell is solid; `cell` must be in the box.
   bool solid(const Extent& cell) const;
@@ -36,7 +36,7 @@ class SolidRows {
     return (z - box_.lo[2]) * box_.extent(1) + y - box_.lo[1];
   }
   Box box_;
-  std::vector<std::int64_t> first_;  ///< index of the first span of each row; the last entry is their number
+  std::vector<std::int64_t> first_;  ///< index of each row's first span; the last entry is the number of spans
   std::vector<SolidSpan> spans_;
 };
 

@@ -19,7 +19,7 @@ struct Crossing {
   int sign;  ///< side of the triangle from which the line comes: +1 or -1
 };
 
-// The integers k with a <= k < b begin here: "above k" is true for b and false for a.
+// First integer k with a <= k; with last_between(b) the integers are those with a <= k < b.
 std::int64_t first_between(double a) { return static_cast<std::int64_t>(std::ceil(a)); }
 std::int64_t last_between(double b) { return static_cast<std::int64_t>(std::ceil(b)) - 1; }
 
@@ -189,7 +189,7 @@ bool LineIndex::surface_near(std::int64_t tile, const Box& cells) const {
 
 namespace {
 
-/// A triangle in sheared coordinates, and its range of lines of a tile.
+/// A triangle in sheared coordinates, and its intersections with the lines of a tile.
 class Slicer {
  public:
   Slicer(const std::array<std::int32_t, 3>& triangle, const std::vector<Point>& vertices)
@@ -228,7 +228,7 @@ class Slicer {
   std::array<Point, 3> p_;
 };
 
-// Converts the ordered crossings of a line and a body to segments with a winding number other than 0.
+// Converts the ordered intersections of a line and a body to segments with a winding number other than 0.
 void wind(const Crossing* first, const Crossing* last, std::vector<Inside>& result) {
   int winding = 0;
   const Crossing* entered = first;

@@ -7,8 +7,8 @@
 
 namespace slipstream {
 
-/// Tolerance in cells. Points closer than this count as one, because rounding may have separated them. A cell centre
-/// closer than this to a surface has no reliable side. The lines along x decide its side, for all directions.
+/// Tolerance of distances in cells. Points closer than this count as one, because rounding may have separated them. A
+/// cell centre closer than this to a surface has no reliable side: the lines along x decide it, for all directions.
 constexpr double blurred = 1e-9;
 
 /// Surfaces of all bodies in units of cells; cell (i, j, k) has its centre at (i, j, k). Triangles are grouped by body.
@@ -29,18 +29,18 @@ Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, 
 struct LineFamily {
   explicit LineFamily(const Direction& along);
 
-  int u, v, w;          ///< indices of the three axes
-  std::int64_t dv, dw;  ///< change of v and w per step along u
+  int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
+  std::int64_t dv, dw;  ///< change of v and of w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
-  /// Box of line indices: (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
+  /// Box of line indices (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
   Box lines_through(const Box& cells) const;
 };
 
-/// Segment of a line inside a body, in steps along the line. Touching segments are merged.
+/// Segment of a line inside a body; `in` and `out` are in steps along the line. Touching segments are merged.
 struct Inside {
   std::int32_t v, w;  ///< index of the line in its family
   std::int32_t body;
-  std::int32_t triangle_in, triangle_out;  ///< indices into the triangles of all bodies
+  std::int32_t triangle_in, triangle_out;  ///< index of the line in its family of parallel lines
   double in, out;
 };
 
@@ -51,7 +51,7 @@ class LineIndex {
   LineIndex(const Surfaces& surfaces, const Direction& along, const Box& cells);
 
   const LineFamily& family() const { return family_; }
-  /// Tiles that contain triangles and lines through a box.
+  /// Tiles that contain triangles, and lines through a box of cells.
   std::vector<std::int64_t> tiles_through(const Box& cells) const;
   /// False if no triangle of the tile is near the cells of a box, so that none of their links can be cut.
   bool surface_near(std::int64_t tile, const Box& cells) const;
@@ -61,13 +61,13 @@ class LineIndex {
  private:
   Box tile_lines(std::int64_t tile) const;
   void sort_into_tiles();
-  /// Tiles whose lines a triangle may intersect.
+  /// Range of tiles whose lines may intersect a triangle.
   Box tiles_of(std::size_t triangle) const;
 
   const Surfaces& surfaces_;
   LineFamily family_;
-  Box lines_;              ///< box of the lines' indices v and w
-  Extent tiles_{0, 0, 1};  ///< number of tiles along v and w
+  Box lines_;              ///< box of the indices v and w of all lines
+  Extent tiles_{0, 0, 1};  ///< number of tiles of lines along v and w
   /// Vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
   std::vector<Point> sheared_;
   /// index of the first entry of each tile in listed_; the last entry is the number of entries

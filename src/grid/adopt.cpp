@@ -15,7 +15,7 @@ std::string strides_text(const Extent& stride, std::int64_t component) {
   return text.str();
 }
 
-/// Whether the strides that the caller states equal those of the shape. Strides of axes with one layer are ignored.
+/// Whether the caller's strides equal those of the block's shape. Strides of axes with one layer are ignored.
 bool same_strides(const OwnArray& array, const BlockShape& shape, int components) {
   for (int a = 0; a < 3; ++a)
     if (array.stride[a] != 0 && array.stride[a] != shape.stride[a] && shape.extent[a] + 2 * shape.ghost[a] > 1)
@@ -23,14 +23,14 @@ bool same_strides(const OwnArray& array, const BlockShape& shape, int components
   return array.component_stride == 0 || components == 1 || array.component_stride == shape.component_stride;
 }
 
-/// Number of elements from the corner of the ghosts to the last element of any cell.
+/// Number of elements of an array from the corner of the ghosts to the last element of any cell.
 std::int64_t span_of(const BlockShape& shape, int components) {
   std::int64_t last = (components - 1) * shape.component_stride;
   for (int a = 0; a < 3; ++a) last += (shape.extent[a] + 2 * shape.ghost[a] - 1) * shape.stride[a];
   return last + 1;
 }
 
-/// Text with all options from which neighbours derive addresses.
+/// Text of all options of a field from which neighbours derive addresses.
 std::string fingerprint(const FieldOptions& o) {
   std::ostringstream text;
   text << o.name << ' ' << to_string(o.type) << ' ' << to_string(o.layout) << ", " << o.components << " components, "

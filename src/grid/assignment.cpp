@@ -1,4 +1,4 @@
-// The quadratic assignment problem: assigns n parts to n places.
+// The quadratic assignment problem: assigns n parts with flows between them to n places with distances.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -20,9 +20,9 @@ double assignment_cost(const std::vector<double>& flow, const std::vector<double
 
 namespace {
 
-/// A later solution must be clearly better, so that rounding never replaces the trivial placement.
+/// Relative gain that a later solution needs, so that rounding never replaces the trivial placement.
 constexpr double clearly = 1e-12;
-/// Limit on the sums that one descent evaluates. It bounds the time for a thousand nodes, identically on every machine.
+/// Limit on the sums that one descent evaluates. It bounds the time for a thousand nodes, alike on every machine.
 constexpr double work_limit = 2e9;
 
 std::vector<int> exhaustive(const std::vector<double>& flow, const std::vector<double>& distance, int parts) {
@@ -39,7 +39,7 @@ std::vector<int> exhaustive(const std::vector<double>& flow, const std::vector<d
   return best;
 }
 
-/// Change of the cost when parts i and j swap places.
+/// Change of the cost (flow times distance) when parts i and j swap places.
 double change(const std::vector<double>& flow, const std::vector<double>& distance, const std::vector<int>& place,
               std::size_t i, std::size_t j) {
   const std::size_t n = place.size();

@@ -57,7 +57,7 @@ class Sharer {
     std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   }
 
-  /// Number of boxes on the low side of a cut. Their weight is as close as possible to the share of that side.
+  /// Number of boxes on the low side of a cut: their weight is as close as possible to the share of that side.
   std::size_t place(const std::vector<std::size_t>& group, int low, int high) const {
     double all = 0;
     for (const std::size_t n : group) all += weights_[n];

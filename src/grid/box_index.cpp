@@ -26,7 +26,7 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
 
 BoxIndex::BoxIndex(std::vector<Box> boxes) : boxes_(std::move(boxes)) {
   for (int a = 0; a < 3; ++a) starts_[a] = beginnings(boxes_, a);
-  // Boxes that are not aligned begin at many places, so the number of bins is limited relative to the number of boxes.
+  // Boxes that are not aligned begin at many places, so the number of bins is limited relative to that of boxes.
   const auto bins = [&] { return starts_[0].size() * starts_[1].size() * starts_[2].size(); };
   while (bins() > 8 * boxes_.size() + 64) {
     const auto shorter = [](const auto& a, const auto& b) { return a.size() < b.size(); };

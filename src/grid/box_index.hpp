@@ -8,7 +8,7 @@
 
 namespace slipstream::detail {
 
-/// Bins along each axis begin where boxes begin. In a regular partition each bin holds about one box.
+/// Bins of cells for finding boxes. They begin where boxes begin. In a regular partition a bin holds about one box.
 class BoxIndex {
  public:
   explicit BoxIndex(std::vector<Box> boxes);
@@ -26,8 +26,8 @@ class BoxIndex {
   void for_each_bin(const Range& range, F f) const;
 
   std::vector<Box> boxes_;
-  std::array<std::vector<std::int64_t>, 3> starts_;  ///< first coordinate of each bin; the outer bins are unbounded
-  std::vector<std::int64_t> first_, held_;           ///< boxes of bin b: held_[first_[b]] to held_[first_[b + 1]]
+  std::array<std::vector<std::int64_t>, 3> starts_;  ///< first coordinates of bins by axis; outer bins are unbounded
+  std::vector<std::int64_t> first_, held_;           ///< box indices by bin b: held_[first_[b]] to held_[first_[b + 1]]
 };
 
 }  // namespace slipstream::detail

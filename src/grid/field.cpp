@@ -8,22 +8,9 @@
 namespace slipstream {
 
 std::size_t size_of(DType type) {
-  switch (type) {
-    case DType::u8:
-      return 1;
-    case DType::f16:
-      return 2;
-    case DType::i32:
-    case DType::f32:
-      return 4;
-    case DType::i64:
-    case DType::f64:
-    case DType::c64:
-      return 8;
-    case DType::c128:
-      return 16;
-  }
-  return 0;
+  constexpr std::size_t bytes[] = {1, 4, 8, 4, 8, 2, 8, 16};  // in the order of DType
+  static_assert(std::size(bytes) == static_cast<std::size_t>(DType::c128) + 1);
+  return bytes[static_cast<std::size_t>(type)];
 }
 
 bool is_complex(DType type) { return type == DType::c64 || type == DType::c128; }
@@ -48,7 +35,7 @@ Layout layout_from_string(const std::string& name) {
 }
 
 Layout suited_layout(const Grid& grid) {
-  constexpr std::int64_t long_row = 32;  // length in cells from which a row fills the threads of a warp
+  constexpr std::int64_t long_row = 32;  // length in cells from which a row fills a warp's threads
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
   return suits ? Layout::soa_z : Layout::soa;
@@ -56,10 +43,10 @@ Layout suited_layout(const Grid& grid) {
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(options.type));
-  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment in bytes
+  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment of rows in bytes
   require(unit % size == 0, "the alignment of field " + options.name + " is " + std::to_string(options.alignment) +
                                 " bytes, which is no multiple of its values' " + std::to_string(size));
-  const std::int64_t step = unit / size;  // alignment in elements
+  const std::int64_t step = unit / size;  // alignment of rows in elements
   const auto round_up = [&](std::int64_t n) { return (n + step - 1) / step * step; };
   const bool apart = options.layout != Layout::aos;
   const std::int64_t per_cell = apart ? 1 : options.components;
@@ -123,7 +110,7 @@ void Field::drop_arrays() {
 }
 
 void Field::make_arrays() {
-  std::vector<Stream> streams;  // one per device: each host device has its own thread
+  std::vector<Stream> streams;  // one stream per device: each host device has its own thread
   const auto stream_of = [&](Device device) -> Stream& {
     const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
     return found == streams.end() ? streams.emplace_back(device) : *found;
@@ -182,31 +169,8 @@ std::int64_t Field::bytes_on(Device device) const {
 
 namespace {
 
-/// A region of a block as contiguous rows on the host, in the field's layout: components outermost, or innermost (aos).
-struct Dense {
-  Extent rows;  // bytes per row, rows, planes
-  int passes;   // number of copies that move the whole region
-  std::size_t pass_bytes;
-};
-
-Dense dense(const Box& region, const FieldOptions& options) {
-  const bool apart = options.layout != Layout::aos;
-  const auto size = static_cast<std::int64_t>(size_of(options.type));
-  Dense d;
-  d.rows = by_rows(options.layout, region.extents());
-  d.rows[0] *= size * (apart ? 1 : options.components);
-  d.passes = apart ? options.components : 1;
-  d.pass_bytes = static_cast<std::size_t>(volume(d.rows));
-  return d;
-}
-
-/// Strides between rows and planes in memory, in bytes.
-Pitch pitch_of(const BlockShape& shape, std::size_t size) {
-  return {shape.stride[1] * size, shape.stride[2 - shape.row_axis] * size};
-}
-
-/// Calls f(offset in the dense region, offset in the caller's [z][y][x][component] array) for each value; offsets are
-/// in bytes.
+/// Calls f(offset in the region's dense rows, offset in the caller's [z][y][x][component] array) for each value;
+/// offsets are in bytes.
 template <class F>
 void for_each_value(const Box& region, const Box& box, const FieldOptions& options, F f) {
   const bool apart = options.layout != Layout::aos;
@@ -225,52 +189,63 @@ void for_each_value(const Box& region, const Box& box, const FieldOptions& optio
       }
 }
 
+/// Calls moved(region, host, move) for each part of the box in a block of this rank. `host` is pinned memory for the
+/// region. It holds contiguous rows in the field's layout: components outermost, or innermost (aos). The function
+/// move(in) copies the values between the block and this memory, and waits.
+template <class Moved>
+void each_region(const Field& field, const Box& box, int copy, const Extent& ghosts, const Moved& moved) {
+  const FieldOptions& options = field.options();
+  const std::size_t size = size_of(options.type);
+  const bool apart = options.layout != Layout::aos;
+  const int passes = apart ? options.components : 1;
+  for (const std::int64_t id : field.grid().local()) {
+    const Box& own = field.grid().block(id).box;
+    const Box region = intersection(grown(own, ghosts), box);
+    if (region.empty()) continue;
+    const BlockShape& shape = field.shape(id);
+    Extent rows = by_rows(options.layout, region.extents());
+    rows[0] *= static_cast<std::int64_t>(size) * (apart ? 1 : options.components);
+    const std::size_t row = rows[0], plane = rows[0] * rows[1], pass = volume(rows);
+    Buffer<std::byte> host(field.device(id), pass * passes, Memory::pinned);
+    std::int64_t offset = shape.origin;
+    for (int a = 0; a < 3; ++a) offset += (region.lo[a] - own.lo[a]) * shape.stride[a];
+    const Pitch pitch{shape.stride[1] * size, shape.stride[2 - shape.row_axis] * size};
+    moved(region, host.data(), [&](bool in) {
+      Stream stream(field.device(id));
+      for (int c = 0; c < passes; ++c) {
+        std::byte* const there = field.data(id, copy) + (offset + c * shape.component_stride) * size;
+        std::byte* const here = host.data() + c * pass;
+        in ? copy_box(stream, there, pitch, here, {row, plane}, rows)
+           : copy_box(stream, here, {row, plane}, there, pitch, rows);
+      }
+      stream.synchronize();
+    });
+  }
+}
+
 }  // namespace
 
 void Field::read(const Box& box, void* to, int copy) const {
   require_boxes();
   const std::size_t size = size_of(options_.type);
-  for (const auto& s : storage_) {
-    const Box region = intersection(grid_->block(s.block).box, box);
-    if (region.empty()) continue;
-    const Dense d = dense(region, options_);
-    Buffer<std::byte> host(s.device, d.pass_bytes * d.passes, Memory::pinned);
-    Stream stream(s.device);
-    const Extent& lo = grid_->block(s.block).box.lo;
-    std::int64_t offset = s.shape.origin;
-    for (int a = 0; a < 3; ++a) offset += (region.lo[a] - lo[a]) * s.shape.stride[a];
-    const std::size_t row = d.rows[0], plane = d.rows[0] * d.rows[1];
-    for (int c = 0; c < d.passes; ++c)
-      copy_box(stream, host.data() + c * d.pass_bytes, {row, plane},
-               data(s.block, copy) + (offset + c * s.shape.component_stride) * size, pitch_of(s.shape, size), d.rows);
-    stream.synchronize();
+  each_region(*this, box, copy, {0, 0, 0}, [&](const Box& region, const std::byte* host, const auto& move) {
+    move(false);
     for_each_value(region, box, options_, [&](std::size_t from, std::size_t at) {
-      std::memcpy(static_cast<std::byte*>(to) + at, host.data() + from, size);
+      std::memcpy(static_cast<std::byte*>(to) + at, host + from, size);
     });
-  }
+  });
 }
 
 void Field::write(const Box& box, const void* from, int copy, bool ghosts) {
   require_boxes();
   const std::size_t size = size_of(options_.type);
-  for (const auto& s : storage_) {
-    const Box& own = grid_->block(s.block).box;
-    const Box region = intersection(ghosts ? grown(own, options_.ghost) : own, box);
-    if (region.empty()) continue;
-    const Dense d = dense(region, options_);
-    Buffer<std::byte> host(s.device, d.pass_bytes * d.passes, Memory::pinned);
-    for_each_value(region, box, options_, [&](std::size_t to, std::size_t at) {
-      std::memcpy(host.data() + to, static_cast<const std::byte*>(from) + at, size);
-    });
-    Stream stream(s.device);
-    std::int64_t offset = s.shape.origin;
-    for (int a = 0; a < 3; ++a) offset += (region.lo[a] - own.lo[a]) * s.shape.stride[a];
-    const std::size_t row = d.rows[0], plane = d.rows[0] * d.rows[1];
-    for (int c = 0; c < d.passes; ++c)
-      copy_box(stream, data(s.block, copy) + (offset + c * s.shape.component_stride) * size, pitch_of(s.shape, size),
-               host.data() + c * d.pass_bytes, {row, plane}, d.rows);
-    stream.synchronize();
-  }
+  each_region(*this, box, copy, ghosts ? options_.ghost : Extent{},
+              [&](const Box& region, std::byte* host, const auto& move) {
+                for_each_value(region, box, options_, [&](std::size_t to, std::size_t at) {
+                  std::memcpy(host + to, static_cast<const std::byte*>(from) + at, size);
+                });
+                move(true);
+              });
 }
 
 }  // namespace slipstream

@@ -28,7 +28,7 @@ Extent largest_extent(const Machine& machine, Extent shape,
     try {
       return memory_share_of(cells);
     } catch (const Error&) {
-      return n < longest ? 0.0 : 2.0;  // fewer cells than devices: this does not mean that memory is full
+      return n < longest ? 0.0 : 2.0;  // the grid has fewer cells than devices, which does not mean that memory is full
     }
   };
   const double power =

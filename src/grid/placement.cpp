@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
@@ -32,7 +31,7 @@ PlacementMethod placement_from_string(const std::string& name) {
 namespace detail {
 namespace {
 
-/// Cells of part `source` that part `reader` reads through a halo of width 1.
+/// Number of cells of part `source` of a grid that part `reader` reads through a halo of width 1.
 struct Flow {
   int source, reader;
   double cells;
@@ -57,7 +56,7 @@ std::vector<Flow> halo_flows(const std::vector<Box>& parts, const Extent& extent
   return flows;
 }
 
-/// std::shuffle is not used, because its order depends on the standard library.
+/// Shuffles in the same order with every standard library, unlike std::shuffle.
 void shuffle(std::vector<int>& values, std::mt19937_64& random) {
   for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
@@ -117,7 +116,7 @@ class Placer {
     return order;
   }
 
-  /// Mean distance between the devices of two nodes.
+  /// Mean distance between the devices of two nodes: seconds per byte.
   double node_distance(int a, int b) const {
     double sum = 0;
     for (const int from : members_[a])
@@ -166,7 +165,7 @@ class Placer {
     return devices;
   }
 
-  /// Most nodes of a machine pose the same assignment problem, so solutions are cached.
+  /// Devices for the parts on a node. Most nodes pose the same assignment problem, so solutions are cached.
   const std::vector<int>& assigned(const std::vector<double>& flow, const std::vector<int>& devices) {
     std::vector<double> far;
     for (const int from : devices)
@@ -180,7 +179,7 @@ class Placer {
   const GridOptions& options_;
   std::mt19937_64 random_;
   std::vector<Flow> flows_;
-  std::vector<std::vector<int>> members_;  ///< devices by node; one group if nodes differ in size
+  std::vector<std::vector<int>> members_;  ///< numbers of devices by node; one group if nodes differ in size
   std::map<std::pair<std::vector<double>, std::vector<double>>, std::vector<int>> solved_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Assigns the parts of a partition to devices.
+// Assigns the parts of a partition of the grid to devices.
 #include <vector>
 
 #include <slipstream/grid.hpp>
@@ -13,7 +13,7 @@ struct Placement {
   double trivial_cost = 0;
 };
 
-/// Places nodes first, then the devices within each node. All ranks get the same result.
+/// Assigns parts to nodes first, then to the devices within each node. All ranks get the same result.
 Placement place(const Machine& machine, const Partition& partition, const Extent& extent, const GridOptions& options);
 
 }  // namespace slipstream::detail

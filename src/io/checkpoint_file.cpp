@@ -36,10 +36,10 @@ std::int64_t checksum_bytes(const CheckpointArray& array) {
 
 /// Upper bound of the size of a checkpoint file with these arrays.
 std::int64_t most_bytes(const CheckpointInfo& info, const std::vector<CheckpointArray>& arrays) {
-  constexpr std::int64_t per_dataset = 4 * page;  // allowance for alignment and headers
+  constexpr std::int64_t per_dataset = 4 * page;  // space for alignment and headers
   std::int64_t bytes = seal_bytes + 16 * page + static_cast<std::int64_t>(info.case_text.size() + info.notes.size());
   for (const CheckpointArray& array : arrays)
-    // Each piece takes: 56 bytes for its row, 4 for its checksum
+    // A piece takes 56 bytes for its row in the table of pieces, and 4 for its checksum.
     bytes += bytes_of(array) + 15 * checksum_bytes(array) + 3 * per_dataset;
   return bytes;
 }
@@ -50,7 +50,7 @@ void make_empty(const std::string& path) {
   ::close(file);
 }
 
-/// A dataset of fixed size and contiguous layout.
+/// Creates a dataset of fixed size and contiguous layout.
 Hdf5Handle create_plain(const Hdf5Handle& file, const std::string& name, hid_t type, const Hdf5Sizes& sizes) {
   const Hdf5Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose,
                          "sizing the dataset " + name);
@@ -58,7 +58,7 @@ Hdf5Handle create_plain(const Hdf5Handle& file, const std::string& name, hid_t t
   hdf5_check(H5Pset_layout(properties.get(), H5D_CONTIGUOUS), "laying out " + name);
   hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
-  // Without creation times, equal States give equal files.
+  // No creation times are stored, so that equal States give equal files.
   hdf5_check(H5Pset_obj_track_times(properties.get(), false), "making HDF5 properties");
   return {H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
           "making the dataset " + name};

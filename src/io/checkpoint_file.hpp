@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-/// A box of cells of one field; the unit that is written and checked.
+/// A piece: a box of cells of one field, the unit that is written and checked.
 struct CheckpointPiece {
   Box box;
   std::int64_t first = 0;  ///< index of the piece's first value in the dataset
@@ -26,19 +26,19 @@ struct CheckpointArray {
   std::string name;
   DType type = DType::f32;
   int components = 1;
-  Extent extent{0, 0, 0};  ///< cells of the array's grid
+  Extent extent{0, 0, 0};  ///< extent in cells of the array's grid
   std::vector<CheckpointPiece> pieces;
-  std::int64_t values = 0;        ///< size of the dataset, including gaps between pieces
+  std::int64_t values = 0;        ///< number of values in the dataset, including gaps between pieces
   std::int64_t values_at = 0;     ///< byte offset of the values in the file
   std::int64_t checksums_at = 0;  ///< byte offset of the checksums in the file
 
   std::int64_t bytes_per_cell() const { return components * static_cast<std::int64_t>(size_of(type)); }
 };
 
-/// Splits a field into pieces of at most `piece_bytes` bytes, identically on all ranks.
+/// Splits a field into pieces of at most `piece_bytes` bytes, in the same way on all ranks.
 CheckpointArray cut_field(const std::string& name, const Field& field, std::int64_t piece_bytes);
 
-/// Checksum of a piece: covers its position and its values.
+/// Checksum of a piece, which covers its position and its values.
 std::uint32_t checksum(const CheckpointPiece& piece, const void* values, std::size_t bytes);
 
 /// Creates a file for these arrays and reserves its disk space. Sets the offsets of values and checksums in the arrays.

@@ -27,7 +27,7 @@ std::int64_t bytes_of(std::ifstream& file) {
   return static_cast<std::int64_t>(file.tellg());
 }
 
-/// Checksum of all bytes behind the seal except these ranges, which are sorted.
+/// Checksum of all bytes after the first page of a file, except these ranges, which are sorted.
 std::string sum_around(std::ifstream& file, const std::vector<ByteRange>& values, std::int64_t bytes) {
   std::uint32_t sum = 0;
   std::vector<char> some(static_cast<std::size_t>(std::min(bytes, std::int64_t{1} << 20)));

@@ -5,7 +5,7 @@
 namespace slipstream {
 inline namespace copy_piece_kernels {
 
-/// Permutes axes, value by value, if rows of the block are along another axis.
+/// Copies a piece value by value, if rows of the block are not along x: axes change their order.
 template <class Word>
 struct Turn {
   const Word* from;

@@ -8,9 +8,9 @@ namespace {
 
 using Table = std::array<std::uint32_t, 256>;
 
-/// Slicing-by-8: tables[k][b] is the remainder of byte b followed by k zero bytes.
+/// Tables for slicing by 8: tables[k][b] is the remainder of byte b followed by k zero bytes.
 constexpr std::array<Table, 8> make_tables() {
-  constexpr std::uint32_t polynomial = 0x82f63b78;  // the Castagnoli polynomial, bit-reflected
+  constexpr std::uint32_t polynomial = 0x82f63b78;  // Castagnoli's polynomial, bit-reflected
   std::array<Table, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t rest = byte;
@@ -46,13 +46,13 @@ std::uint32_t crc32c(std::uint32_t before, const void* bytes, std::size_t count)
 namespace crc32c_segments {
 namespace {
 
-/// The remainder after `zeros` more zero bytes.
+/// Returns the remainder after `zeros` more zero bytes.
 std::uint32_t shifted(std::uint32_t rest, std::size_t zeros) {
   for (; zeros > 0; --zeros) rest = (rest >> 8) ^ tables[0][rest & 0xff];
   return rest;
 }
 
-/// shifted() by a whole segment is linear, so a table per byte of the remainder suffices.
+/// Tables of the remainder after a segment of zero bytes, one per byte of the remainder, because the map is linear.
 std::array<Table, 4> make_shifts() {
   std::array<Table, 4> shifts{};
   for (std::uint32_t place = 0; place < 4; ++place)

@@ -9,8 +9,8 @@ namespace slipstream {
 /// Computes CRC-32C (Castagnoli; RFC 3720, B.4). `before`: checksum of the preceding bytes, 0 at the start.
 std::uint32_t crc32c(std::uint32_t before, const void* bytes, std::size_t count);
 
-/// Threads compute one remainder per `segment` bytes; the last segment may be shorter. A remainder r starts
-/// at 0; each byte updates it to (r >> 8) ^ table[(r ^ byte) & 255].
+/// CRC-32C by segments: threads compute one remainder per `segment` bytes; the last segment may be shorter. A remainder
+/// r starts at 0; each byte updates it to (r >> 8) ^ table[(r ^ byte) & 255].
 namespace crc32c_segments {
 constexpr std::size_t segment = 1024;
 constexpr std::size_t count(std::size_t bytes) { return (bytes + segment - 1) / segment; }

@@ -35,13 +35,13 @@ class MpiPieces {
   /// Whether all writes have completed or failed; does not block. The file is then closed, but not synced to disk.
   bool done();
   void wait();
-  /// Why writing failed; empty on success. Valid after done().
+  /// Reason why writing failed; empty on success. Valid after done().
   const std::string& failure() const { return failure_; }
 
  private:
   struct Slot {
     Buffer<std::byte> values;
-    Buffer<std::uint32_t> remainders, fetched;  // remainders on the device, and their copies in pinned memory
+    Buffer<std::uint32_t> remainders, fetched;  // checksums' remainders on the device; their copies in pinned memory
     bool free = true;
   };
   struct Piece {

@@ -46,7 +46,7 @@ Stream& PieceWriter::stream_on(Device device) {
   return streams_.emplace_back(device, Stream(device)).second;
 }
 
-/// Device memory for a piece; null if the device is full.
+/// Returns device memory for a piece; null if the device is full.
 PieceWriter::Slot* PieceWriter::acquire_on_device(Device device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   std::list<Slot>& slots = device_slots_[{device.backend, device.index}];
@@ -148,7 +148,7 @@ std::string PieceWriter::failure() {
 }
 
 void PieceWriter::work() {
-  std::deque<Job> underway;  // at most two jobs: one is fetched while the other is written
+  std::deque<Job> underway;  // at most two pieces: one is fetched while the other is written
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return !jobs_.empty() || !underway.empty() || (ending_ && !done_) || quit_; });

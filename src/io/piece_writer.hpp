@@ -35,7 +35,7 @@ class PieceWriter {
   void add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t piece);
   /// Waits until all pieces have been copied; the fields may change afterwards.
   void snapshot();
-  /// Stores the first nonempty reason why the file cannot be completed.
+  /// Stores a reason why the file cannot be completed, if it is the first one that is not empty.
   void fail(const std::string& why);
   /// Declares that no more pieces follow; the thread then syncs the file to disk.
   void end();
@@ -43,7 +43,7 @@ class PieceWriter {
   /// True once the file opened by open() is complete or has failed.
   bool done();
   void wait();
-  /// Why the file is incomplete; empty on success. Valid after done().
+  /// Reason why the file is incomplete; empty on success. Valid after done().
   std::string failure();
 
  private:
@@ -53,22 +53,22 @@ class PieceWriter {
     bool free = true;
     bool on_device = false;
   };
-  /// Buffers between a device and the file; used by the thread only.
+  /// Buffers and stream by which the thread brings pieces from a device to the file.
   struct Passage {
     explicit Passage(Device device) : stream(device) {}
     Stream stream;
-    std::array<Buffer<std::byte>, 2> memory;  // at most two pieces in flight
+    std::array<Buffer<std::byte>, 2> memory;  // pinned memory of at most two pieces
     std::size_t next = 0;
   };
   struct Job {
     Slot* slot;
     Event copied;
-    CheckpointArray array;  // description of the dataset, without its pieces
+    CheckpointArray array;  // dataset of the piece, without its list of pieces
     CheckpointPiece piece;
     std::size_t number;
-    bool interleaved;  // values have the order [cell][component] instead of [component][cell]
+    bool interleaved;  // whether values have the order [cell][component] instead of [component][cell]
     std::size_t bytes;
-    const std::byte* values;  // values for the thread, which reads them once they are copied
+    const std::byte* values;  // values of the piece, complete once `copied` has passed
   };
   Slot* acquire(Device device, std::size_t bytes);
   Slot* acquire_on_device(Device device, std::size_t bytes);
@@ -82,8 +82,8 @@ class PieceWriter {
   Snapshot snapshot_;
   std::list<std::pair<Device, Stream>> streams_;
   std::map<Place, std::list<Slot>> slots_, device_slots_;
-  std::map<Place, Passage> passages_;  // buffers by place; used by the thread only
-  std::vector<std::byte> ordered_;     // values in the order of the file; used by the thread only
+  std::map<Place, Passage> passages_;  // buffers by device; used by the thread only
+  std::vector<std::byte> ordered_;     // a piece's values in the order of the file; used by the thread only
   RawFile file_;
 
   std::mutex mutex_;

@@ -6,11 +6,11 @@
 
 namespace slipstream {
 
-/// Byte access to an existing file. No call is collective.
+/// Reads and writes bytes of an existing file. No call is collective.
 class RawFile {
  public:
   RawFile() = default;
-  /// Throws Error if the file cannot be opened.
+  /// Opens a file for reading. Throws Error if it cannot be opened.
   static RawFile to_read(const std::string& path);
   static RawFile to_write(const std::string& path);
   RawFile(RawFile&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}

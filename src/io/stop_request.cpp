@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-/// A signal handler can report only through global memory.
+/// Number of the signal that asked to stop. A signal handler can report only through global memory.
 std::atomic<int> signal_seen{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use lock-free atomics only");
 std::atomic<bool> in_use{false};
@@ -27,7 +27,7 @@ extern "C" void note_signal(int number) {
     if (requests[n] == number && number != SIGUSR1) sigaction(number, &before[n], nullptr);
 }
 
-constexpr int clock_ran_out = 1 << 16;  // a value that is not the number of a signal
+constexpr int clock_ran_out = 1 << 16;  // stands for an elapsed time limit; no signal has this number
 
 std::string name_of(int why) {
   if (why == SIGTERM) return "SIGTERM";

@@ -36,7 +36,7 @@ void write_piece(const Hdf5Handle& array, const ValueSource& source, const Box& 
   write_slab(array, source.dataset, hdf5_type(source.type), slab, values.data(), transfer);
 }
 
-/// Splits all parts into pieces, listed by rank.
+/// Splits the boxes of a dataset into pieces, listed by the rank that owns them.
 std::vector<std::vector<Box>> pieces_by_rank(const ValueSource& source, int ranks, std::int64_t piece_bytes) {
   std::vector<std::vector<Box>> pieces(ranks);
   for (const auto& [rank, part] : source.parts)

@@ -2,11 +2,10 @@
 
 #include <hwloc.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <map>
+#include <numeric>
 
 #include <slipstream/error.hpp>
 
@@ -41,8 +40,8 @@ class Set {
   hwloc_bitmap_t bits_;
 };
 
-/// The binding that this library made, and the one before it. A later Affinity must not mistake the library's own
-/// binding for the launcher's.
+/// The cores to which this library bound the process, and the cores before. A later Affinity must not mistake the
+/// library's own binding for the launcher's.
 struct OwnBinding {
   bool made = false;
   Set before, after;
@@ -61,24 +60,9 @@ Set online_threads(hwloc_topology_t topology) {
   return result;
 }
 
-/// Maps each ancestor of an object to its distance in the tree.
-std::map<hwloc_obj_t, int> steps_up(hwloc_obj_t object) {
-  std::map<hwloc_obj_t, int> steps;
-  for (int step = 0; object; object = object->parent) steps[object] = step++;
-  return steps;
-}
-
-int steps_between(hwloc_obj_t a, hwloc_obj_t b) {
-  const auto from_a = steps_up(a);
-  for (int step = 0; b; b = b->parent, ++step)
-    if (const auto meet = from_a.find(b); meet != from_a.end()) return meet->second + step;
-  return std::numeric_limits<int>::max();
-}
-
-}  // namespace
-
-struct Affinity::Tree {
-  Tree() {
+/// The topology of the host, read once per process, because probing its PCI devices takes milliseconds.
+struct Host {
+  Host() {
     require(hwloc_topology_init(&topology) == 0, ErrorCode::unavailable, "hwloc cannot be used on this host");
     // hwloc plug-ins that open displays or compute libraries are disabled: they take time and nothing here needs them.
     for (const char* plug_in : {"gl", "opencl"})
@@ -88,7 +72,7 @@ struct Affinity::Tree {
     hwloc_topology_destroy(topology);
     throw Error(ErrorCode::unavailable, "hwloc cannot read the topology of this host: look at what lstopo says");
   }
-  ~Tree() { hwloc_topology_destroy(topology); }
+  ~Host() { hwloc_topology_destroy(topology); }
 
   Set allowed() const {
     Set set;
@@ -98,93 +82,95 @@ struct Affinity::Tree {
     return set;
   }
 
-  /// Cores, or hardware threads if the host does not report cores.
+  /// Type of the hwloc objects that count as cores: hardware threads if the host does not report cores.
   hwloc_obj_type_t core_type() const {
     return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
   }
   int core_count() const { return hwloc_get_nbobjs_by_type(topology, core_type()); }
   hwloc_obj_t core(int index) const { return hwloc_get_obj_by_type(topology, core_type(), index); }
 
-  hwloc_obj_t device(const std::string& bus_id) const {
-    return bus_id.empty() ? nullptr : hwloc_get_pcidev_by_busidstring(topology, bus_id.c_str());
-  }
   hwloc_obj_t beside(const std::string& bus_id) const {
-    const hwloc_obj_t found = device(bus_id);
+    if (bus_id.empty()) return nullptr;
+    const hwloc_obj_t found = hwloc_get_pcidev_by_busidstring(topology, bus_id.c_str());
     return found ? hwloc_get_non_io_ancestor_obj(topology, found) : nullptr;
   }
-  hwloc_obj_t around(const Set& threads) const { return hwloc_get_obj_covering_cpuset(topology, threads.get()); }
 
   hwloc_topology_t topology = nullptr;
 };
 
-/// The topology is read once per process, because probing the host's PCI devices takes milliseconds.
-std::shared_ptr<const Affinity::Tree> Affinity::host() {
-  static const auto tree = std::make_shared<const Tree>();
-  return tree;
+const Host& host() {
+  static const Host host;
+  return host;
 }
 
-Affinity::Affinity(bool rebind) : tree_(host()) {
+}  // namespace
+
+Affinity::Affinity(bool rebind) {
   OwnBinding& own = own_binding();
-  if (!rebind || !own.made || tree_->allowed() != own.after) return;
-  hwloc_set_cpubind(tree_->topology, own.before.get(), HWLOC_CPUBIND_PROCESS);
+  if (!rebind || !own.made || host().allowed() != own.after) return;
+  hwloc_set_cpubind(host().topology, own.before.get(), HWLOC_CPUBIND_PROCESS);
   own.made = false;
 }
 
-Affinity::~Affinity() = default;
-
-bool Affinity::restricted() const { return tree_->allowed().count() < online_threads(tree_->topology).count(); }
+bool Affinity::restricted() const { return host().allowed().count() < online_threads(host().topology).count(); }
 
 std::vector<int> Affinity::cores() const {
-  std::vector<int> all(tree_->core_count());
-  for (int i = 0; i < static_cast<int>(all.size()); ++i) all[i] = i;
+  std::vector<int> all(host().core_count());
+  std::iota(all.begin(), all.end(), 0);
   return all;
 }
 
 std::vector<int> Affinity::cores_near(const std::vector<std::string>& bus_ids) const {
   Set near;
   for (const std::string& bus_id : bus_ids)
-    if (const hwloc_obj_t place = tree_->beside(bus_id)) near.add(Set(place->cpuset));
+    if (const hwloc_obj_t place = host().beside(bus_id)) near.add(Set(place->cpuset));
   if (near.empty()) return cores();
   std::vector<int> result;
-  for (int i = 0; i < tree_->core_count(); ++i)
-    if (hwloc_bitmap_intersects(tree_->core(i)->cpuset, near.get())) result.push_back(i);
+  for (int i = 0; i < host().core_count(); ++i)
+    if (hwloc_bitmap_intersects(host().core(i)->cpuset, near.get())) result.push_back(i);
   return result.empty() ? cores() : result;
 }
 
 int Affinity::distance(const std::string& bus_id) const {
-  const hwloc_obj_t place = tree_->beside(bus_id);
-  const Set mine = tree_->allowed();
+  const hwloc_obj_t place = host().beside(bus_id);
+  const Set mine = host().allowed();
   if (!place || hwloc_bitmap_intersects(place->cpuset, mine.get())) return 0;
-  return steps_between(place, tree_->around(mine));
+  const hwloc_obj_t here = hwloc_get_obj_covering_cpuset(host().topology, mine.get());
+  if (!here) return std::numeric_limits<int>::max();
+  const hwloc_obj_t meet = hwloc_get_common_ancestor_obj(host().topology, place, here);
+  int steps = 0;
+  for (hwloc_obj_t end : {place, here})
+    for (; end != meet; end = end->parent) ++steps;
+  return steps;
 }
 
 bool Affinity::bind(const std::vector<int>& cores) {
   Set threads;
-  for (const int index : cores) threads.add(Set(tree_->core(index)->cpuset));
-  const Set before = tree_->allowed();
-  if (threads.empty() || hwloc_set_cpubind(tree_->topology, threads.get(), HWLOC_CPUBIND_PROCESS) != 0) return false;
+  for (const int index : cores) threads.add(Set(host().core(index)->cpuset));
+  const Set before = host().allowed();
+  if (threads.empty() || hwloc_set_cpubind(host().topology, threads.get(), HWLOC_CPUBIND_PROCESS) != 0) return false;
   own_binding() = {true, before, threads};
 
-  // hwloc treats this as a preference, because the STRICT flag is missing: a full node is no error. Threads created
-  // later inherit it.
+  // Memory is bound to the NUMA node. hwloc treats this as a preference, because the STRICT flag is missing: a full
+  // node is no error. Threads created later inherit it.
   const int node = numa_node({});
-  if (node >= 0 && hwloc_get_nbobjs_by_type(tree_->topology, HWLOC_OBJ_NUMANODE) > 1) {
+  if (node >= 0 && hwloc_get_nbobjs_by_type(host().topology, HWLOC_OBJ_NUMANODE) > 1) {
     Set nodes;
     hwloc_bitmap_set(nodes.get(), node);
-    hwloc_set_membind(tree_->topology, nodes.get(), HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+    hwloc_set_membind(host().topology, nodes.get(), HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
   }
   return true;
 }
 
-std::string Affinity::allowed() const { return tree_->allowed().text(); }
+std::string Affinity::allowed() const { return host().allowed().text(); }
 
-int Affinity::allowed_count() const { return tree_->allowed().count(); }
+int Affinity::allowed_count() const { return host().allowed().count(); }
 
 int Affinity::numa_node(const std::vector<std::string>& bus_ids) const {
   Set nodes;
   for (const std::string& bus_id : bus_ids)
-    if (const hwloc_obj_t place = tree_->beside(bus_id)) nodes.add(Set(place->nodeset));
-  if (nodes.empty()) hwloc_cpuset_to_nodeset(tree_->topology, tree_->allowed().get(), nodes.get());
+    if (const hwloc_obj_t place = host().beside(bus_id)) nodes.add(Set(place->nodeset));
+  if (nodes.empty()) hwloc_cpuset_to_nodeset(host().topology, host().allowed().get(), nodes.get());
   return nodes.count() == 1 ? hwloc_bitmap_first(nodes.get()) : -1;
 }
 

@@ -19,22 +19,22 @@ std::string text_of(const Problem& failure);
 /// Throws the failure, if any.
 void throw_if(const Problem& failure);
 
-/// Runs `work` and stores its error if it is the first. A rank uses this to complete a sequence that other ranks wait
-/// for.
+/// Runs `work`. If it throws and `failure` is empty, stores the error there. A rank uses this to complete a sequence
+/// that other ranks wait for.
 void attempt(Problem& failure, const std::function<void()>& work);
 
-/// Agrees on the failure of the lowest rank that has one, with its code and facts; the result is the same on all ranks.
-/// If ranks differ, the rank is added as the fact "rank" and as a prefix of the text ("rank 3: ..."). Collective.
+/// All ranks agree on the failure of the lowest rank that has one, with its code and facts. If ranks differ, the rank
+/// is added as the fact "rank" and as a prefix of the text ("rank 3: ..."). Collective.
 Problem first_failure(const Communicator& comm, const Problem& failure);
-/// Agrees on a text that is no error: that of the lowest rank that has one; empty if no rank has one. Collective.
+/// The text of the lowest rank that has one, on all ranks; empty if none has. The text is no error. Collective.
 std::string first_failure(const Communicator& comm, const std::string& reason);
 
-/// Serialises a failure; the text is empty if there is none.
+/// Serialises a failure for another rank; the text is empty if there is none.
 std::string letter_of(const Problem& failure);
-/// Deserialises the failure of a rank.
+/// Deserialises the failure of another rank.
 Error error_of_rank(int rank, const std::string& letter);
 
-/// Throws the first failure on all ranks; returns if there is none. Collective.
+/// Throws the failure of the lowest rank on all ranks; returns if there is none. Collective.
 void agree(const Communicator& comm, const Problem& failure);
 
 /// Runs `work` on all ranks, or on rank 0, then agrees on the result. `work` must not wait for other ranks. Collective.

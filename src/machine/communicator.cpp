@@ -1,24 +1,26 @@
 #include <dlfcn.h>
-#include <chrono>
+#include <unistd.h>
+
+#include <bit>
 #include <climits>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <thread>
 
 #include <slipstream/communicator.hpp>
 #include <slipstream/error.hpp>
 
 #include "device/decimal_point.hpp"
-#include "machine/collect.hpp"
 #include "machine/end.hpp"
-#include "machine/host_state.hpp"
+#include "machine/sum.hpp"
 #include "machine/timeout.hpp"
 
 namespace slipstream {
@@ -64,11 +66,11 @@ void require_thread() {
           {{"problem", "thread"}});
 }
 
-/// Duplicates that were not freed yet, in the order of creation. MPI_Comm_free is collective, so ranks must free in the
-/// same order.
+/// Duplicated MPI communicators that were not freed yet, in the order of creation. MPI_Comm_free is collective, so
+/// ranks must free in the same order.
 class Duplicates {
  public:
-  /// Never destroyed, because communicators may outlive static objects.
+  /// The list of duplicates, never destroyed, because communicators may outlive static objects.
   static Duplicates& all() {
     static auto& one = *new Duplicates;
     return one;
@@ -90,8 +92,8 @@ class Duplicates {
   }
 
  private:
-  /// If this thread may not call MPI, leaves the communicator to MPI_Finalize. The lock is released during MPI calls,
-  /// because threads of other ranks may free in another order.
+  /// Frees a communicator. If this thread may not call MPI, MPI_Finalize does so. The lock is released during MPI
+  /// calls, because threads of other ranks may free in another order.
   void free(std::uint64_t number) {
     if (!mpi_alive() || !thread_may_call()) return;
     std::unique_lock lock(mutex_);
@@ -113,7 +115,7 @@ void end_mpi() {
 
 bool started_here = false, common_end = false;
 
-/// Seconds that a failed rank waits for the others at its end.
+/// Seconds that a failed rank waits at its end for the other ranks.
 double end_wait() {
   const DecimalPoint point;
   const char* const text = std::getenv("SLIPSTREAM_END_WAIT");
@@ -121,7 +123,7 @@ double end_wait() {
   return seconds > 0 ? seconds : 30;
 }
 
-/// Runs at the end of the process. MPI_Finalize would wait forever for ranks that do not know that this one failed.
+/// Exit handler. A failed rank ends the job: MPI_Finalize would wait forever for ranks that do not know of the failure.
 void leave(int status, void*) {
   if (!mpi_alive()) return;
   if (status != 0 && !common_end && !all_ranks_end(end_wait())) {
@@ -136,12 +138,54 @@ void leave(int status, void*) {
   end_mpi();
 }
 
-/// Open MPI's plug-ins search the global symbols, which lack MPI's if a Python module loaded it.
+/// Makes MPI's symbols global: Open MPI's plug-ins need this, and a Python module loads MPI with local symbols.
 void make_symbols_global() {
   Dl_info where{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &where) && where.dli_fname)
     dlopen(where.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
+
+/// Saves the environment variables and signal handlers of the process, and restores them at the end of its lifetime.
+/// MPI_Init sets variables with which an mpiexec started from this process fails, and installs signal handlers.
+class HostState {
+ public:
+  HostState() {
+    for (int number = 1; number < NSIG; ++number) {
+      struct sigaction action {};
+      if (sigaction(number, nullptr, &action) == 0) handlers_.emplace(number, action);
+    }
+  }
+  ~HostState() {
+    for (const auto& [name, value] : environment())
+      if (!variables_.contains(name)) unsetenv(name.c_str());
+    for (const auto& [name, value] : variables_) {
+      const char* const now = std::getenv(name.c_str());
+      if (!now || value != now) setenv(name.c_str(), value.c_str(), 1);
+    }
+    for (const auto& [number, action] : handlers_) {
+      struct sigaction now {};
+      if (sigaction(number, nullptr, &now) != 0) continue;
+      if (now.sa_handler != action.sa_handler || now.sa_flags != action.sa_flags) sigaction(number, &action, nullptr);
+    }
+  }
+  HostState(const HostState&) = delete;
+  HostState& operator=(const HostState&) = delete;
+
+ private:
+  using Environment = std::map<std::string, std::string>;
+  static Environment environment() {
+    Environment found;
+    for (char** entry = environ; entry && *entry; ++entry) {
+      const std::string text = *entry;
+      const std::size_t equals = text.find('=');
+      if (equals != std::string::npos) found.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+    return found;
+  }
+
+  const Environment variables_ = environment();
+  std::map<int, struct sigaction> handlers_;
+};
 
 void start_mpi() {
   int started = 0;
@@ -165,18 +209,8 @@ int message_size(std::size_t bytes) {
   return static_cast<int>(bytes);
 }
 
-}  // namespace
-
-bool started_by_mpi() {
-  static const bool launched = [] {
-    for (const char* name :
-         {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE"})
-      if (std::getenv(name)) return true;
-    return false;
-  }();
-  return launched;
-}
-
+/// Starts a nonblocking collective and waits for its end. Unlike MPI's own waits it gives its core to ranks that still
+/// work. It has no timeout, because another rank may read meshes for an hour.
 void collect(const std::function<int(MPI_Request*)>& begin, const char* what) {
   require_thread();
   MPI_Request request = MPI_REQUEST_NULL;
@@ -189,28 +223,37 @@ void collect(const std::function<int(MPI_Request*)>& begin, const char* what) {
   asked_until(over, std::numeric_limits<double>::infinity());
 }
 
+}  // namespace
+
+bool started_by_mpi() {
+  static const bool launched = [] {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE"})
+      if (std::getenv(name)) return true;
+    return false;
+  }();
+  return launched;
+}
+
 bool mpi_started_here() { return started_here; }
 
 void expect_common_end() { common_end = true; }
 
 bool all_ranks_end(double seconds) {
-  using Clock = std::chrono::steady_clock;
   static std::optional<bool> known;
   if (!mpi_alive()) return true;
   if (known) return *known;
   // MPI_COMM_WORLD is safe here, because this library never waits on it otherwise.
   MPI_Request request = MPI_REQUEST_NULL;
   int all = 0;
-  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS)
-    while (MPI_Test(&request, &all, MPI_STATUS_IGNORE) == MPI_SUCCESS && !all && Clock::now() < deadline)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    asked_until([&] { return MPI_Test(&request, &all, MPI_STATUS_IGNORE) != MPI_SUCCESS || all; }, seconds);
   known = all != 0;
   return *known;
 }
 
 Communicator Communicator::world() {
-  started_by_mpi();  // evaluated before MPI starts, which changes the environment
+  started_by_mpi();  // called before MPI starts, which changes the environment that this inspects
   static const auto* const world = [] {
     start_mpi();
     return new Communicator(MPI_COMM_WORLD);
@@ -253,22 +296,12 @@ double Communicator::max(double value) const {
 }
 
 double Communicator::sum_in_rank_order(double value) const {
-  std::vector<double> values(size_);
-  collect(
-      [&](MPI_Request* request) {
-        return MPI_Iallgather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, comm_, request);
-      },
-      "gather numbers of all ranks");
-  return std::accumulate(values.begin(), values.end(), 0.0);
+  double sum = 0;
+  for (const std::int64_t bits : all_gather(std::bit_cast<std::int64_t>(value))) sum += std::bit_cast<double>(bits);
+  return sum;
 }
 
-bool Communicator::all(bool value) const {
-  const int mine = value;
-  int every = 0;
-  collect([&](MPI_Request* request) { return MPI_Iallreduce(&mine, &every, 1, MPI_INT, MPI_LAND, comm_, request); },
-          "ask all ranks");
-  return every != 0;
-}
+bool Communicator::all(bool value) const { return any(std::uint64_t{!value}) == 0; }
 
 std::uint64_t Communicator::any(std::uint64_t bits) const {
   std::uint64_t every = 0;
@@ -318,6 +351,29 @@ std::vector<std::int64_t> Communicator::all_gather(std::int64_t mine) const {
       },
       "gather numbers of all ranks");
   return result;
+}
+
+void sum_over_ranks(const Communicator& comm, std::span<double> values) {
+  check_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, comm.mpi()),
+      "add up numbers of all ranks");
+}
+
+std::uint64_t sum_over_ranks(const Communicator& comm, std::uint64_t value) {
+  std::uint64_t sum = 0;
+  collect(
+      [&](MPI_Request* request) { return MPI_Iallreduce(&value, &sum, 1, MPI_UINT64_T, MPI_SUM, comm.mpi(), request); },
+      "add up numbers of all ranks");
+  return sum;
+}
+
+void largest_over_ranks(const Communicator& comm, std::span<double> values) {
+  collect(
+      [&](MPI_Request* request) {
+        return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX,
+                              comm.mpi(), request);
+      },
+      "take the maximum over ranks");
 }
 
 void end_job(MPI_Comm comm, int exit_code) {

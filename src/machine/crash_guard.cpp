@@ -3,17 +3,16 @@
 #include <csignal>
 
 #include <array>
-#include <atomic>
 #include <mutex>
 
 namespace slipstream {
 namespace {
 
-/// The first access to a thread-local variable of a shared library may allocate, which signal handlers must not do.
+/// Jump target; initial-exec, since access to other thread-local variables may allocate, which handlers must not do.
 [[gnu::tls_model("initial-exec")]] thread_local sigjmp_buf* way_out = nullptr;
 
 constexpr std::array<int, 2> faults{SIGSEGV, SIGBUS};
-/// The handlers that were installed before. Written only while no handler of this file is installed.
+/// The signal handlers that were installed before. Written only while no handler of this file is installed.
 std::array<struct sigaction, faults.size()> before{};
 std::mutex mutex;
 int guards = 0;
@@ -22,7 +21,7 @@ void hand_on(int number, siginfo_t* info, void* context) {
   const struct sigaction& old = before[number == faults[0] ? 0 : 1];
   if (old.sa_flags & SA_SIGINFO) return old.sa_sigaction(number, info, context);
   if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(number);
-  std::signal(number, SIG_DFL);  // the fault repeats and ends the program
+  std::signal(number, SIG_DFL);  // restores the default: the fault repeats and ends the program
 }
 
 void on_fault(int number, siginfo_t* info, void* context) {
@@ -50,7 +49,7 @@ CrashGuard::~CrashGuard() {
   for (std::size_t n = 0; n < faults.size(); ++n) {
     struct sigaction now {};
     sigaction(faults[n], nullptr, &now);
-    // Handlers that others installed meanwhile are kept.
+    // Signal handlers that others installed meanwhile are kept.
     if (now.sa_sigaction == on_fault) sigaction(faults[n], &before[n], nullptr);
   }
 }

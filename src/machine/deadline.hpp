@@ -1,6 +1,4 @@
 #pragma once
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -13,18 +11,12 @@ namespace slipstream {
 class Deadline {
  public:
   Deadline(const Communicator& comm, double seconds, std::string what);
-  ~Deadline();
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
  private:
-  void watch(double seconds, const std::string& what);
-
   Communicator comm_;
-  std::mutex mutex_;
-  std::condition_variable over_;
-  bool met_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace slipstream

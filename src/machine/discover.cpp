@@ -27,7 +27,7 @@ using detail::PhysicalDevice;
 /// Rate that is assumed for a network card of unknown rate: 10 Gbit/s.
 constexpr double unknown_network_gb_per_s = 1.25;
 
-/// Identifies the PID namespace: neighbours map memory by process number.
+/// Number of the PID namespace. Processes of one namespace map each other's memory by process number.
 std::int64_t pid_namespace() {
   struct stat status {};
   return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::int64_t>(status.st_ino) : 0;
@@ -130,7 +130,8 @@ class Discovery {
     require(found, ErrorCode::unavailable, "MPI could not tell which ranks share a host (MPI_Comm_split_type)");
     const auto leaders = comm_.all_gather(static_cast<std::int64_t>(leader));
     host_of_.assign(leaders.begin(), leaders.end());
-    host_ranks_ = ranks_on(leader);
+    for (int rank = 0; rank < comm_.size(); ++rank)
+      if (host_of_[rank] == leader) host_ranks_.push_back(rank);
     const std::vector<std::int64_t> spaces = comm_.all_gather(pid_namespace());
     std::map<std::pair<int, std::int64_t>, std::vector<int>> together;
     for (int rank = 0; rank < comm_.size(); ++rank) together[{host_of_[rank], spaces[rank]}].push_back(rank);
@@ -152,18 +153,11 @@ class Discovery {
     }
   }
 
-  std::vector<int> ranks_on(int host) const {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < comm_.size(); ++rank)
-      if (host_of_[rank] == host) ranks.push_back(rank);
-    return ranks;
-  }
-
   static int place_in(const std::vector<int>& ranks, int rank) {
     return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
   }
 
-  /// A subset of the job's ranks does not know the cores of the others, so it binds none.
+  /// Whether these are all ranks of the job. A subset does not know the cores of the others, so it binds none.
   bool owns_the_job() const {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -173,7 +167,7 @@ class Discovery {
   void take_devices() {
     if (options_.backend == Backend::host) {
       set_host_devices(std::max(1, options_.devices_per_rank));
-      mine_.physical = detail::host_links().devices();
+      mine_.physical = detail::links_of(Backend::host).devices();
       for (PhysicalDevice& device : mine_.physical)
         device.uuid = host_name() + "-" + std::to_string(comm_.rank()) + "-" + std::to_string(device.local.index);
       return;
@@ -199,7 +193,7 @@ class Discovery {
             {{"option", "devices_per_rank"}, {"given", options_.devices_per_rank}, {"limit", seen}, {"host", host}});
   }
 
-  /// Distributes devices among the ranks that see the same ones. A launcher may have given each rank its own.
+  /// Devices of this rank, among those that several ranks see. A launcher may have given each rank its own.
   std::vector<int> my_share(const std::vector<PhysicalDevice>& seen) const {
     std::vector<std::string> uuids;
     std::vector<int> distances;
@@ -288,7 +282,7 @@ class Discovery {
     share_memory();
   }
 
-  /// Ranks on the same physical device share its memory.
+  /// Divides the memory of a physical device among the ranks that use it.
   void share_memory() {
     std::map<std::string, std::int64_t> users;
     for (const MachineDevice& device : devices) ++users[device.uuid];
@@ -301,7 +295,7 @@ class Discovery {
     Link link;
   };
 
-  /// Each rank sends the links from its devices to later ones of the node. Links are symmetric.
+  /// Sends the links from this rank's devices to later ones of the node to all ranks. Links are symmetric.
   void join_devices() {
     const int n = static_cast<int>(devices.size());
     std::string mine;
@@ -325,7 +319,7 @@ class Discovery {
     join_nodes();
   }
 
-  /// Devices with equally fast network cards form a group. The slower of two cards determines the rate.
+  /// Links the nodes. Devices with equally fast network cards form a group; the slower of two cards sets the rate.
   void join_nodes() {
     std::vector<double> rates;
     for (const MachineDevice& device : devices) {
@@ -343,9 +337,9 @@ class Discovery {
   const Communicator& comm_;
   const Machine::Options& options_;
   std::unique_ptr<Affinity> affinity_;
-  std::vector<int> host_of_;     ///< by rank: first rank of its host
+  std::vector<int> host_of_;     ///< first rank of the host, for each rank
   std::vector<int> host_ranks_;  ///< ranks on the host of this rank
-  std::vector<int> node_of_;     ///< node of each rank of the job
+  std::vector<int> node_of_;     ///< node number, for each rank of the job
   Record mine_;
   std::vector<Record> records_;
   std::vector<PhysicalDevice> physical_;  ///< the physical device behind each device of the machine

@@ -7,8 +7,8 @@ namespace slipstream {
 /// code waits SLIPSTREAM_END_WAIT seconds (30) for the others, and then ends them.
 bool mpi_started_here();
 
-/// Whether all ranks of the job call this function within `seconds`: a failed rank asks. Later calls return the same
-/// answer.
+/// Whether all ranks of the job call this function within `seconds`. A failed rank uses it to wait. Later calls return
+/// the same answer.
 bool all_ranks_end(double seconds);
 
 /// Declares that all ranks fail together: at its end this rank then waits for them without a timeout.

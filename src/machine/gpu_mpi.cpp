@@ -1,6 +1,7 @@
 #include "machine/gpu_mpi.hpp"
 
-#include <algorithm>
+#include <dlfcn.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,7 +14,6 @@
 #include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/crash_guard.hpp"
-#include "machine/mpi_trials.hpp"
 #include "machine/timeout.hpp"
 
 namespace slipstream {
@@ -34,7 +34,7 @@ class Trial {
     write(sent_, rank);
     write(received_, -1);
   }
-  /// Runs the trial. Returns the problem on this rank; empty on success.
+  /// Sends and receives the message. Returns the problem on this rank; empty on success.
   std::string run(double limit, Liar liar) {
     const std::string problem = without_crash([&] { return exchange(limit, liar); });
     return problem.empty() ? verify() : problem;
@@ -95,7 +95,7 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
   });
   if (auto problem = first_failure(comm, text_of(unmade)); !problem.empty()) return problem;
   const std::string problem = first_failure(comm, trial->run(limit, liar));
-  // MPI may still write to the buffers of pending messages.
+  // The buffers of pending messages are never freed, because MPI may still write to them.
   if (!problem.empty()) keep_for_ever(std::move(trial));
   return problem;
 }
@@ -105,9 +105,9 @@ int delete_answer(MPI_Comm, int, void* answer, void*) {
   return MPI_SUCCESS;
 }
 
-int answer_key(MpiQuestion question, Backend backend) {
+int answer_key(const std::string& question, Backend backend) {
   static std::mutex mutex;
-  static auto* const keys = new std::map<std::pair<MpiQuestion, Backend>, int>;
+  static auto* const keys = new std::map<std::pair<std::string, Backend>, int>;
   const std::lock_guard lock(mutex);
   const auto [key, first] = keys->try_emplace({question, backend}, MPI_KEYVAL_INVALID);
   if (first)
@@ -115,7 +115,7 @@ int answer_key(MpiQuestion question, Backend backend) {
   return key->second;
 }
 
-/// Writes the bytes to a new file. Uses no objects with destructors, because a crash leaves by longjmp.
+/// Writes device memory to a new file by MPI-IO. Uses no objects with destructors, because a crash leaves by longjmp.
 const char* write_file(const char* path, std::byte* values, int bytes, Liar liar) {
   if (liar) liar(values, static_cast<std::size_t>(bytes));
   MPI_File file = MPI_FILE_NULL;
@@ -135,13 +135,9 @@ std::string try_file(Device device, const std::string& path, Liar liar) {
   Stream stream(device);
   copy(stream, there.data(), host.data(), bytes);
   stream.synchronize();
-  std::string problem;
-  {
-    CrashGuard guard;
-    const volatile int caught = sigsetjmp(guard.place(), 1);
-    problem = caught ? "the MPI library crashed when it wrote device memory into a file"
-                     : write_file(path.c_str(), there.data(), static_cast<int>(bytes), liar);
-  }
+  const std::string problem = without_crash(
+      [&]() -> std::string { return write_file(path.c_str(), there.data(), static_cast<int>(bytes), liar); },
+      "when it wrote device memory into a file");
   std::ifstream file(path, std::ios::binary);
   const std::string found((std::istreambuf_iterator<char>(file)), {});
   std::error_code ignored;
@@ -152,6 +148,14 @@ std::string try_file(Device device, const std::string& path, Liar liar) {
 }
 
 }  // namespace
+
+std::string gpu_mpi_claim(Backend backend) {
+  if (backend == Backend::host) return {};
+  // The query is an extension of some MPI libraries, so it is looked up at run time.
+  const auto ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  if (!ask) return "the MPI library cannot tell whether it takes GPU memory (it has no MPIX_Query_cuda_support)";
+  return ask() ? "" : "the MPI library was built without CUDA (MPIX_Query_cuda_support says no)";
+}
 
 std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>& devices, const std::string& path,
                             Liar liar) {
@@ -166,8 +170,8 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
   require(!devices.empty(), "a rank without devices cannot prove what MPI does with their memory");
   if (auto problem = first_failure(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
   const auto most = static_cast<std::size_t>(comm.max(static_cast<double>(devices.size())));
-  // A separate communicator, so that pending messages cannot match the receives of another trial. After a failed trial
-  // it is never freed: freeing is collective, and some ranks may be unable to join.
+  // The trials have a separate communicator, so that pending messages cannot match the receives of another trial. After
+  // a failed trial it is never freed: freeing is collective, and some ranks may be unable to join.
   const Communicator own(comm.mpi());
   for (std::size_t d = 0; d < most; ++d)
     for (const int step : {0, 1})
@@ -181,13 +185,13 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
   return {};
 }
 
-std::string without_crash(const std::function<std::string()>& trial) {
+std::string without_crash(const std::function<std::string()>& trial, const std::string& when) {
   CrashGuard guard;
   const volatile int caught = sigsetjmp(guard.place(), 1);
-  return caught ? "the MPI library crashed on device memory" : trial();
+  return caught ? "the MPI library crashed " + when : trial();
 }
 
-std::string answer_of(const Communicator& comm, MpiQuestion question, Backend backend,
+std::string answer_of(const Communicator& comm, const std::string& question, Backend backend,
                       const std::function<std::string()>& ask) {
   const int key = answer_key(question, backend);
   void* known = nullptr;
@@ -200,7 +204,7 @@ std::string answer_of(const Communicator& comm, MpiQuestion question, Backend ba
 }
 
 std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, Liar liar) {
-  return answer_of(comm, MpiQuestion::messages, devices.front().backend,
+  return answer_of(comm, "messages", devices.front().backend,
                    [&] { return try_gpu_mpi(comm, devices, gpu_mpi_seconds, liar); });
 }
 

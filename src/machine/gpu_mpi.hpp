@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -7,27 +8,36 @@
 
 namespace slipstream {
 
-/// Test hook that simulates a faulty library: called with the data of a message before it is sent.
+/// Test hook that simulates a faulty MPI library: called with the data of a message before it is sent.
 using Liar = void (*)(std::byte* values, std::size_t bytes);
 
-inline constexpr double gpu_mpi_seconds = 10;  ///< timeout of a message of the trial
+inline constexpr double gpu_mpi_seconds = 10;  ///< timeout of a message of the trial, in seconds
 
-/// Why MPI cannot take device memory, the same on all ranks; empty if it can. Sends messages of 8 bytes and 1 MB from
-/// device memory around the ring of ranks and from each rank to itself, and compares the results. A library may crash
-/// on device memory, so the messages run with a guard against invalid addresses and a timeout in seconds. Collective;
-/// `devices` are this rank's. The answer is cached with the communicator.
+/// Reason why MPI cannot take device memory, the same on all ranks; empty if it can. Sends messages of 8 bytes and 1 MB
+/// from device memory around the ring of ranks and from each rank to itself, and compares the results. A library may
+/// crash on device memory, so the messages run with a guard against invalid addresses and a timeout in seconds.
+/// Collective; `devices` are this rank's. The answer is cached with the communicator.
 std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, Liar liar = nullptr);
 /// Does the same as prove_gpu_mpi(), without the cache.
 std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit = gpu_mpi_seconds,
                         Liar liar = nullptr);
 
-/// Why MPI-IO cannot write device memory, the same on all ranks; empty if it can. Each device writes to `path`, a file
-/// of this rank, which is compared and removed. Working messages do not imply working files, because libraries may
-/// treat both differently.
+/// Reason why MPI-IO cannot write device memory, the same on all ranks; empty if it can. Each device writes to `path`,
+/// a file of this rank, which is compared and removed. Working messages do not imply working files, because libraries
+/// may treat both differently.
 std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>& devices, const std::string& path,
                             Liar liar = nullptr);
 
-/// Why the MPI library does not claim to support memory of this backend's devices; empty if it does.
+/// Reason why MPI, by its own claim, may not support memory of this backend's devices; empty if it claims support.
 std::string gpu_mpi_claim(Backend backend);
+
+// Common parts of trials of MPI with device memory: a guard against crashes, and a cache of the answers.
+
+/// The answer to a question about MPI with device memory. `ask` runs once per communicator, which caches the answer.
+std::string answer_of(const Communicator& comm, const std::string& question, Backend backend,
+                      const std::function<std::string()>& ask);
+/// Result of a trial; a message if MPI crashed in it on an invalid address. After a crash no destructors of the trial
+/// run.
+std::string without_crash(const std::function<std::string()>& trial, const std::string& when = "on device memory");
 
 }  // namespace slipstream

@@ -11,7 +11,7 @@ namespace slipstream {
 /// FNV-1a hash of numbers, in the order in which they are added.
 class Hash {
  public:
-  /// Numbers, texts, boxes, and the elements of ranges.
+  /// Adds numbers, texts, boxes, or the elements of ranges.
   template <class... Values>
   void add(const Values&... values) {
     (add_one(values), ...);
@@ -43,7 +43,7 @@ inline std::uint64_t hash_of(const std::string& text) {
   return hash.value();
 }
 
-/// Hexadecimal text without leading zeros.
+/// Hexadecimal text of a number, without leading zeros.
 inline std::string hex(std::uint64_t value) {
   char text[17];
   std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));

@@ -5,8 +5,8 @@
 namespace slipstream::detail {
 namespace {
 
-/// Typical copy rate of one core through memory. A constant, because a measured rate would make plans differ between
-/// runs.
+/// Typical copy rate of one core through memory, in GB/s. A constant, because a measured rate would make plans differ
+/// between runs.
 constexpr double host_copy_gb_per_s = 10;
 
 class HostLinks final : public LinkProbe {
@@ -26,13 +26,9 @@ class HostLinks final : public LinkProbe {
 
 }  // namespace
 
-LinkProbe& host_links() {
-  static HostLinks links;
-  return links;
-}
-
 LinkProbe& links_of(Backend backend) {
-  if (backend == Backend::host) return host_links();
+  static HostLinks host_links;
+  if (backend == Backend::host) return host_links;
   require(cuda_links() != nullptr, ErrorCode::unavailable,
           "this build of Slipstream has no CUDA backend: configure with the preset cuda", {{"backend", "cuda"}});
   return *cuda_links();

@@ -1,5 +1,5 @@
 #pragma once
-// Properties of a backend's devices beyond device/: identity without opening them, memory bandwidth, links.
+// Interface to properties of devices: identity without opening them, memory bandwidth, and links between them.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ class LinkProbe {
   virtual ~LinkProbe() = default;
   /// All devices visible to this process. Opens none of them.
   virtual std::vector<PhysicalDevice> devices() const = 0;
-  /// Rated read + write bandwidth of the device's memory; 0 if unknown.
+  /// Rated bandwidth of the device's memory in GB/s, reads and writes together; 0 if unknown.
   virtual double memory_gb_per_s(Device device) const = 0;
   /// Whether processes share the device by time slicing.
   virtual bool takes_turns(Device device) const = 0;
@@ -37,7 +37,6 @@ int place_among(std::vector<T>& values, const T& value) {
   return static_cast<int>(at);
 }
 
-LinkProbe& host_links();
 /// The probe for CUDA devices; null in a build without CUDA.
 LinkProbe* cuda_links();
 LinkProbe& links_of(Backend backend);

@@ -1,11 +1,8 @@
-// Links by NVML, which is loaded if present. Without it all links are `system`, at the rate of PCIe.
+// Links between GPUs by NVML, which is loaded if present. Without it all links are `system`, at the rate of PCIe.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
-
-#include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
 #include "device/cuda/nvml.hpp"
@@ -13,12 +10,6 @@
 
 namespace slipstream::detail {
 namespace {
-
-void check(cudaError_t code, const std::string& what) {
-  if (code == cudaSuccess) return;
-  cudaGetLastError();
-  throw Error(ErrorCode::unavailable, "CUDA could not " + what + ": " + cudaGetErrorString(code));
-}
 
 int attribute(int device, cudaDeviceAttr name) {
   int value = 0;
@@ -42,7 +33,7 @@ class Nvml {
  public:
   using Handle = void*;
 
-  /// Null if NVML is missing or does not know the device.
+  /// NVML's handle of a device. Null if NVML is missing or does not know the device.
   Handle handle(const std::string& bus_id) const {
     Handle device = nullptr;
     return library_.started() && by_bus_id_ && by_bus_id_(bus_id.c_str(), &device) == success ? device : nullptr;
@@ -74,7 +65,7 @@ class Nvml {
   LinkKind path(Handle from, Handle to) const {
     int level = 0;
     if (!common_ancestor_ || common_ancestor_(from, to, &level) != success) return LinkKind::system;
-    if (level <= 20) return LinkKind::pcie_switch;  // the path stays on one board, or crosses one switch or several
+    if (level <= 20) return LinkKind::pcie_switch;  // the path stays on one board, or crosses PCIe switches only
     if (level <= 30) return LinkKind::host_bridge;
     return level <= 40 ? LinkKind::numa : LinkKind::system;
   }
@@ -124,9 +115,10 @@ class CudaLinks final : public LinkProbe {
     for (int i = 0; i < device_count(Backend::cuda); ++i) {
       cudaDeviceProp properties{};
       char bus_id[32] = {};
-      check(cudaGetDeviceProperties(&properties, i), "describe device " + std::to_string(i));
-      check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, i), "tell the PCI address of device " + std::to_string(i));
-      result.push_back({{Backend::cuda, i}, cuda::uuid_string(properties.uuid), bus_id});
+      const Device device{Backend::cuda, i};
+      cuda::check(cudaGetDeviceProperties(&properties, i), device, "reading the GPU's properties");
+      cuda::check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, i), device, "reading the GPU's PCI address");
+      result.push_back({device, cuda::uuid_string(properties.uuid), bus_id});
     }
     return result;
   }
@@ -134,7 +126,7 @@ class CudaLinks final : public LinkProbe {
   double memory_gb_per_s(Device device) const override {
     const double kilohertz = attribute(device.index, cudaDevAttrMemoryClockRate);
     const double bits = attribute(device.index, cudaDevAttrGlobalMemoryBusWidth);
-    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // the factor 2 is for double data rate
+    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // the factor 2 stands for double data rate
   }
 
   bool takes_turns(Device device) const override { return attribute(device.index, cudaDevAttrMpsEnabled) == 0; }
@@ -161,19 +153,20 @@ class CudaLinks final : public LinkProbe {
   }
 
  private:
-  /// Links between two GPUs: direct ones if there are any, else all that lead to a common switch.
+  /// Number of NVLinks between two GPUs: direct ones if there are any, else all that lead to a common switch.
   int nvlinks(Nvml::Handle a, Nvml::Handle b, const PhysicalDevice& to) const {
     const Address peer = address_of(to.bus_id);
     if (const int direct = nvml_.nvlinks(a, &peer); direct > 0) return direct;
     return nvml_.p2p(a, b, Nvml::nvlink) ? std::min(nvml_.nvlinks(a), nvml_.nvlinks(b)) : 0;
   }
 
-  /// Asks CUDA if this process sees both devices, which creates no context; otherwise asks NVML.
+  /// Whether two GPUs are peers. Asks CUDA if this process sees both, which creates no context; otherwise asks NVML.
   bool peer(const PhysicalDevice& from, const PhysicalDevice& to, Nvml::Handle a, Nvml::Handle b) const {
     for (const PhysicalDevice& seen : devices()) {
       if (seen.uuid != to.uuid) continue;
       int possible = 0;
-      check(cudaDeviceCanAccessPeer(&possible, from.local.index, seen.local.index), "tell whether devices are peers");
+      cuda::check(cudaDeviceCanAccessPeer(&possible, from.local.index, seen.local.index), from.local,
+                  "asking for peer access");
       return possible != 0;
     }
     return a && b && nvml_.p2p(a, b, Nvml::read) && nvml_.p2p(a, b, Nvml::write);

@@ -27,7 +27,7 @@ std::string plural(std::int64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// Validates a description and names the invalid entry.
+/// Validates the description of a machine and names the invalid entry.
 class Checker {
  public:
   Checker(const std::string& machine, const std::vector<MachineDevice>& devices)
@@ -64,7 +64,7 @@ class Checker {
     demand(fit, "links", "its classes of links do not fit its " + plural(devices_.size(), "device"));
   }
 
-  /// Checks classes of links first, because there may be very many pairs.
+  /// Checks all links. Classes of links come first, because there may be very many pairs.
   void check_links(const Machine& machine) const {
     if (good(machine.links())) return;
     for (int from = 0; from < machine.devices(); ++from)
@@ -74,9 +74,8 @@ class Checker {
  private:
   void demand(bool condition, const char* problem, const std::string& message, const Facts& facts = {}) const {
     if (condition) return;
-    Facts all{{"machine", machine_}, {"problem", problem}};
-    all.insert(all.end(), facts.begin(), facts.end());
-    throw Error(ErrorCode::invalid_argument, "machine '" + machine_ + "': " + message, std::move(all));
+    throw Error(ErrorCode::invalid_argument, "machine '" + machine_ + "': " + message,
+                joined({{"machine", machine_}, {"problem", problem}}, facts));
   }
 
   static std::string name(std::size_t device) { return "device " + std::to_string(device); }
@@ -126,41 +125,39 @@ class Checker {
     }
   }
 
-  void check_link(const Machine& machine, int from, int to) const {
-    const Link &link = machine.link(from, to), &back = machine.link(to, from);
-    const bool apart = devices_[from].node != devices_[to].node;
-    if (good(link, back, apart) && (from != to || link.kind == LinkKind::same)) return;
-    const std::string pair = "the link from " + name(from) + " to " + name(to);
-    demand(link.gb_per_s > 0 && std::isfinite(link.gb_per_s), "gb_per_s",
-           pair + " has " + std::to_string(link.gb_per_s) + " GB/s: give a positive number",
-           {{"device", from}, {"peer", to}});
-    demand(from != to || link.kind == LinkKind::same, "kind",
-           pair + " is of kind " + to_string(link.kind) + ": say same", {{"device", from}, {"peer", to}});
-    demand(link.kind == back.kind, "one_way",
-           pair + " is of kind " + to_string(link.kind) + ", but the way back is of kind " + to_string(back.kind) +
-               ": they must be equal",
-           {{"device", from}, {"peer", to}});
-    demand(apart == (link.kind == LinkKind::network), "network",
-           pair + " is of kind " + to_string(link.kind) +
-               (apart ? ", but they are on two nodes: say network"
-                      : ", but they are on one node: say how they are joined there"),
-           {{"device", from}, {"peer", to}});
-    demand(!apart || !link.peer, "peer",
-           pair + " is between nodes, where kernels of one cannot load memory of the other: peer is false",
-           {{"device", from}, {"peer", to}});
+  struct Flaw {
+    const char* problem;
+    std::string words;
+  };
+
+  /// The flaw of a link, with the way back; empty if it has none. `apart`: between nodes; `own`: from a device to
+  /// itself.
+  static std::optional<Flaw> flaw_of(const Link& link, const Link& back, bool apart, bool own) {
+    const auto kind = [&] { return " is of kind " + to_string(link.kind); };
+    if (!(link.gb_per_s > 0 && std::isfinite(link.gb_per_s)))
+      return Flaw{"gb_per_s", " has " + std::to_string(link.gb_per_s) + " GB/s: give a positive number"};
+    if (own && link.kind != LinkKind::same) return Flaw{"kind", kind() + ": say same"};
+    if (link.kind != back.kind)
+      return Flaw{"one_way", kind() + ", but the way back is of kind " + to_string(back.kind) + ": they must be equal"};
+    if (apart != (link.kind == LinkKind::network))
+      return Flaw{"network", kind() + (apart ? ", but they are on two nodes: say network"
+                                             : ", but they are on one node: say how they are joined there")};
+    if (apart && link.peer)
+      return Flaw{"peer", " is between nodes, where kernels of one cannot load memory of the other: peer is false"};
+    return {};
   }
 
-  static bool good(const Link& link, const Link& back, bool apart) {
-    return link.gb_per_s > 0 && std::isfinite(link.gb_per_s) && link.kind == back.kind &&
-           apart == (link.kind == LinkKind::network) && !(apart && link.peer);
+  void check_link(const Machine& machine, int from, int to) const {
+    const bool apart = devices_[from].node != devices_[to].node;
+    if (const auto flaw = flaw_of(machine.link(from, to), machine.link(to, from), apart, from == to))
+      demand(false, flaw->problem, "the link from " + name(from) + " to " + name(to) + flaw->words,
+             {{"device", from}, {"peer", to}});
   }
 
   static bool good(const LinkTable& table, bool apart) {
     for (int from = 0; from < table.size; ++from)
-      for (int to = 0; to < table.size; ++to) {
-        if (!good(table.at(from, to), table.at(to, from), apart)) return false;
-        if (!apart && from == to && table.at(from, to).kind != LinkKind::same) return false;
-      }
+      for (int to = 0; to < table.size; ++to)
+        if (flaw_of(table.at(from, to), table.at(to, from), apart, !apart && from == to)) return false;
     return true;
   }
 
@@ -186,7 +183,7 @@ std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
 std::optional<LinkTable> links_of_groups(const std::vector<MachineDevice>& devices,
                                          const std::function<Link(int, int)>& link, const std::vector<int>& group,
                                          int groups) {
-  // Pairs of groups that never meet keep this placeholder.
+  // Pairs of groups without any link between them keep this placeholder.
   LinkTable between{groups,
                     std::vector<Link>(static_cast<std::size_t>(groups) * groups, {LinkKind::network, 1, false})};
   std::vector<bool> known(between.links.size());

@@ -1,11 +1,10 @@
-// measure_rates: copies between two devices in both directions at once, as in an exchange. Sizes grow until the rate
-// settles.
+// measure_rates: times copies between two devices in both directions at once, as in an exchange. Sizes grow until the
+// rate settles.
 #include "machine/measure.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include <slipstream/buffer.hpp>
@@ -23,12 +22,12 @@ constexpr int tag = 1;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Time limit per pair. Slow links settle, or nearly, in far less time than the large copies of fast links need.
+/// Time limit per pair, in seconds. Slow links settle, or nearly, much faster than the large copies of fast links.
 constexpr double pair_seconds = 0.05;
-/// Size limit of copies through the host, because pinned memory is expensive.
+/// Size limit in bytes of copies through the host, because pinned memory is expensive.
 constexpr std::size_t most_staged = std::size_t{64} << 20;
 
-/// Two devices with a <= b; equal for copies within a device.
+/// A pair of devices, with a <= b; equal for copies within a device.
 struct Pair {
   int a, b;
 };
@@ -37,7 +36,7 @@ struct Way {
   int from, to;
 };
 
-/// Buffers of a rank for measuring one of its devices.
+/// Buffers and stream with which a rank measures one of its devices.
 struct Bench {
   Bench(Device device, std::size_t bytes)
       : from(device, bytes, Memory::shared), to(device, bytes, Memory::shared), stream(device) {
@@ -79,7 +78,7 @@ class Measurement {
       if (!comm_.all(seconds_since(start) < options_.seconds)) break;
       for (const Pair& pair : step) measure(pair);
     }
-    // All ranks unmap imported memory before its owner may free it.
+    // Imported memory is unmapped on all ranks before its owner may free it.
     imported_.clear();
     agree(comm_, failure_);
     return gathered();
@@ -92,8 +91,8 @@ class Measurement {
     return pair.a == pair.b || (machine_.link(pair.a, pair.b).peer && machine_.link(pair.b, pair.a).peer);
   }
 
-  /// Size limit of copies: a small fraction of free memory. Emulated copies have no start-up cost, so they need not
-  /// grow.
+  /// Size limit of copies in bytes: a small fraction of free memory. Emulated copies have no start-up cost, so they
+  /// need not grow.
   std::size_t affordable() const {
     std::size_t most = options_.most_bytes;
     for (const int d : machine_.devices_of_rank(comm_.rank())) {
@@ -109,7 +108,7 @@ class Measurement {
       benches_.emplace(d, Bench(machine_.device(d).local, most_));
   }
 
-  /// Shares all target buffers, by device, with the processes of the node.
+  /// Shares the target buffers of all devices with the processes of the node.
   void share_handles() {
     std::vector<MemoryHandle> mine;
     on_all_ranks(comm_, [&] {
@@ -154,7 +153,7 @@ class Measurement {
       return agreed(pair, rates);
     });
     for (const Way& way : ways) mine_[way.from * devices_ + way.to] = way.from == pair.a ? found.there : found.back;
-    // There may be many neighbours, so only one mapping exists at a time.
+    // Imported memory is unmapped after each pair: there may be many neighbours, so only one mapping exists at a time.
     imported_.clear();
   }
 
@@ -166,7 +165,7 @@ class Measurement {
     return ways;
   }
 
-  /// Stores an error for later, because neighbours still wait for this rank.
+  /// Runs `work` and stores its error for later, because neighbours still wait for this rank.
   template <class F>
   void guarded(F work) {
     if (!failure_) failure_ = failure_of(work);
@@ -200,7 +199,7 @@ class Measurement {
     return static_cast<std::byte*>(imported_.front().get());
   }
 
-  /// Times each direction by events of its own device. Both start together, as exactly as two hosts can.
+  /// Times direct copies in each direction by device events. Both start together, as exactly as two hosts can.
   BothWays by_peer(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     BothWays best;
     for (int trial = 0; trial <= options_.trials; ++trial) {  // the first trial warms up
@@ -232,8 +231,8 @@ class Measurement {
     return best;
   }
 
-  /// Copies from the device to pinned memory, through MPI between ranks, to the other device. Measures one time for
-  /// both directions, until both have arrived.
+  /// Times copies through the host: from the device to pinned memory, by MPI to the other rank, and to the other
+  /// device. The one time covers both directions, until both have arrived.
   BothWays staged(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     double best = 0;
     for (int trial = 0; trial <= options_.trials; ++trial) {
@@ -269,7 +268,7 @@ class Measurement {
     for (const Way& way : ways) benches_.at(way.from).stream.synchronize();
   }
 
-  /// If pinned memory runs out, other memory is used, because the other rank waits for the message.
+  /// Swaps pinned buffers with the other rank; other memory if pinned memory runs out, because that rank waits.
   void swap_pinned(const Pair& pair, Bench& bench, std::size_t bytes) {
     if (bench.in.size() >= bytes) return swap(pair, bench.out.data(), bench.in.data(), bytes);
     std::vector<std::byte> out(bytes), in(bytes);
@@ -327,7 +326,7 @@ class Measurement {
   const Machine& machine_;
   const MeasureOptions& options_;
   const std::size_t devices_;
-  std::map<int, Bench> benches_;  ///< buffers by device of the machine
+  std::map<int, Bench> benches_;  ///< buffers and stream by number of the device in the machine
   std::vector<MemoryHandle> handles_;
   std::vector<std::shared_ptr<void>> imported_;
   std::vector<double> mine_;

@@ -24,7 +24,7 @@ double number_in(const fs::path& file) {
   return std::max(number, 0.0);
 }
 
-/// Sorted, so that all processes of a node see the same order. Empty where there is no such folder.
+/// Entries of a folder, sorted, so that all processes of a node see the same order. Empty if the folder does not exist.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code missing;
@@ -33,7 +33,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return found;
 }
 
-/// 0000:17:00.0, as /sys writes the address that NVML writes 00000000:17:00.0.
+/// Converts NVML's form of a PCI address, 00000000:17:00.0, to that of /sys, 0000:17:00.0.
 std::string address(std::string bus_id) {
   for (char& letter : bus_id) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   return bus_id.substr(bus_id.size() - std::min<std::size_t>(bus_id.size(), 12));
@@ -47,8 +47,7 @@ NetworkCards::NetworkCards(fs::path sys) : sys_(std::move(sys)) {
   const auto rank = [](const Card& card) { return std::pair(card.infiniband, card.gb_per_s); };
   std::pair<bool, double> best{};
   for (const Card& card : cards_) best = std::max(best, rank(card));
-  cards_.erase(std::remove_if(cards_.begin(), cards_.end(), [&](const Card& card) { return rank(card) < best; }),
-               cards_.end());
+  std::erase_if(cards_, [&](const Card& card) { return rank(card) < best; });
   std::stable_sort(cards_.begin(), cards_.end(),
                    [](const Card& a, const Card& b) { return a.place.path < b.place.path; });
   find_gpus();
@@ -69,7 +68,7 @@ void NetworkCards::find_fabric_cards() {
       if (line_of(port / "state").find("ACTIVE") == std::string::npos) continue;
       cards_.push_back({card.filename().string() + ":" + port.filename().string(), place_of(card / "device"),
                         line_of(port / "link_layer") == "InfiniBand",
-                        number_in(port / "rate") / 8});  // the file is in Gbit/s
+                        number_in(port / "rate") / 8});  // converts the file's Gbit/s to GB/s
       break;
     }
 }
@@ -78,7 +77,7 @@ void NetworkCards::find_ethernet_cards() {
   for (const fs::path& card : entries(sys_ / "class/net"))
     if (fs::exists(card / "device"))
       cards_.push_back({card.filename().string(), place_of(card / "device"), false,
-                        number_in(card / "speed") / 8000});  // the file is in Mbit/s
+                        number_in(card / "speed") / 8000});  // converts the file's Mbit/s to GB/s
 }
 
 void NetworkCards::find_gpus() {
@@ -101,7 +100,7 @@ std::vector<int> NetworkCards::nearest(const Place& place) const {
   return by_nearness.empty() ? std::vector<int>{} : by_nearness.rbegin()->second;
 }
 
-/// The cards of each GPU.
+/// Indices of the network cards that each GPU uses, by PCI address of the GPU.
 std::map<std::string, std::vector<int>> NetworkCards::shared() const {
   std::map<std::vector<int>, std::vector<std::string>> sharers;
   for (const auto& [gpu, place] : gpus_) sharers[nearest(place)].push_back(gpu);

@@ -13,20 +13,20 @@ class NetworkCards {
   /// fast cards slower ones, which may belong to another network.
   explicit NetworkCards(std::filesystem::path sys = "/sys");
 
-  /// Cards nearest to GPUs with these PCI addresses. Their PCI paths have most bridges in common, or else their NUMA
-  /// node is the same. GPUs with the same nearest cards share these evenly, so that the result for a GPU depends on its
-  /// node alone. As mlx5_0:1 with its port, with commas in between; empty without a card or a known GPU.
+  /// Names of the network cards nearest to GPUs with these PCI addresses. Their PCI paths have most bridges in common,
+  /// or else their NUMA node is the same. GPUs with the same nearest cards share these evenly, so the result for a GPU
+  /// depends on its node alone. Example: mlx5_0:1,mlx5_1:1, with ports; empty without a card or a known GPU.
   std::string of_gpus(const std::vector<std::string>& bus_ids) const;
-  /// A card of this NUMA node, or of any if it has none. `index` distributes the ranks of a host over equally near
-  /// cards.
+  /// Name of a network card of this NUMA node, or of any if it has none. `index` distributes the ranks of a host over
+  /// equally near cards.
   std::string of_numa_node(int numa_node, int index) const;
 
-  /// Rated GB/s of the first of these cards; 0 if unknown.
+  /// Rated GB/s of the first of the named network cards; 0 if unknown.
   double gb_per_s(const std::string& names) const;
 
  private:
   struct Place {
-    std::vector<std::string> path;  ///< PCI root, bridges, device
+    std::vector<std::string> path;  ///< path of a device in /sys: PCI root, bridges, device
     int numa_node = -1;
   };
   struct Card {
@@ -45,7 +45,7 @@ class NetworkCards {
 
   std::filesystem::path sys_;
   std::vector<Card> cards_;
-  std::map<std::string, Place> gpus_;  ///< by PCI address
+  std::map<std::string, Place> gpus_;  ///< path and NUMA node of each GPU, by PCI address
 };
 
 }  // namespace slipstream::detail

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <slipstream/error.hpp>
 
@@ -34,7 +33,7 @@ int largest_tag() {
   int* found = nullptr;
   int given = 0;
   check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &found, &given), "tell the largest tag");
-  constexpr int least = 32767;  // a largest tag that any MPI allows
+  constexpr int least = 32767;  // the largest tag that every MPI library must allow
   return given ? *found : least;
 }
 
@@ -53,14 +52,14 @@ struct PrivateCommunicator::Duplicate {
   Duplicate& operator=(const Duplicate&) = delete;
 
   MPI_Comm mpi = MPI_COMM_NULL;
-  bool alone = false;  // some rank did not make a call: later calls no longer match
+  bool alone = false;  // some rank did not join a call, so later calls no longer match
   int next_tag = 1;
 };
 
 class SharedDuplicates {
  public:
-  /// Returns the shared duplicate. Once most of its tags are taken, a new one is made, and the old one ends with its
-  /// last user.
+  /// Returns the shared duplicate of a communicator. Once most of its tags are taken, a new one is made, and the old
+  /// one ends with its last user.
   std::shared_ptr<PrivateCommunicator::Duplicate> of(PrivateCommunicator::Purpose purpose, const Communicator& comm,
                                                      const char* what) {
     auto& place = duplicates_.at(static_cast<std::size_t>(purpose));
@@ -117,7 +116,7 @@ std::optional<int> PrivateCommunicator::greatest(int here, double seconds) {
   if (MPI_Iallreduce(MPI_IN_PLACE, all.get(), 1, MPI_INT, MPI_MAX, mpi(), &request) == MPI_SUCCESS &&
       ended(request, seconds))
     return *all;
-  keep_for_ever(std::move(all));  // MPI writes to it when the other ranks join
+  keep_for_ever(std::move(all));  // never freed: MPI writes to this number when the other ranks join
   leave_alone();
   return {};
 }

@@ -10,30 +10,30 @@ namespace slipstream {
 /// Purpose, because an MPI library may have as few as 2000 communicators. All ranks create, use and end the parts in
 /// the same order. A copy of such a copy shares the same duplicates.
 Communicator sharing(const Communicator& comm);
-/// A copy for an object that may fail, or outlive, the objects that share duplicates.
+/// A copy of the communicator for an object that may fail, or outlive, the objects that share duplicates.
 Communicator unshared(const Communicator& comm);
 
 /// Messages and calls of one object, in a duplicate of a communicator. Its teardown is collective; memory that other
 /// ranks use may be freed afterwards.
 class PrivateCommunicator {
  public:
-  /// Separates messages from questions, which ranks ask while an object is in use. If one question stays without an
-  /// answer, no further ones are asked. The teardown is not affected.
+  /// Purposes of duplicates: messages, or questions, which ranks ask while an object is in use. If one question stays
+  /// without an answer, no further ones are asked. The teardown is not affected.
   enum class Purpose : std::uint8_t { messages, questions };
-  /// Timeout in seconds if other ranks may have died.
+  /// Timeout in seconds of a teardown if other ranks may have died.
   static double least_timeout();
-  /// Timeout of the teardown for an object with waits of up to `wait_limit` seconds. It is the least timeout after a
-  /// timed-out wait or during an exception, because other ranks may never come.
+  /// Timeout in seconds of the teardown for an object with waits of up to `wait_limit` seconds. It is the least timeout
+  /// after a timed-out wait or during an exception, because other ranks may never come.
   static double timeout(double wait_limit, bool late);
 
-  /// `what`: purpose of the communicator, for the error if MPI cannot duplicate it. Collective.
+  /// Takes part in a duplicate. `what`: its purpose, for the error if MPI cannot duplicate. Collective.
   PrivateCommunicator(const Communicator& comm, const char* what, Purpose purpose = Purpose::messages);
   ~PrivateCommunicator();
   PrivateCommunicator(const PrivateCommunicator&) = delete;
   PrivateCommunicator& operator=(const PrivateCommunicator&) = delete;
   MPI_Comm mpi() const;
-  /// Takes `count` tags that no other object uses with this duplicate, and returns the first. All ranks take as many.
-  /// Tag 0 belongs to the rendezvous. Not collective.
+  /// Takes `count` message tags that no other object uses with this duplicate, and returns the first. All ranks take as
+  /// many. Tag 0 belongs to the rendezvous. Not collective.
   int take_tags(int count);
 
   /// Maximum of `here` over all ranks. Empty if others do not answer within `seconds`; later calls on this duplicate

@@ -17,7 +17,7 @@ void append_record(std::string& text, const T& record) {
   text.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
-/// Appends numbers and texts; a text is preceded by its size.
+/// Appends numbers and texts to a message; a text is preceded by its size.
 template <class... Parts>
 void append_parts(std::string& text, const Parts&... parts) {
   const auto append = [&](const auto& part) {
@@ -31,7 +31,7 @@ void append_parts(std::string& text, const Parts&... parts) {
   (append(parts), ...);
 }
 
-/// Reads parts in the order in which they were appended. Throws Error if the text ends early.
+/// Reads the parts of a message in the order in which they were appended. Throws Error if the text ends early.
 class PartsReader {
  public:
   explicit PartsReader(const std::string& text) : text_(text) {}
@@ -62,7 +62,7 @@ class PartsReader {
   std::size_t at_ = 0;
 };
 
-/// Appends all records that a text holds to `records`.
+/// Appends all records of type T that a text holds to `records`.
 template <class T>
 void read_records(const std::string& text, std::vector<T>& records) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -71,7 +71,7 @@ void read_records(const std::string& text, std::vector<T>& records) {
   if (count) std::memcpy(records.data() + before, text.data(), count * sizeof(T));
 }
 
-/// Records of several texts, as all_gather() returns them.
+/// Records of type T that several texts hold, as all_gather() returns them.
 template <class T>
 std::vector<T> records_of(const std::vector<std::string>& texts) {
   std::vector<T> records;

@@ -35,7 +35,7 @@ class Meeting {
                   "send to a rank that does not expect it");
   }
 
-  /// Receives messages and tests for completion: true once all messages of all ranks have arrived.
+  /// Receives messages from other ranks, and tests whether all messages of all ranks have arrived.
   bool progress() {
     int there = 0;
     MPI_Status status;
@@ -100,8 +100,8 @@ std::map<int, std::string> rendezvous(PrivateCommunicator& own, std::map<int, st
   if (missed == 0) return std::move(meeting->received);
   const int rank = meeting->rank;
   own.leave_alone();
-  // MPI may read the texts of unreceived messages at any later time, and a send in progress cannot be cancelled
-  // (MPI-4.1, 3.8.4).
+  // The texts are never freed: MPI may read unreceived messages at any later time, and a send in progress cannot be
+  // cancelled (MPI-4.1, 3.8.4).
   keep_for_ever(std::move(meeting));
   throw_if(failure);
   throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(rank) + " waited longer than " +

@@ -1,7 +1,6 @@
 #pragma once
 #include <map>
 #include <string>
-#include <vector>
 
 #include "machine/private_communicator.hpp"
 

@@ -6,11 +6,11 @@
 
 namespace slipstream {
 
-/// Throws Error if the machine and the communicator have different numbers of ranks. `what`: "an exchange".
+/// Throws Error if the machine and the communicator have different numbers of ranks. `what`: object in the message.
 void require_ranks_of(const Communicator& comm, const Machine& machine, const std::string& what);
-/// Throws if the ranks differ, or if a grid or similar object was made for another rank.
+/// Throws Error if the numbers of ranks differ, or if a grid or similar object was made for another rank.
 void require_ranks_of(const Communicator& comm, const Machine& machine, int rank, const std::string& what);
-/// Throws if the ranks differ, or if the machine was described and not discovered.
+/// Throws Error if the numbers of ranks differ, or if the machine was described and not discovered.
 void require_discovered(const Communicator& comm, const Machine& machine, const std::string& what);
 
 }  // namespace slipstream

@@ -9,11 +9,11 @@ namespace slipstream::detail {
 /// `distance[rank][device]`; with equal distances, consecutive ranks get consecutive devices.
 std::vector<std::vector<int>> share_devices(const std::vector<std::vector<int>>& distance);
 
-/// `count` of `devices` for the rank at `place` of its host, in turn.
+/// The `count` devices, out of `devices`, of the rank at `place` among the ranks of its host, in turn.
 std::vector<int> devices_in_turn(int place, int count, int devices);
 
-/// Cores of rank `me`. `near`: sorted cores near to each rank. Ranks with equal sets split their set; if sets overlap
-/// partially, all ranks split `cores`. Empty if a rank would get no core of its own.
+/// Cores for rank `me` of a host. `near`: sorted cores near to each rank. Ranks with equal sets split their set; if
+/// sets overlap partially, all ranks split `cores`. Empty if a rank would get no core of its own.
 std::vector<int> share_cores(const std::vector<int>& cores, const std::vector<std::vector<int>>& near, int me);
 
 /// Simulated node of each of the `ranks` ranks of a host, with `per_node` ranks a node (0: one node).

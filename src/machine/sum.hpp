@@ -10,7 +10,7 @@ namespace slipstream {
 void sum_over_ranks(const Communicator& comm, std::span<double> values);
 /// The sum of whole numbers over ranks, modulo 2^64. Collective.
 std::uint64_t sum_over_ranks(const Communicator& comm, std::uint64_t value);
-/// Replaces each value by its maximum over ranks. None is NaN. Collective.
+/// Replaces each value by its maximum over ranks. No value may be NaN. Collective.
 void largest_over_ranks(const Communicator& comm, std::span<double> values);
 
 }  // namespace slipstream

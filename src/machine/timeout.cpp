@@ -11,8 +11,8 @@
 namespace slipstream {
 namespace {
 
-/// Most conditions become true within this time, in which the host only yields. A longer sequence of yields would take
-/// half of a core from other ranks, which may compute for milliseconds.
+/// Seconds in which a waiting host only yields. Most conditions become true within this time. A longer sequence of
+/// yields would take half of a core from other ranks, which may compute for milliseconds.
 constexpr double eager_seconds = 5e-4;
 
 }  // namespace

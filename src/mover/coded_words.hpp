@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// Calls f with the conversion of a work's words. The conversion reports values that are too large.
+/// Calls f with the function that encodes, decodes or rounds a word. The function reports values that are too large.
 template <class Cast, class F>
 SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
   const auto turned = [&](auto turn) {
@@ -21,7 +21,7 @@ SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
   turned(RoundTrip<Cast>{});
 }
 
-/// Calls f with the conversion for any coding of single values.
+/// Calls f with the function that converts single values, for any coding of single values.
 template <class Own, class F>
 SLIP_FN void with_turn(const Work& w, const Watch& watch, F f) {
   with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
@@ -41,7 +41,7 @@ SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, S
   });
 }
 
-/// Decodes contributions and combines them.
+/// Decodes contributions of several blocks and combines them with the target's values.
 template <class Own>
 SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, Share share) {
   with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
@@ -51,7 +51,7 @@ SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, 
   });
 }
 
-/// Second phase of a transpose, which converts the values. The first phase moves words into the square.
+/// Second phase of a transpose, which converts the values. The first phase moves words into a square of shared memory.
 template <class Own>
 SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
   with_turn<Own>(w, watch, [&]<class Turn>(const Turn& turn) {
@@ -61,7 +61,7 @@ SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& wa
   });
 }
 
-/// Positions of a lane's four cells at one end: in a box, or at listed elements.
+/// Positions of the four cells that a thread codes, at one end of a copy: in a box, or at listed elements.
 struct LanePlaces {
   const std::int64_t* ids;
   std::int64_t first, along;
@@ -78,8 +78,8 @@ struct LanePlaces {
 /// Computes positions of cells in blocks that are completely inside a box. This common case needs less arithmetic.
 struct WholeBlocks {
   std::uint32_t count[3];          ///< number of whole blocks along each axis
-  std::int64_t x, y, z;            ///< distances between blocks along each axis
-  std::int64_t along, row, plane;  ///< distances from a lane's cell to the next, and between lanes along the other axes
+  std::int64_t x, y, z;            ///< distances in words between blocks along each axis
+  std::int64_t along, row, plane;  ///< distances between a thread's cells, and of threads along the other axes
 
   SLIP_FN WholeBlocks(const Work& w, const End& end) {
     const auto& wide = w.block.extent;
@@ -98,8 +98,8 @@ struct WholeBlocks {
   }
 };
 
-/// Calls whole(lane, offset of its first cell, stride) for lanes of whole blocks of a box. Calls partial(lane, cells,
-/// places) for all other lanes.
+/// Calls whole(thread, offset of its first cell, stride) for threads with whole blocks of a box. Calls partial(thread,
+/// cells, places) for all other threads.
 template <class Turn, class Whole, class Partial>
 SLIP_FN void each_of_blocks(const Work& w, const Turn& turn, const Rows& rows, std::uint32_t first, const End& end,
                             const std::int64_t* ids, const WholeBlocks& places, Whole whole, Partial partial) {
@@ -173,7 +173,7 @@ SLIP_FN void store_blocks(const Work& w, const Turn& turn, const Rows& rows, std
       });
 }
 
-/// Calls f with the coding of a work's blocks.
+/// Calls f with the coding of a copy that is coded in blocks.
 template <class F>
 SLIP_FN void with_blocks(const Work& w, F f) {
   if (w.wire.kind == Wire::blockfloat) return f(BlockFloat{});
@@ -182,8 +182,8 @@ SLIP_FN void with_blocks(const Work& w, F f) {
   dimensions == 2 ? f(Zfp<2>{}) : f(Zfp<3>{});
 }
 
-/// Memory of 32 threads that code blocks. It also holds the values of a turn. In registers they would be spilled, and
-/// the spilled registers of all teams do not fit the cache.
+/// Memory of 32 threads that code blocks. It also holds the values of the blocks at hand. In registers they would be
+/// spilled, and the spilled registers of all teams do not fit the cache.
 struct BlockMemory : BlockScratch {
   Rows rows;
   WholeBlocks places;  ///< positions of the whole blocks at the end that is not coded
@@ -192,7 +192,7 @@ struct BlockMemory : BlockScratch {
   template <class Lanes>
   SLIP_FN void fill(const Lanes& lanes, const Work& w, const Part& part, const End& end) {
     BlockMemory& self = *this;
-    lanes.each([](int) {});  // a barrier: all lanes have read the memory's previous contents
+    lanes.each([](int) {});  // a barrier: all threads have read the memory's previous contents
     lanes.each([&](int lane) {
       if (lane != 0) return;
       self.rows = Rows(w, part);
@@ -204,8 +204,8 @@ struct BlockMemory : BlockScratch {
   }
 };
 
-/// Calls f(turn, number of its first block in the part) for groups of blocks that 32 threads take together. `end`: the
-/// end that is not coded.
+/// Calls f(turn, number of its first block in the part) for groups of blocks that 32 threads code together. `end`: the
+/// end of the copy that is not coded.
 template <class Blocks, bool sequential, class F>
 SLIP_FN void each_turn(const Work& w, const Part& part, const End& end, BlockMemory* memory, Share share, F f) {
   using Turn = BlockTurn<sequential, Blocks::rows>;
@@ -221,8 +221,8 @@ SLIP_FN void each_turn(const Work& w, const Part& part, const End& end, BlockMem
   }
 }
 
-/// Copies the codes of a turn with all lanes. Blocks write their codes in small pieces, which remote memory would
-/// transfer one by one.
+/// Copies the codes of a group of blocks with all 32 threads. Blocks write their codes in small pieces, which remote
+/// memory would transfer one by one.
 template <class Turn>
 SLIP_FN void copy_codes(const Turn& turn, const std::uint64_t* from, std::uint64_t* to) {
   turn.lanes.each([&](int lane) {
@@ -273,7 +273,7 @@ template <class Blocks, Recode way, bool sequential, class Real>
   if (lost) watch.tell_of_overflow(w.item);
 }
 
-/// Calls f with the conversion of a work as a constant.
+/// Calls f with the conversion (encode, decode or round) as a compile-time constant.
 template <class F>
 SLIP_FN void with_way(Recode way, F f) {
   if (way == Recode::encode) return f(std::integral_constant<Recode, Recode::encode>{});
@@ -281,7 +281,7 @@ SLIP_FN void with_way(Recode way, F f) {
   f(std::integral_constant<Recode, Recode::round>{});
 }
 
-/// Moves a part of a work that encodes or decodes. `memory`: one block of scratch memory per 32 threads.
+/// Moves a part of a copy that encodes or decodes. `memory`: one block of scratch memory per 32 threads.
 template <bool sequential, bool combines, bool blocks, class Own>
 SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockMemory* memory,
                        Share share) {

@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// Combines complex numbers, which have no order: sums and products only.
+/// Combines two complex numbers, which have no order: sums and products only.
 template <class T>
 SLIP_FN Complex<T> combine(Op op, const Complex<T>& a, const Complex<T>& b) {
   if (op == Op::add) return {a.real + b.real, a.imaginary + b.imaginary};
@@ -24,7 +24,7 @@ SLIP_FN T combine(Op op, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     if (op == Op::add) return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
-    // Multiplies in 64 bits: promotion to int would make the product of two short factors overflow.
+    // Multiplies integers in 64 bits: promotion to int would make the product of two short factors overflow.
     if (op == Op::multiply) return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   } else {
     if (op == Op::add) return a + b;

@@ -1,8 +1,7 @@
 #pragma once
-// Interface of the two ends of a message, and the data that they are made from.
+// Interface of a message's sender and receiver, and the data that they are made from.
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,28 +16,28 @@ namespace slipstream {
 
 class Trace;
 
-/// Waits until a counter has reached the exchange's number minus `lag`.
+/// A wait of device work until a counter has reached the exchange's number minus `lag`.
 struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
-  int peer = 0;  ///< device that sets the counter
-  /// Whether the batch stores into a field. It must not do so if the exchange has failed meanwhile.
+  int peer = 0;  ///< number of the device that sets the counter
+  /// Whether values are then stored into a field. They must not be if the exchange has failed meanwhile.
   bool into_field = false;
 };
 
-/// Movers that start together once all waits hold. After all values are stored, the counters are set to the exchange's
-/// number.
+/// Movers (copies) that start together once all waits hold. After all values are stored, the counters are set to the
+/// exchange's number.
 struct Batch {
-  std::vector<Mover> movers;
-  std::vector<Wait> before;
-  std::vector<Signal*> after;
-  int round = 0;  ///< round of chunks through a ring
-  /// the batch runs in end() only, because it waits for slots that other batches of this exchange free
+  std::vector<Mover> movers = {};
+  std::vector<Wait> before = {};
+  std::vector<Signal*> after = {};
+  int round = 0;  ///< number of the batch's chunk among those sent through the ring
+  /// whether the batch runs in end() only, because it waits for slots that other batches of this exchange free
   bool late = false;
-  /// Batches with the same number, other than 0, share their counters. These are set after all values of these batches
-  /// are stored.
+  /// Number of a family of batches, other than 0. They share their counters, which are set after all values of these
+  /// batches are stored.
   int family = 0;
-  /// Values travel in latency-optimised packets, which need no counter. `peer`: the device at the other end.
+  /// Whether values travel in latency-optimised packets, which need no counter. `peer`: the device at the other end.
   bool in_packets = false;
   int peer = -1;
 };
@@ -50,7 +49,7 @@ struct ReceiveBuffer {
   std::vector<Signal*> free;    ///< counters of free slots in the source's memory, set by the target
   Signal* ready = nullptr;      ///< counter in the source's memory: the target's ghosts may be overwritten
   Signal* delivered = nullptr;  ///< counter in the target's memory: its ghosts hold the new values
-  std::byte* host = nullptr;    ///< SlotNeed::host_bytes of pinned memory that both ends reach; zeroed
+  std::byte* host = nullptr;    ///< pinned host memory that both ends reach, zeroed; SlotNeed::host_bytes
 };
 
 /// Record of a timed-out wait, in pinned memory.
@@ -58,7 +57,7 @@ struct Failure {
   std::uint64_t set = 0;  ///< 1 once all other members are written
   std::uint64_t sequence = 0;
   std::int64_t peer = -1;      ///< device that was waited for; -1: a neighbour has ended its exchange
-  std::uint64_t overflow = 0;  ///< 1 + the item with a value too large for its coding
+  std::uint64_t overflow = 0;  ///< 1 + index of the exchange's item with a value too large for its coding
 };
 
 /// State of an exchange that all work of one device shares.
@@ -69,85 +68,83 @@ struct Pulse {
   /// neighbour that timed out has ended its exchange. Nothing is moved and no counter is set from then on. The next
   /// word is 1 once a value has overflowed.
   Signal* broken = nullptr;
-  std::uint64_t limit_ns = 0;  ///< timeout of a wait
-  /// times by the device clock in ns: beginning of the launch, then end of each batch
+  std::uint64_t limit_ns = 0;  ///< timeout of a wait in nanoseconds
+  /// times by the device clock in nanoseconds: beginning of the launch, then end of each batch
   std::uint64_t* stamps = nullptr;
-  std::byte* const* arrays = nullptr;  ///< table of arrays in device memory, see Arrays
+  std::byte* const* arrays = nullptr;  ///< addresses of replaceable arrays, in device memory; see Arrays
 };
 
-/// Arguments of a route's sender or receiver.
+/// Arguments with which a route makes a message's sender or receiver.
 struct EndSite {
   Device device;
-  Arena arena{device};  ///< source of all memory that the end allocates, of any kind
+  Arena arena{device};  ///< source of all memory that the sender or receiver allocates, of any kind
   std::vector<Leg> legs = {};
-  /// Places of the legs' blocks: of their own end and, for senders that store into the target, of both.
+  /// Addresses of the blocks: at the own end of the message and, for senders that store into the target, at both.
   std::vector<Place> sources = {}, targets = {};
   ReceiveBuffer receive_buffer = {};
-  Pulse pulse = {};  ///< numbers and flags of the exchange, without time stamps
+  Pulse pulse = {};  ///< number and failure flags of the exchange, without time stamps
   const Arrays* arrays = nullptr;
-  Trace* trace = nullptr;  ///< null if the exchange keeps no trace
+  Trace* trace = nullptr;  ///< record of times and states; null if the exchange keeps no trace
 };
 
-/// Packed values of a leg that have arrived, for messages that are combined.
+/// Packed values of one transfer that have arrived, for messages that are combined.
 struct Arrived {
   const Leg* leg = nullptr;
   const std::byte* values = nullptr;
 };
 
-/// The sending end. Its batches run in the one launch of its device. At begin the batches of all senders come first in
-/// stream order, then transfer() of each sender and receiver.
-class Sender {
+/// Common parts of both ends. Batches run in the one launch of the end's device.
+class MessageEnd {
  public:
-  virtual ~Sender() = default;
+  virtual ~MessageEnd() = default;
   std::vector<Batch> batches;
-  /// Movers that run in launches of transfer(), although Pack::fused was requested. Error probes read them.
-  std::vector<Mover> apart;
-  std::vector<Window> windows;  ///< windows of produced legs; `base` refers to the first combination of Arrays
-  virtual bool transfers() const { return false; }
-  virtual void transfer(Stream&, std::uint64_t) {}
-  /// Called after transfer() of all ends. Makes the stream wait for work that this end queued on other streams.
-  virtual void join(Stream&) {}
-  /// Does work of the host. Returns true once this exchange needs no more of it.
-  virtual bool progress(std::uint64_t) { return true; }
-  virtual std::string waiting_for() const { return {}; }
-  /// Bytes of device memory that this end holds.
-  virtual std::int64_t bytes() const { return 0; }
-  /// Poisons the buffer of packed values (exchange/poison.hpp) before anything is packed.
-  virtual void poison(Stream&) {}
-};
-
-/// The receiving end. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it calls
-/// progress() until true, waits for `gate`, calls deliver() and runs the batches. If the message is combined, the
-/// batches hold no movers and `arrived` lists the received values.
-class Receiver {
- public:
-  virtual ~Receiver() = default;
-  std::vector<Signal*> opened;
-  std::vector<Wait> gate;
-  std::vector<Batch> batches;
-  std::vector<Arrived> arrived;
-  virtual void post(Stream&, std::uint64_t) {}
   /// True if transfer() queues work at begin.
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
+  /// Does this message's work on the host. Returns true once this exchange needs no more of it.
   virtual bool progress(std::uint64_t) { return true; }
-  /// True if deliver() queues work that must run before the batches.
-  virtual bool delivers() const { return false; }
-  virtual void deliver(Stream&, std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
+  /// Bytes of device memory that this sender holds.
   virtual std::int64_t bytes() const { return 0; }
-  /// Poisons the receive buffer of the next message: after this message is unpacked, and before its source is told that
-  /// the buffer is free.
+  /// Poisons its memory (exchange/poison.hpp). A sender poisons the buffer of packed values before anything is packed.
+  /// A receiver poisons the receive buffer of the next message: after this message is unpacked, and before its source
+  /// is told that the buffer is free.
   virtual void poison(Stream&) {}
 };
 
-/// Layout of a message's slots. Both ends compute the same.
+/// The sending end. At begin the batches of all senders come first in stream order, then transfer() of each sender and
+/// receiver.
+class Sender : public MessageEnd {
+ public:
+  /// Copies in launches of transfer(), although Pack::fused was requested. Their coding errors are measured, too.
+  std::vector<Mover> apart;
+  std::vector<Window> windows;  ///< views for the caller's kernels; `base` refers to the first combination of Arrays
+
+  /// Called after transfer() of all messages. Makes the stream wait for work that this one queued on other streams.
+  virtual void join(Stream&) {}
+};
+
+/// The receiving end. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it calls
+/// progress() until true, calls deliver() and runs the batches. If the message is combined, the batches hold no movers
+/// and `arrived` lists the received values.
+class Receiver : public MessageEnd {
+ public:
+  std::vector<Signal*> opened;
+  std::vector<Arrived> arrived;
+
+  virtual void post(Stream&, std::uint64_t) {}
+  /// True if deliver() queues work that must run before the batches.
+  virtual bool delivers() const { return false; }
+  virtual void deliver(Stream&, std::uint64_t) {}
+};
+
+/// Sizes and counts of a message's slots (receive buffers). Both ends compute the same.
 struct SlotNeed {
   std::size_t slot_bytes = 0;  ///< size of one slot in bytes; 0: the message uses no slots
   int depth = 1;               ///< number of slots in the ring
   int chunks = 0;              ///< number of counters of full slots, and of free slots
-  bool in_place = false;  ///< needs the counters ready and delivered, and access of the source to the target's fields
-  std::size_t host_bytes = 0;  ///< pinned host memory of the target that the source reaches too
+  bool in_place = false;       ///< needs the counters ready and delivered, and access to the target's fields
+  std::size_t host_bytes = 0;  ///< bytes of pinned host memory of the target that the source reaches too
 };
 
 }  // namespace slipstream

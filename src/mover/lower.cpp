@@ -9,9 +9,14 @@
 
 #include "device/upload.hpp"
 #include "mover/coded_movers.hpp"
+#include "mover/parts.hpp"
 
 namespace slipstream {
 namespace {
+
+/// Parts have at least 2 MB: a launch takes as long as the transfer of some hundred kilobytes to the host.
+constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
+constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 
 /// Splits a length at about half its cells, rounded to whole blocks.
 std::int64_t half(std::int64_t cells, std::int64_t block) {
@@ -143,7 +148,7 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
     pieces(legs[l], *legs[l].transfer, std::max((bytes + chunks - 1) / chunks, std::min<std::size_t>(limit, 16384)),
            parts);
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      // The pieces of a large transfer spread over all chunks. Small transfers go to the chunks in turn.
+      // Pieces of a large transfer are spread over all chunks. Small transfers go to the chunks in turn.
       const std::size_t to = parts.size() > 1 ? p * chunks / parts.size() : lightest++ % chunks;
       Chunk& chunk = result->chunks[to];
       result->transfers.push_back(std::move(parts[p]));
@@ -162,20 +167,32 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
   return result;
 }
 
-Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places) {
-  Lowering::Places result;
-  for (const std::size_t parent : chunk.parent) result.push_back(places.at(parent));
-  return result;
+std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs) {
+  const Knobs& knobs = message.knobs;
+  if (message.through_slots() || knobs.pack != Pack::fused || knobs.streams != Lanes::per_direction || knobs.sync)
+    return {};
+  std::size_t each = std::clamp(message.bytes / 8, smallest_part, largest_part);
+  each = std::max(each, message.bytes / most_parts_unasked);
+  if (knobs.chunk > 0) each = std::max(static_cast<std::size_t>(knobs.chunk), message.bytes / most_parts);
+  if (message.bytes < 2 * each) return {};
+  auto parts = cut(legs, each);
+  return parts->chunks.size() > 1 ? parts : nullptr;
 }
 
-/// One end of a leg: a sequence of pieces (components) of equal size. Each piece is a strided box, a contiguous run or
-/// a list of elements.
+std::size_t bytes_of_parts(const Cut& parts) {
+  std::size_t bytes = 0;
+  for (const Chunk& chunk : parts.chunks) bytes += round_up(chunk.bytes, slot_alignment);
+  return bytes;
+}
+
+/// One end of a transfer: a sequence of pieces (components) of equal size. Each piece is a strided box, a contiguous
+/// run or a list of elements.
 struct Lowering::End {
   std::byte* base = nullptr;
   int array = -1;
   Extent extent{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
-  std::vector<std::int64_t> piece_offset;  // offset of each component in values; empty for lists and slots
+  std::vector<std::int64_t> piece_offset;  // offset of each component in values; empty for lists and receive buffers
   const std::int64_t* ids = nullptr;
   std::int64_t count = 0;
   Ring ring;
@@ -197,22 +214,22 @@ int values_of(const Mover& mover) {
 
 int target_word(const Mover& mover) { return mover.target_word() * values_of(mover); }
 
-Mover by_values(Mover mover) {
-  const int together = values_of(mover);
-  mover.extent[0] *= together;
+namespace {
+
+/// Splits each word of a mover into `parts`.
+Mover split(Mover mover, int parts) {
+  mover.extent[0] *= parts;
   for (int a = 1; a < 3; ++a) {
-    mover.source_stride[a] *= together;
-    mover.target_stride[a] *= together;
+    mover.source_stride[a] *= parts;
+    mover.target_stride[a] *= parts;
   }
-  mover.word /= together;
+  mover.word /= parts;
   return mover;
 }
 
-std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values) {
-  std::vector<Arrived> arrived;
-  for (const Leg& leg : legs) arrived.push_back({&leg, values + leg.offset});
-  return arrived;
-}
+}  // namespace
+
+Mover by_values(Mover mover) { return split(mover, values_of(mover)); }
 
 std::int64_t Lowering::bytes() const {
   std::int64_t bytes = 0;
@@ -220,13 +237,14 @@ std::int64_t Lowering::bytes() const {
   return bytes;
 }
 
-template <class InOrder>
-Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order) {
+Lowering::End Lowering::field_end(const Leg& leg, IndexSet Transfer::*end_of, const Place& place) {
+  const IndexSet& set = leg.transfer->*end_of;
+  const auto in_packing_order = end_of == &Transfer::source ? in_order : target_in_order;
   End end;
   end.base = place.origin;
   end.array = place.array;
   end.count = set.size();
-  // Whether a box extends to the end of the ghost cells along its rows.
+  // Gaps are free only if the box extends to the end of the ghost cells along its rows.
   const int along = place.shape.row_axis;
   const std::int64_t ghost = place.shape.ghost[along];
   end.free_gaps =
@@ -235,12 +253,11 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
     end.ids = keep(*set.ids);
     return end;
   }
-  end.extent = in_order(leg, set.box.extents());
+  end.extent = in_packing_order(leg, set.box.extents());
   const std::int64_t* const own = place.shape.stride;
-  const Extent stride = in_order(leg, Extent{own[0], own[1], own[2]});
+  const Extent stride = in_packing_order(leg, {own[0], own[1], own[2]});
   std::copy(stride.begin(), stride.end(), end.stride);
-  std::int64_t corner = 0;
-  for (int a = 0; a < 3; ++a) corner += set.box.lo[a] * own[a];
+  const std::int64_t corner = std::inner_product(set.box.lo.begin(), set.box.lo.end(), own, std::int64_t{0});
   if (rows_hold_components(leg)) {
     end.extent[0] *= leg.components;
     end.stride[0] = 1;
@@ -251,18 +268,10 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   return end;
 }
 
-Lowering::End Lowering::source_end(const Leg& leg, const Place& place) {
-  return field_end(leg, leg.transfer->source, place, in_order);
-}
-
-Lowering::End Lowering::target_end(const Leg& leg, const Place& place) {
-  return field_end(leg, leg.transfer->target, place, target_in_order);
-}
-
-Lowering::End Lowering::slot_end(const Leg& leg, const IndexSet& set, const Slot& slot) {
+Lowering::End Lowering::slot_end(const Leg& leg, const Slot& slot) {
   End end;
   end.base = slot.base + leg.offset;
-  end.count = set.size();
+  end.count = leg.transfer->source.size();
   end.ring = slot.ring;
   end.dense = true;
   return end;
@@ -293,8 +302,8 @@ bool divides(const std::byte* address, const std::int64_t* stride, const std::in
 /// Shortest row in bytes for which a separate mover for the remainder saves time.
 constexpr std::int64_t long_row = 128;
 
-/// Whether both ends are aligned to words of `factor` values. If nothing is encoded, `factor` counts words of the
-/// mover.
+/// Whether addresses and strides at both ends are multiples of `factor` values. If nothing is encoded, `factor` counts
+/// words of the mover.
 bool serves(const Mover& mover, int factor) {
   return divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, factor * mover.word, mover.word) &&
          divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, factor * target_word(mover),
@@ -323,7 +332,7 @@ std::vector<int> wider(const Mover& mover) {
   return factors;
 }
 
-/// Chooses the widest words to which rows are aligned. The remainder of long rows becomes a mover of its own.
+/// Chooses the widest words to which a copy's rows are aligned. The remainder of long rows becomes a mover of its own.
 void widen(Mover mover, std::vector<Mover>& movers) {
   const std::int64_t values = mover.extent[0];
   for (const int factor : wider(mover)) {
@@ -344,7 +353,7 @@ void widen(Mover mover, std::vector<Mover>& movers) {
 
 }  // namespace
 
-/// A mover from one end to the other, without its word, addresses and strides.
+/// A mover from one end of a transfer to the other, without its word, addresses and strides.
 Mover Lowering::between(const End& source, const End& target, const Leg& leg, const Extent& extent) {
   Mover mover;
   std::copy(extent.begin(), extent.end(), mover.extent);
@@ -396,7 +405,7 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   }
 }
 
-/// Real and imaginary parts are separate movers with twice the stride.
+/// Makes movers for values coded in blocks. Real and imaginary parts are separate movers with twice the stride.
 void Lowering::join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
   const End& shaped = source.piece_offset.empty() ? target : source;
   const std::size_t count = std::max<std::size_t>(1, shaped.piece_offset.size());
@@ -451,32 +460,36 @@ std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Plac
     if (legs[i].produced) {
       add_windows(legs[i], targets[i], windows_);
     } else {
-      join(source_end(legs[i], sources[i]), target_end(legs[i], targets[i]), legs[i], true, movers);
+      join(field_end(legs[i], &Transfer::source, sources[i]), field_end(legs[i], &Transfer::target, targets[i]),
+           legs[i], true, movers);
     }
   return movers;
 }
 
 std::vector<Mover> Lowering::to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide) {
   std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs.size(); ++i) {
-    const IndexSet& set = legs[i].transfer->source;
+  for (std::size_t i = 0; i < legs.size(); ++i)
     if (legs[i].produced) {
       add_windows(legs[i], slot, windows_);
-      continue;
+    } else {
+      join(field_end(legs[i], &Transfer::source, sources[i]), slot_end(legs[i], slot), legs[i], wide, movers);
     }
-    join(source_end(legs[i], sources[i]), slot_end(legs[i], set, slot), legs[i], wide, movers);
-  }
   return movers;
 }
 
 std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot,
                                        bool wide) {
   std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs.size(); ++i) {
-    const IndexSet& set = legs[i].transfer->target;
-    join(slot_end(legs[i], set, slot), target_end(legs[i], targets[i]), legs[i], wide, movers);
-  }
+  for (std::size_t i = 0; i < legs.size(); ++i)
+    join(slot_end(legs[i], slot), field_end(legs[i], &Transfer::target, targets[i]), legs[i], wide, movers);
   return movers;
+}
+
+std::vector<Mover> Lowering::unpack(const Message& message, const std::vector<Leg>& legs, const Places& targets,
+                                    const Slot& slot, std::vector<Arrived>& arrived) {
+  if (!message.combines) return from_slot(legs, targets, slot);
+  for (const Leg& leg : legs) arrived.push_back({&leg, slot.base + leg.offset});
+  return {};
 }
 
 bool fits_packets(const Leg& leg) {
@@ -499,22 +512,11 @@ std::size_t packet_bytes(const Leg& leg) {
 
 namespace {
 
-/// Splits words into words of 4 bytes. Values of more than 4 bytes are contiguous within rows.
-void narrow(Mover& mover) {
-  const std::int64_t factor = mover.word / 4;
-  mover.word = 4;
-  mover.extent[0] *= factor;
-  for (int a = 1; a < 3; ++a) {
-    mover.source_stride[a] *= factor;
-    mover.target_stride[a] *= factor;
-  }
-}
-
-/// Assigns consecutive packets to each mover.
+/// Assigns consecutive packets, which hold words of 4 bytes, to each mover. Wider values are contiguous within rows.
 std::vector<Mover> through_packets(std::vector<Mover> movers, Mover::Packets end, const Slot& slot) {
   std::byte* line = slot.base;
   for (Mover& mover : movers) {
-    narrow(mover);
+    mover = split(mover, mover.word / 4);
     mover.packets = end;
     if (end == Mover::Packets::target) mover.target = line;
     if (end == Mover::Packets::source) mover.source = line;

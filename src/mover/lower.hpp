@@ -6,19 +6,19 @@
 
 namespace slipstream {
 
-/// Legs whose packed values fit in one slot. A large leg is cut into several.
+/// Legs (transfers of a message) whose packed values fit in one slot. A large leg is cut into several.
 struct Chunk {
-  std::vector<Leg> legs;            ///< legs of the chunk; their offsets count from the chunk's start
-  std::vector<std::size_t> parent;  ///< for each leg, the message's leg that it was cut from
+  std::vector<Leg> legs;            ///< transfers in the chunk; their offsets count from the chunk's start
+  std::vector<std::size_t> parent;  ///< for each transfer, index of the message's transfer that it was cut from
   std::size_t bytes = 0;
 };
 struct Cut {
-  std::deque<Transfer> transfers;  ///< transfers that the cut legs refer to
+  std::deque<Transfer> transfers;  ///< transfers cut from larger ones, to which legs point
   std::vector<Chunk> chunks;
-  std::size_t slot_bytes = 0;  ///< aligned size of the largest chunk
+  std::size_t slot_bytes = 0;  ///< aligned size of the largest chunk in bytes
 };
-/// Cuts a message into chunks of about `limit` bytes. Each chunk holds a part of every large leg, so that legs with
-/// common rows stay together. The result depends on the arguments alone: both ends get the same.
+/// Cuts a message into chunks of about `limit` bytes. Each chunk holds a part of every large transfer, so that
+/// transfers with common rows stay together. The result depends on the arguments alone: both ends get the same.
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 
 /// Permutes values given for the source's axes x, y, z into packing order, which follows the rows of the source's
@@ -27,18 +27,18 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 Extent in_order(const Leg& leg, const Extent& by_axis);
 /// Permutes values given for the target's axes into packing order.
 Extent target_in_order(const Leg& leg, const Extent& by_axis);
-/// Extent in cells of one packed component, in packing order; or the length of a list.
+/// Extent in cells of one packed component, in packing order; or the number of listed elements.
 Extent packed_extent(const Leg& leg);
 /// Whether all components of a cell travel and are adjacent at both ends. They are then adjacent in the packed values
 /// too, unless cells are coded together.
 bool rows_hold_components(const Leg& leg);
-/// Contiguous bytes of a leg in a row of the target; one value for lists.
+/// Contiguous bytes of a transfer in a row of the target; one value for lists.
 std::size_t row_bytes(const Leg& leg);
-/// Value of each byte of a place that was not written. Floats made of such bytes are NaN.
+/// Debug mode: value of each byte that was not written yet. Floats made of such bytes are NaN.
 constexpr unsigned char poison_byte = 0xff;
 constexpr std::size_t slot_alignment = 256;
 constexpr std::size_t leg_alignment = 16;
-// large legs begin at whole cache lines, which cross links faster
+// Size in bytes of large transfers. In messages they begin at whole cache lines, which cross links faster.
 constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
@@ -54,38 +54,37 @@ std::int64_t bytes_of(const Buffers&... buffers) {
   return (std::int64_t{0} + ... + static_cast<std::int64_t>(buffers.bytes()));
 }
 
-/// Lowers legs to movers. Movers use the widest words that both ends allow, or encode and decode values. Owns their id
-/// lists in device memory.
+/// Lowers legs (transfers of a message) to movers. Movers use the widest words that both ends allow, or encode and
+/// decode values. Owns their lists of elements in device memory.
 class Lowering {
  public:
   explicit Lowering(Device device) : device_(device) {}
 
   using Places = std::vector<Place>;
   std::vector<Mover> box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets);
-  /// Movers to or from packed values. `wide`: use the widest words that serve both ends.
+  /// Movers between fields and packed values. `wide`: use the widest words that serve both ends.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide = true);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide = true);
-  /// Movers that decode a leg's packed blocks into packed values without a coding.
+  /// Movers from packed values. If the message is combined, there are none, and the legs are appended to `arrived`.
+  std::vector<Mover> unpack(const Message& message, const std::vector<Leg>& legs, const Places& targets,
+                            const Slot& slot, std::vector<Arrived>& arrived);
+  /// Movers (copies) that decode a transfer's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
-  /// Movers to or from latency-optimised packets (Packet), one box after the other. Legs must be fits_packets.
+  /// Movers between fields and latency-optimised packets (Packet), one box after the other. Requires fits_packets().
   std::vector<Mover> to_packets(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_packets(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
-  /// Copies ids to device memory. The copy lives as long as this object.
+  /// Copies a list of elements to device memory. The copy lives as long as this object.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
-  /// Bytes of device memory that the lists take.
+  /// Bytes of device memory that the lists of elements take.
   std::int64_t bytes() const;
-  /// Windows of the produced legs seen so far. The caller's kernels store a produced leg, so it has windows and no
+  /// Views for the caller's kernels, of the transfers seen so far that these kernels store. Such transfers have no
   /// movers.
   const std::vector<Window>& windows() const { return windows_; }
 
  private:
   struct End;
-  End source_end(const Leg& leg, const Place& place);
-  End target_end(const Leg& leg, const Place& place);
-  /// `in_order` permutes values given for the axes of this end into the mover's order.
-  template <class InOrder>
-  End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
-  static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
+  End field_end(const Leg& leg, IndexSet Transfer::*end_of, const Place& place);
+  static End slot_end(const Leg& leg, const Slot& slot);
   static Mover between(const End& source, const End& target, const Leg& leg, const Extent& extent);
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
   /// Makes movers for values that are coded in blocks.
@@ -96,20 +95,22 @@ class Lowering {
   std::vector<Window> windows_;
 };
 
-/// Adds the windows of a produced leg, one per component. They refer to packed values with the layout of movers, or to
-/// the target's array.
+/// Adds the windows of a transfer that the caller's kernels store, one per component. They refer to packed values with
+/// the layout of movers, or to the target's array.
 void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows);
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows);
 
-/// Whether a leg can travel in latency-optimised packets: its values consist of 4-byte words and are not coded.
+/// Whether a transfer can use latency-optimised packets: its values consist of 4-byte words and are not coded.
 bool fits_packets(const Leg& leg);
-/// Bytes of a leg in latency-optimised packets.
+/// Bytes that a transfer takes in latency-optimised packets.
 std::size_t packet_bytes(const Leg& leg);
 
-/// Where the packed values of each leg lie, for a message that is combined.
-std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);
-
-/// Places of a chunk's legs, taken from those of the message's legs.
-Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places);
+/// The elements of `values` with these indices.
+template <class T>
+std::vector<T> chosen(const std::vector<std::size_t>& indices, const std::vector<T>& values) {
+  std::vector<T> result;
+  for (const std::size_t index : indices) result.push_back(values.at(index));
+  return result;
+}
 
 }  // namespace slipstream

@@ -18,63 +18,63 @@ namespace slipstream {
 
 /// Properties of a pair of devices.
 struct Pair {
-  bool same_device = false;  ///< one device of one process
+  bool same_device = false;  ///< source and target are one device of one process
   bool same_process = false;
   bool same_node = false;
   bool peer = false;         ///< kernels of the source can store to the target
   bool mappable = true;      ///< other processes can map the target's fields
-  bool combines = false;     ///< some transfer combines values
+  bool combines = false;     ///< whether some transfer combines values
   bool host = false;         ///< both devices belong to the host backend
   bool unshared = true;      ///< neither device is used by a second rank
   bool takes_turns = false;  ///< ranks that share one of the devices use it one at a time
   bool whole_lines = false;  ///< a cache line that the source's kernels store reaches the target in one piece
   bool exclusive = true;     ///< no device of the machine is used by a second rank
-  bool one_each = true;      ///< every rank drives one device
+  bool one_each = true;      ///< whether every rank drives exactly one device
   std::string gpu_mpi;       ///< reason why MPI cannot take device memory; empty if a test message arrived
   auto operator<=>(const Pair&) const = default;
 };
 
 class RouteState;
-/// A block's array with the attributes that movers need.
+/// A block's array with the attributes that copies need.
 struct Place : BlockData {
-  bool free_gaps = false;  ///< padding between rows, beyond the ghosts, may be overwritten
-  int array = -1;          ///< number of the array in Arrays; -1: none
+  bool free_gaps = false;  ///< whether padding between rows, beyond the ghosts, may be overwritten
+  int array = -1;          ///< number of the array in the table Arrays; -1: not in the table
 };
 
 struct Cut;
 
 /// All transfers from one device to another, as one message. Both ends have the same description.
 struct Message {
-  int source = 0;  ///< devices, numbered by the machine
+  int source = 0;  ///< numbers of the devices in the machine
   int target = 0;
   int source_rank = 0;
   int target_rank = 0;
   int tag = 0;
   std::uint64_t plan = 0;
-  std::size_t bytes = 0;  ///< size when packed and encoded
-  /// Cut of the message into parts that are packed one after another; null: one part. In parts, legs have other
+  std::size_t bytes = 0;  ///< size of the message when packed and encoded
+  /// Cut of the message into parts that are packed one after another; null: one part. In parts, transfers have other
   /// offsets.
   std::shared_ptr<const Cut> parts;
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
   Throttle throttle;
   std::shared_ptr<RouteState> state;  ///< state that the route's prepare() made for the exchange
-  bool combines = false;              ///< the target combines the received values, in an order over all messages
-  bool answered = false;              ///< symmetric pair: the target sends to the source too, by the same route
-  bool in_place_ok = true;            ///< the source can address the target's ghosts
-  bool host_shared = false;           ///< both ends can map the same host memory
-  bool whole_lines = false;           ///< cache lines that the source stores reach the target in one piece
-  bool produced = false;              ///< the caller's kernels store some of its legs
+  bool combines = false;              ///< whether received values are combined, in an order over all messages
+  bool answered = false;              ///< symmetric pair: whether the target sends to the source too, by the same route
+  bool in_place_ok = true;            ///< whether the source can address the target's ghosts
+  bool host_shared = false;           ///< whether both ends can map the same host memory
+  bool whole_lines = false;           ///< whether cache lines that the source stores reach the target in one piece
+  bool produced = false;              ///< whether the caller's kernels store some of its values
   bool overlaps = false;  ///< some targets of the exchange are also sources: all is packed before anything is stored
-  bool poison = false;    ///< only produced values reach the target's arrays before end()
+  bool poison = false;    ///< debug mode: only the caller's kernels store to the target's arrays before end()
 
-  /// Whether all values are in slots at the same time. A counter then frees the slots.
+  /// Whether all values of the message are in slots (receive buffers) at the same time. A counter then frees the slots.
   bool at_once() const { return combines || produced || overlaps || poison; }
-  /// Whether values go through slots even between blocks of one device.
+  /// Whether values go through receive buffers even between blocks of one device.
   bool through_slots() const { return combines || overlaps; }
 };
 
-/// One transfer of one item within a message. Packed values are encoded, in the order of the source's memory.
+/// One transfer of one item within a message. Its packed values are encoded, in the order of the source's memory.
 struct Leg {
   const Transfer* transfer = nullptr;
   int item = 0;
@@ -83,12 +83,12 @@ struct Leg {
   Layout layout = Layout::soa, target_layout = Layout::soa;
   int components = 1, target_components = 1;  ///< number of components of the source field and of the target field
   bool rebinds = false;
-  Wire wire = Wire::same;  ///< coding of the leg's values
-  bool produced = false;   ///< the caller's kernels store the leg's values: it has windows and no movers
-  CellBlock block = {};    ///< coded block of the whole transfer, if this leg is a part of it
+  Wire wire = Wire::same;  ///< coding of the transfer's values
+  bool produced = false;   ///< whether the caller's kernels store the values, so that no mover does
+  CellBlock block = {};    ///< block of cells coded together in the whole transfer, if this is a part of it
 
   bool coded() const { return wire.codes(); }
-  /// Packed size. Components follow one another. So do real and imaginary parts, if values are coded in blocks.
+  /// Packed size in bytes. Components follow one another. So do real and imaginary parts of coded blocks.
   std::size_t bytes() const;
 };
 

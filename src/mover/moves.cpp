@@ -11,7 +11,7 @@ std::int64_t ring_bytes(const Ring& ring, std::uint64_t sequence) {
   return chunk % ring.depth * ring.bytes;
 }
 
-/// Distance from an array's address at planning time to its current one.
+/// Distance in bytes from an array's address at planning time to its current one.
 std::ptrdiff_t moved(const Arrays* arrays, int array) {
   return array < 0 ? 0 : arrays->on_host()[array] - arrays->planned[static_cast<std::size_t>(array)];
 }
@@ -39,16 +39,13 @@ Moves::Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, con
     : arrays_(arrays), pulse_(pulse) {
   if (knobs.pack == Pack::memcpy3d) {
     for (const Mover& m : movers) {
-      if (m.recode != Recode::none)
-        throw Error(
-            ErrorCode::unsupported,
-            "pack = memcpy3d copies values as they are, and an item is to be cast: choose the coding raw, or another "
-            "pack",
-            {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "coding"}});
-      if (m.source_ids || m.target_ids)
-        throw Error(ErrorCode::unsupported,
-                    "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction",
-                    {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "lists"}});
+      require(m.recode == Recode::none, ErrorCode::unsupported,
+              "pack = memcpy3d copies values as they are, and an item is to be cast: choose the coding raw, or another "
+              "pack",
+              {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "coding"}});
+      require(!m.source_ids && !m.target_ids, ErrorCode::unsupported,
+              "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction",
+              {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "lists"}});
     }
     boxes_ = std::move(movers);
     return;

@@ -5,10 +5,10 @@
 
 namespace slipstream {
 
-/// Movers of one message outside the device's one launch: a separate launch, or one strided copy per box.
+/// Movers (copies) of one message outside the device's one launch: a separate launch, or one strided copy per box.
 class Moves {
  public:
-  /// Throws Error if `pack` is memcpy3d and a mover takes a list of elements or converts values.
+  /// Movers of one message. Throws Error if `pack` is memcpy3d and a mover takes a list of elements or converts values.
   Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse);
   void run(Stream& stream, std::uint64_t sequence) const;
   /// Bytes of device memory that the movers take.

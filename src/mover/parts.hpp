@@ -9,16 +9,16 @@
 
 namespace slipstream {
 
-/// The parts of a message; null if it is packed and unpacked at once. Each part holds some of every large leg, so that
-/// both ends of thin rows are moved together. Both ends compute the same parts.
+/// The parts of a message; null if it is packed and unpacked at once. Each part holds some of every large transfer, so
+/// that both ends of thin rows are moved together. Both ends compute the same parts.
 std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs);
-/// Total size of all parts.
+/// Total bytes of all parts of a message.
 std::size_t bytes_of_parts(const Cut& parts);
 
-/// Movers of one part, with an event before or after them.
+/// Copies of one part of a message, with an event before or after them.
 struct PartMoves {
   std::size_t begin = 0, end = 0;  ///< byte range of the part in the message
-  std::unique_ptr<Moves> moves;    ///< movers of the part; null: nothing to move
+  std::unique_ptr<Moves> moves;    ///< copies of the part; null: nothing to move
   Event done;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Batches of many messages, run as one launch per device.
+// Batches of copies of many messages, run as one launch per device.
 #include <cstdint>
 #include <vector>
 
@@ -9,15 +9,15 @@
 
 namespace slipstream {
 
-/// A batch and its position in the launch.
+/// A batch of copies and its position in the launch.
 struct Scheduled {
   const Batch* batch = nullptr;
-  /// range of the launch over which the batch's movers are spread evenly; lower numbers start earlier
+  /// range of the launch over which the batch's copies are spread evenly; lower numbers start earlier
   double from = 0, to = 0;
-  int stamp = 0;  ///< index into Pulse::stamps; 0: the end of the batch is not timed
+  int stamp = 0;  ///< index of the batch's end time in Pulse::stamps; 0: not timed
 };
 
-/// Conversions of a program's movers: none, single values, or blocks as well.
+/// Conversions of values that a program's copies need: none, single values, or blocks as well.
 enum class Coded : std::uint8_t { none, by_value, in_blocks };
 
 /// Arguments of a program's kernel, in device memory.
@@ -28,21 +28,21 @@ struct ProgramParts {
   std::uint32_t* counters = nullptr;
   std::uint32_t tile_count = 0;
   int teams = 1;
-  std::int64_t cost = 0;  ///< bytes per team
+  std::int64_t cost = 0;  ///< bytes that a team moves per launch
   bool transposes = true;
 };
-/// The kernels of programs of one conversion.
+/// The kernels of programs with the same conversion of values.
 struct ProgramKernels {
-  int (*resident)(Device device, bool combines);  ///< teams per multiprocessor
+  int (*resident)(Device device, bool combines);  ///< number of teams that fit on a multiprocessor
   void (*start)(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 };
 
-/// Batches that are cut into tiles of about equal work. Teams take tiles in order of their numbers. A tile may
-/// therefore wait for another device that depends on earlier tiles, however few teams run at once.
+/// Batches that are cut into tiles of about equal work. Teams (thread blocks) take tiles in order of their numbers. A
+/// tile may therefore wait for another device that depends on earlier tiles, however few teams run at once.
 class Program {
  public:
   Program() = default;
-  /// `arrays`: the arrays that movers refer to by number; these must outlive the program.
+  /// Cuts batches into tiles. `arrays`: table of the arrays that movers name by number; it must outlive the program.
   /// `teams`: 0 selects as many teams as the device holds at once. That is also the limit. If `users` processes share
   /// the device, each gets its share. More teams would not fit under MPS, and teams of all processes may wait for one
   /// another.
@@ -59,7 +59,7 @@ class Program {
   Buffer<std::byte> smalls_, tiles_;
   Buffer<Wait> waits_;
   Buffer<Signal*> posts_;
-  mutable Buffer<std::uint32_t> counters_;  // tiles drawn, then finished tiles per batch
+  mutable Buffer<std::uint32_t> counters_;  // number of tiles drawn, then number of finished tiles per batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
   int resident_ = 1;  // number of teams that fit on a multiprocessor

@@ -1,5 +1,5 @@
-// Kernels that encode and decode single values. They are compiled apart because each cast instantiates every form of a
-// work.
+// Kernels that encode and decode single values. They are compiled apart because each number format instantiates every
+// form of a copy.
 #include "mover/program_kernel.hpp"
 
 namespace slipstream {

@@ -1,5 +1,5 @@
 #pragma once
-// The kernel of a program, for the files that instantiate its variants.
+// The kernel that runs the copies of an exchange, for the files that instantiate its variants.
 #include <algorithm>
 #include <cstdint>
 
@@ -12,7 +12,7 @@
 
 namespace slipstream {
 
-/// Runs a piece of a large work with all threads, or several small works with 32 threads each.
+/// Moves a tile: a piece of a large copy with all threads, or several small copies with 32 threads each.
 template <bool combines, Coded coded, class Own, class Team>
 SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, const Watch& watch, void* scratch,
                       int thread) {
@@ -23,7 +23,7 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
   Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
   if (!whole_team) share = {static_cast<std::uint32_t>(thread % group), group};
   const int last = whole_team ? 1 : tile.smalls;
-  // One loop serves both cases: the inlined code is large and should exist once.
+  // One loop serves large and small copies: the inlined code is large and should exist once.
   for (int s = whole_team ? 0 : thread / group; s < last; s += groups) {
     const Work& w = whole_team ? tile.work : smalls[tile.first_small + s];
     const Part part = whole_team ? Part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)}
@@ -39,9 +39,9 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
   }
 }
 
-/// Separate kernels keep the resources of simple programs low. Combining takes more registers, and transposing takes
-/// shared memory. Encoding and decoding add much code, so there is a kernel for single values, one for blocks, and one
-/// for each coding of the caller.
+/// Separate kernels keep the registers and shared memory of simple programs low. Combining takes more registers, and
+/// transposing takes shared memory. Encoding and decoding add much code, so there is a kernel for single values, one
+/// for blocks, and one for each coding of the caller.
 template <bool combines, bool transposes, Coded coded, class Own = void>
 struct RunProgram {
   static constexpr int threads = team_threads;
@@ -65,7 +65,7 @@ struct RunProgram {
     alignas(16) std::byte square[transposes ? square_bytes : 16];
   };
 
-  /// Whether a tile goes through shared memory in two phases.
+  /// Whether a tile is a transpose, which goes through shared memory in two phases.
   template <class Team>
   SLIP_FN static bool in_halves(const Tile& tile) {
     return transposes && !Team::sequential && tile.smalls == 0 && tile.work.form == Form::transpose;
@@ -82,7 +82,7 @@ struct RunProgram {
     run_second_half(w, part, watch, square, share);
   }
 
-  /// Waits for a counter. Returns false if the wait timed out.
+  /// Waits for a counter on the device. Returns false if the wait timed out.
   SLIP_FN bool await(const Wait& wait, std::uint64_t now) const {
     const std::uint64_t target = now > static_cast<std::uint64_t>(wait.lag) ? now - wait.lag : 0;
     const Watch watch{pulse, now, wait.peer};
@@ -149,7 +149,7 @@ struct RunProgram {
     team.each([&](int thread) {
       self.fetch(team, number, 0, thread);
       if (thread != 0) return;
-      // The flag is loaded before `sequence`, so that both loads overlap.
+      // The failure flag is loaded before `sequence`, so that both loads overlap.
       const bool broken = *self.pulse.broken != 0;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;
       shared->broken = broken ? 1 : 0;
@@ -204,7 +204,7 @@ struct RunProgram {
   }
 };
 
-/// Teams of this kernel variant that a multiprocessor holds.
+/// Number of teams of a variant of the copying kernel that a multiprocessor holds.
 template <bool combines, Coded coded, class Own>
 int resident_of_form(Device device) {
   using Kernel = RunProgram<combines, true, coded, Own>;
@@ -212,7 +212,7 @@ int resident_of_form(Device device) {
                     Kernel::resident);
 }
 
-/// Starts this kernel variant.
+/// Launches a variant of the kernel that runs an exchange's copies.
 template <bool combines, bool transposes, Coded coded, class Own>
 void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse, bool advance) {
   using Kernel = RunProgram<combines, transposes, coded, Own>;
@@ -230,7 +230,7 @@ void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse
   launch_teams(stream, parts.teams, threads, sizeof(typename Kernel::Shared), kernel);
 }
 
-/// The kernels of one conversion. Programs that convert nothing have separate ones for tiles without transposes.
+/// The kernels for one kind of conversion. Without conversion, tiles without transposes have kernels of their own.
 template <Coded coded, class Own = void>
 ProgramKernels program_kernels_of() {
   return {[](Device device, bool combines) {

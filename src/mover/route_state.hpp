@@ -1,5 +1,5 @@
 #pragma once
-// State that the ends of one route share in an exchange.
+// State that the senders and receivers of one route share in an exchange.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,25 +14,25 @@ namespace slipstream {
 
 class PrivateCommunicator;
 
-/// State that the ends of one route share in an exchange, such as a library's communicator or symmetric memory.
+/// State that the senders and receivers of one route share, such as a library's communicator or symmetric memory.
 class RouteState {
  public:
   virtual ~RouteState() = default;
-  /// Does work that belongs to no single message, from begin on. Returns true once this exchange needs no more of it.
-  /// Called only on ranks that send or receive by the route.
+  /// Does work of the route that belongs to no single message, from begin on. Returns true once this exchange needs no
+  /// more of it. Called only on ranks that send or receive by the route.
   virtual bool progress(std::uint64_t) { return true; }
   /// Tells that the exchange ends: progress() may now make blocking collective calls, because all ranks end exchanges
   /// in the same order.
   virtual void ending(std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
-  /// Text that a report adds to the reason for a message's route; may be empty.
-  virtual std::string remark(int /*source*/, int /*target*/) const { return {}; }
-  /// Releases memory of other ranks, after the ends are destroyed. Owners free it once all ranks have released it.
+  /// Text that a report adds to the reason for a message's route, for a source and a target device; may be empty.
+  virtual std::string remark(int, int) const { return {}; }
+  /// Releases memory of other ranks, after senders and receivers. Owners free it once all ranks have released it.
   virtual void leave() {}
   /// Keeps for ever the memory that other ranks may still write, because not all of them have left.
   virtual void keep_memory() {}
-  /// Whether a graph may replay the message. Called once mappings are known; the same at both ends.
-  virtual bool capturable(int /*source*/, int /*target*/) const { return true; }
+  /// Whether a graph may replay the message of a source and a target device. Both ends answer alike, after mapping.
+  virtual bool capturable(int, int) const { return true; }
   /// Whether queued work waits on the device without a timeout. A watchdog then calls abandon().
   virtual bool waits_for_ever() const { return false; }
   /// Whether deliver() queues work that waits without a timeout.
@@ -42,12 +42,13 @@ class RouteState {
   virtual bool abandon() { return true; }
 };
 
-/// Messages of one route that this rank sends or receives, by source, then target.
+/// Arguments for a route's set-up. `letters`: its messages that this rank sends or receives, by source, then target.
 struct RouteSetup {
   struct Letter {
-    int source = 0;  ///< source and target device
+    int source = 0;  ///< numbers of the source and target device
     int target = 0;
     std::size_t bytes = 0;
+    auto operator<=>(const Letter&) const = default;
   };
   Communicator comm;
   const Machine& machine;
@@ -56,7 +57,7 @@ struct RouteSetup {
   Throttle throttle = {};
   std::uint64_t plan = 0;
   PrivateCommunicator* own = nullptr;  ///< communicator for messages of this exchange alone
-  double timeout = 30;  ///< timeout in seconds for libraries that start on all ranks together, and for neighbours
+  double timeout = 30;  ///< seconds to wait for neighbours, and for libraries that start on all ranks together
 };
 
 }  // namespace slipstream

@@ -14,22 +14,18 @@
 namespace slipstream {
 namespace {
 
-/// A tile is large enough to pay for taking it, and small enough that all teams end at about the same time.
+/// Bytes per tile: enough to pay for taking a tile, and few enough that all teams end at about the same time.
 std::int64_t tile_bytes_for(std::int64_t all, int teams) {
   return std::clamp<std::int64_t>(all / (6 * std::max(1, teams)), 4096, 32768);
 }
 
 constexpr std::int64_t line_bytes = 128;  // bytes of a cache line of memory
 
-bool equal(const Ring& a, const Ring& b) {
-  return a.bytes == b.bytes && a.depth == b.depth && a.chunks == b.chunks && a.chunk == b.chunk;
-}
-
-/// Rows of fewer bytes are moved together with their twin: the box at the other end of the same rows. Both share pages
-/// of device memory.
+/// Rows of fewer bytes are thin. They are moved together with those of the box at the other end of the same array rows
+/// (the twin). Both share pages of device memory.
 constexpr std::int64_t thin_row = 64;
 
-/// Transposes whose sides have fewer words are moved as rows.
+/// Shortest side of a transpose in words. Smaller transposes are moved as rows.
 constexpr std::int64_t least_side = 8;
 
 /// Axis along which words are contiguous at the target, if it differs from the source's; else 0.
@@ -44,28 +40,26 @@ int transposed_axis(const Mover& m) {
 }
 bool is_transpose(const Mover& m) { return transposed_axis(m) != 0; }
 
-/// Distance in words from a box to its twin, the box at the other end of the same rows.
+/// Distance in words from a box to its twin, the box at the other end of the same rows of an array.
 struct Twin {
   std::int64_t source = 0, target = 0;
 };
 
-/// Whether a mover copies a box of several thin rows, which may have a twin.
+/// Whether a mover copies a box of several thin rows, which may have a twin at the other end of the array's rows.
 bool may_have_twin(const Mover& m) {
   if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1 || !m.wire.by_value())) return false;
   return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.packets == Mover::Packets::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
 
-/// Finds the distance from box a to its twin b; empty if they are no twins.
+/// Distance from box a to its twin b, at the other end of the same rows; empty if they are no twins.
 std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
   if (a.recode != b.recode || a.wire != b.wire || (a.recode != Recode::none && a.item != b.item)) return {};
   if (a.source_array != b.source_array || a.target_array != b.target_array) return {};
-  for (int d = 0; d < 3; ++d)
-    if (a.extent[d] != b.extent[d] || a.source_stride[d] != b.source_stride[d] ||
-        a.target_stride[d] != b.target_stride[d])
-      return {};
-  if (!equal(a.source_ring, b.source_ring) || !equal(a.target_ring, b.target_ring)) return {};
+  for (const auto of_axes : {&Mover::extent, &Mover::source_stride, &Mover::target_stride})
+    if (!std::ranges::equal(a.*of_axes, b.*of_axes)) return {};
+  if (a.source_ring != b.source_ring || a.target_ring != b.target_ring) return {};
   const std::int64_t from = b.source - a.source, to = b.target - a.target;
   if (from % a.word || to % target_word(a)) return {};
   const Twin found{from / a.word, to / target_word(a)};
@@ -74,8 +68,8 @@ std::optional<Twin> twin(const Mover& a, const Mover& b) {
   return found;
 }
 
-/// Finds twins among the movers of a batch. Comparing all pairs would be too slow for many blocks. Twins are at most a
-/// row apart at one end, so a search in sorted addresses suffices.
+/// Finds twins, boxes at both ends of the same rows, among the movers of a batch. Comparing all pairs would be too slow
+/// for many blocks. Twins are at most a row apart at one end, so a search in sorted addresses suffices.
 class Twins {
  public:
   explicit Twins(const std::vector<Mover>& movers) : movers_(movers) {
@@ -90,7 +84,7 @@ class Twins {
     std::size_t mover;
     Twin twin;
   };
-  /// Finds the first mover after number n that is the twin of n and not taken.
+  /// Finds the first mover after number n that is the twin of n and not taken yet.
   std::optional<Found> of(std::size_t n, const std::vector<bool>& taken) const {
     const Mover& m = movers_[n];
     std::optional<Found> first;
@@ -117,7 +111,7 @@ class Twins {
   }
 
   const std::vector<Mover>& movers_;
-  std::vector<Begin> begins_[2];  // first addresses of sources, and of targets
+  std::vector<Begin> begins_[2];  // addresses and numbers of the movers, by source and by target
 };
 
 bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) {
@@ -126,9 +120,9 @@ bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) 
 
 struct Piece {
   Work work;
-  std::int64_t words = 0;  ///< number of words in the box; for packets, the number of packets
-  std::int64_t width = 1;  ///< words per row
-  std::int64_t bytes = 0;  ///< bytes per word
+  std::int64_t words = 0;  ///< number of words in the copied box; for packets, the number of packets
+  std::int64_t width = 1;  ///< number of words per row
+  std::int64_t bytes = 0;  ///< number of bytes per word
 };
 
 /// A seam is the memory between the end of a row and the start of the next. A short seam shares its sectors with words
@@ -141,9 +135,9 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const int parts = a.word == 16 ? 2 : 1;
   if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
   const std::int64_t thin = a.extent[0], row = a.target_stride[1];
-  // The first box is the one that starts a row, or else its twin is.
+  // The first of both boxes is the one that starts a row, which may be the twin.
   const bool swapped = twin.target < 0;
-  // distance from the later box of a row to the earlier one of the next row
+  // distance in words from the later box of a row to the earlier one of the next row
   const std::int64_t gap = row - std::abs(twin.target);
   const std::int64_t span = gap + thin;
   if (gap < thin || span * target_word(a) > wide_seam) return false;
@@ -199,7 +193,7 @@ Form form_of(const Mover& m) {
   return m.source_ids || m.target_ids ? Form::list : Form::box;
 }
 
-/// Base of an end as tiles store it: an address, or an offset into an array of the table.
+/// Address of a source or target as tiles store it: absolute, or an offset into an array of the table.
 std::int64_t held(const std::byte* address, int array, const Arrays* arrays) {
   if (array < 0) return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(address));
   return address - arrays->planned.at(static_cast<std::size_t>(array));
@@ -257,7 +251,7 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   return {w, packets_for(m.words()), 1, sizeof(Packet)};
 }
 
-/// Splits a batch into pieces: one per mover, or one for two twins.
+/// Splits a batch into pieces: one per mover, or one for two movers at both ends of the same rows.
 std::vector<Piece> pieces_of(const std::vector<Mover>& movers, const Arrays* arrays) {
   const Twins twins(movers);
   std::vector<Piece> pieces;
@@ -274,7 +268,7 @@ std::vector<Piece> pieces_of(const std::vector<Mover>& movers, const Arrays* arr
   return pieces;
 }
 
-/// Cuts a transpose into squares, plane by plane.
+/// Cuts a transpose into squares that fit in shared memory, plane by plane.
 void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
   Tile tile;
   tile.work = piece.work;
@@ -290,14 +284,14 @@ void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
       }
 }
 
-/// Blocks in a tile: full turns of a team, of which each thread codes four cells. More bytes than in other tiles pay
-/// for the longer start.
+/// Number of coded blocks in a tile: full turns of a team, of which each thread codes four cells. More bytes than in
+/// other tiles pay for the longer start.
 std::int64_t blocks_in_tile(const Piece& piece, std::int64_t tile_bytes) {
   const std::int64_t turn = 4 * team_threads / piece.work.block.cells();
   return std::max<std::int64_t>(1, 2 * tile_bytes / piece.bytes / turn) * turn;
 }
 
-/// Cuts a piece into tiles. If a tile holds several rows, it holds whole rows. If it holds many, tiles of packed rows
+/// Cuts a copy into tiles. If a tile holds several rows, it holds whole rows. If it holds many, tiles of packed rows
 /// start and end at cache lines, which cross links faster.
 void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& out) {
   // packets cross the link once and need no fence, so their tiles may be larger
@@ -317,21 +311,17 @@ void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& o
   }
 }
 
-/// Works of fewer bytes share a tile.
+/// Size in bytes below which copies share a tile.
 constexpr std::int64_t small_work = 1024;
 constexpr int smalls_in_tile = 16;
 
-/// Tiles of one batch's movers. Tiles of small works come last.
+/// Tiles of one batch's movers. Tiles of small copies come last.
 std::vector<Tile> cut_movers(const std::vector<Mover>& movers, const Arrays* arrays, std::int64_t tile_bytes,
                              std::vector<Work>& smalls) {
   std::vector<Tile> tiles, tail;
   for (const Piece& piece : pieces_of(movers, arrays)) {
     if (piece.words * piece.bytes >= small_work) {
-      if (piece.work.form == Form::transpose) {
-        cut_transpose(piece, tiles);
-        continue;
-      }
-      cut_piece(piece, tile_bytes, tiles);
+      piece.work.form == Form::transpose ? cut_transpose(piece, tiles) : cut_piece(piece, tile_bytes, tiles);
       continue;
     }
     if (tail.empty() || tail.back().smalls == smalls_in_tile) {
@@ -346,11 +336,6 @@ std::vector<Tile> cut_movers(const std::vector<Mover>& movers, const Arrays* arr
   tiles.insert(tiles.end(), tail.begin(), tail.end());
   return tiles;
 }
-
-struct Ordered {
-  Tile tile;
-  double key;
-};
 
 }  // namespace
 
@@ -394,7 +379,7 @@ Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams
   for (const Scheduled& s : batches)
     for (const Mover& m : s.batch->movers) table.bytes += m.words() * m.word;
   const std::int64_t tile_bytes = tile_bytes_for(table.bytes, teams);
-  std::vector<Ordered> ordered;
+  std::vector<std::pair<double, Tile>> ordered;  // tiles with their positions in the launch
   std::map<int, BatchInfo> families;
   for (std::size_t index = 0; index < batches.size(); ++index) {
     const Scheduled& s = batches[index];
@@ -419,12 +404,12 @@ Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams
       tiles[t].wait.peer = batch.peer;
       if (!batch.before.empty()) tiles[t].wait = batch.before.front();
       const double part = static_cast<double>(t) / static_cast<double>(tiles.size());
-      ordered.push_back({tiles[t], s.from + (s.to - s.from) * part});
+      ordered.emplace_back(s.from + (s.to - s.from) * part, tiles[t]);
     }
   }
-  std::stable_sort(ordered.begin(), ordered.end(), [](const Ordered& a, const Ordered& b) { return a.key < b.key; });
-  for (const Ordered& o : ordered) {
-    Tile& tile = table.tiles.emplace_back(o.tile);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [position, cut_tile] : ordered) {
+    Tile& tile = table.tiles.emplace_back(cut_tile);
     if (const auto family = families.find(batches[tile.batch].batch->family); family != families.end()) {
       tile.info.tiles = family->second.tiles;
       tile.info.counter = family->second.counter;

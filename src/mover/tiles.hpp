@@ -1,5 +1,5 @@
 #pragma once
-// Batches of a launch in the form that teams read: ordered tiles of about equal work.
+// Batches of a launch in the form that thread blocks read: ordered tiles of about equal work.
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -26,16 +26,16 @@ struct Divisor {
   }
 };
 
-/// One end of a box. Word (x, y, z) is at x stride[0] + y stride[1] + z stride[2]. The words of a second box lie `fold`
-/// words further.
+/// Source or target of a copied box. Word (x, y, z) is at x stride[0] + y stride[1] + z stride[2]. The words of a
+/// second box lie `fold` words further.
 struct End {
-  std::int64_t base = 0;               ///< first word: an address, or an offset in bytes into array number `array`
-  std::int32_t array = -1;             ///< number of the array, see Arrays; -1: none
+  std::int64_t base = 0;               ///< address of the first word, or its offset in bytes in array number `array`
+  std::int32_t array = -1;             ///< number of the array in the table Arrays; -1: `base` is an address
   std::int64_t stride[3] = {0, 0, 0};  ///< strides along the axes in words
   std::int64_t fold = 0;
 };
 
-/// Method by which the words of a work are found and moved. The sketch shows two thin boxes A and B, three words wide,
+/// Method by which the words of a copy are found and moved. The sketch shows two thin boxes A and B, three words wide,
 /// at both ends of an array's rows. `.` is another cell of the array, `|` is the start of a row. On the right is the
 /// order in which words are moved:
 ///
@@ -44,17 +44,17 @@ struct End {
 ///
 ///     in memory  ... . B0 B1 B2 | A3 A4 A5 . ...   seam   B0 B1 B2 A3 A4 A5, which are neighbours
 ///
-/// The second box of a work is `fold` further than the first.
+/// The second box of a copy is `fold` words further than the first.
 enum class Form : std::uint8_t {
-  box,    ///< one box, by rows
-  turns,  ///< two boxes of thin rows, row by row in turn
+  box,    ///< moves one box, by rows
+  turns,  ///< moves two boxes of thin rows, row by row in turn
   pair,   ///< two boxes of thin rows, word by word in turn; words have at most 8 bytes and are adjacent at the target
-  seam,   ///< two boxes of packed thin rows, into the seams between the rows of an array; see Work::thin
+  seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
   transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
-  list,       ///< listed elements, at one end or both
-  blocks,     ///< cells of a box or list that are coded together; blocks are counted
-  to_packets,    ///< a box into latency-optimised packets
-  from_packets,  ///< latency-optimised packets into a box
+  list,       ///< copies listed elements, at one end or both
+  blocks,     ///< codes blocks of cells of a box or list; tiles count blocks
+  to_packets,    ///< packs a box into latency-optimised packets
+  from_packets,  ///< unpacks latency-optimised packets into a box
 };
 
 /// Threads of a team on a GPU.
@@ -66,60 +66,60 @@ constexpr int square_bytes = 34 * 1024;
 SLIP_FN constexpr std::uint32_t square_along_x(std::uint32_t word) { return word > 8 ? 32 : 64; }
 SLIP_FN constexpr std::uint32_t square_along_y(std::uint32_t) { return 64; }
 
-/// Word sizes that seams support.
+/// Whether joined boxes between array rows (seams) support a word size in bytes.
 constexpr bool seam_words(std::size_t word) { return word == 4 || word == 8; }
 
-/// One mover, or two joined ones, in the form that the device reads.
+/// One mover, or two joined movers, in the form that the kernel reads.
 struct Work {
   End source, target;
   Divisor width, height;
   Form form = Form::box;
-  /// For a seam: words per row of either box. A row of the seam has `width` words. Row y of plane z starts at row y - 1
-  /// of the second box and ends with row y of the first box.
+  /// For a seam, the end of one row and the start of the next: words per row of either box. A row of the seam has
+  /// `width` words. Row y of plane z starts at row y - 1 of the second box and ends with row y of the first box.
   std::uint32_t thin = 0;
-  bool fills_gaps = false;  ///< for a seam: sectors are stored whole, which memory does faster
-  std::int32_t words = 0;   ///< number of words of the work; for packets, the words in them
+  bool fills_gaps = false;  ///< for a seam: whether memory sectors are stored whole, which is faster
+  std::int32_t words = 0;   ///< number of words of the copy; for packets, the words in them
   Ring source_ring, target_ring;
   const std::int64_t *source_ids = nullptr, *target_ids = nullptr;
   const Contribution* contributions = nullptr;
   std::int32_t contribution_count = 0, own = 0;
   Op op = Op::copy;
   DType type = DType::f32;
-  std::uint8_t word = 4;    ///< bytes read per word
+  std::uint8_t word = 4;    ///< bytes read at the source per word
   std::uint8_t values = 1;  ///< values per word, if they are encoded or decoded
   Recode recode = Recode::none;
   Wire wire = Wire::same;
   CellBlock block;
   std::uint16_t item = 0;
-  std::int32_t cells[3] = {0, 0, 0};  ///< extent of the box in cells, if the tiles of a work count blocks
+  std::int32_t cells[3] = {0, 0, 0};  ///< extent of the box in cells, if its tiles count coded blocks
 };
 
 SLIP_FN bool form_is_packets(Form form) { return form == Form::to_packets || form == Form::from_packets; }
 
-/// Number of words of a small work, or of its packets.
+/// Number of words of a copy that is moved whole, or of its packets.
 SLIP_FN std::int32_t counted(const Work& w) {
   return form_is_packets(w.form) ? static_cast<std::int32_t>(packets_for(w.words)) : w.words;
 }
 
-/// Properties that all tiles of a batch share.
+/// Properties that all tiles of a batch of copies share.
 struct BatchInfo {
-  std::uint32_t tiles = 0;    ///< number of tiles of all batches that share the counters
+  std::uint32_t tiles = 0;    ///< number of tiles of all batches that share the completion counters
   std::uint32_t counter = 0;  ///< index of the batch's counter of finished tiles
   std::int32_t first_wait = 0, waits = 0, first_post = 0, posts = 0;
   std::int32_t stamp = 0;
 };
 
-/// A tile. It contains all data that a team needs to start, because each dependent load would cost its latency.
+/// A tile of a copy. It holds all that a team needs to start, because each dependent load would cost its latency.
 struct alignas(16) Tile {
   Work work;
-  std::int64_t first = 0;        ///< number of the first word, for lists
-  std::uint32_t x = 0, row = 0;  ///< position of the first word; rows are counted over all planes
-  std::int32_t count = 0;        ///< number of words, or of packets
-  /// range of works of few words; each is moved whole, concurrently with the others
+  std::int64_t first = 0;        ///< index of the first word, for lists
+  std::uint32_t x = 0, row = 0;  ///< position of the tile's first word; rows are counted over all planes
+  std::int32_t count = 0;        ///< number of words or packets in the tile
+  /// range of copies of few words; each is moved whole, concurrently with the others
   std::int32_t first_small = 0, smalls = 0;
   std::uint32_t batch = 0;
   BatchInfo info;
-  Wait wait;  ///< first wait of the batch
+  Wait wait;  ///< first wait of the tile's batch
 };
 static_assert(33 * 64 * 16 <= square_bytes && 65 * 64 * 8 <= square_bytes);
 
@@ -131,20 +131,20 @@ struct Table {
   std::int64_t bytes = 0;  ///< bytes that all tiles move
 };
 
-/// A whole mover as one work. `words` counts its words or blocks.
+/// A whole mover as one copy in the kernel's form. `words` counts its words or blocks.
 Work whole_work(const Mover& mover, const Arrays* arrays);
 
-/// Whether some mover combines values.
+/// Whether some mover of the batches combines values.
 bool combines(const std::vector<Scheduled>& batches);
-/// Most general conversion of the movers.
+/// Most general conversion that movers of the batches need.
 Coded coded(const std::vector<Scheduled>& batches);
 /// Number of the caller's own coding that movers use; 0: none.
 int own_coding_of(const std::vector<Scheduled>& batches);
-/// Whether some tile goes through shared memory.
+/// Whether some tile is a transpose, which goes through shared memory.
 bool transposes(const Table& table);
 
-/// Cuts the movers into tiles, enough for this number of teams. `arrays`: the arrays that movers refer to by number;
-/// null if there are none.
+/// Cuts the movers into tiles, enough for this number of teams. `arrays`: table of the arrays that movers name by
+/// number; null if there are none.
 Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Device functions by which the threads of a team move the words of a work: boxes, thin rows, lists, latency-optimised
+// Device functions by which the threads of a team move the words of a copy: boxes, thin rows, lists, latency-optimised
 // packets and combined values.
 #include <cstdint>
 
@@ -16,9 +16,9 @@ namespace slipstream {
 struct Watch {
   const Pulse& pulse;
   std::uint64_t now;
-  int peer;  ///< device that the team waits for
+  int peer;  ///< number of the device for which the team waits
 
-  // The flag lies in device memory, because many teams poll it and host memory is slow to reach.
+  // The failure flag lies in device memory, because many teams poll it and host memory is slow to reach.
   SLIP_FN bool broken() const { return load_acquire(pulse.broken) != 0; }
   /// Records the device that was waited for, and makes the exchange fail.
   SLIP_FN void give_up() const {
@@ -44,7 +44,7 @@ struct Watch {
   }
 };
 
-/// The conversion that leaves words unchanged.
+/// The conversion of words that leaves them unchanged.
 struct AsTheyAre {
   template <class Word>
   SLIP_FN const Word& operator()(const Word& word) const {
@@ -52,7 +52,7 @@ struct AsTheyAre {
   }
 };
 
-/// Offset from a ring's first slot to the slot of this exchange.
+/// Offset in bytes from a ring's first slot to the slot of this exchange.
 SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
   if (ring.bytes == 0) return 0;
   // Avoids the division for the common rings of one or two messages.
@@ -62,7 +62,7 @@ SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
   return static_cast<std::int64_t>(chunk % static_cast<std::uint64_t>(ring.depth)) * ring.bytes;
 }
 
-/// Range of a work's words or packets.
+/// Range of the words or packets of a copy.
 struct Part {
   std::int64_t first;
   std::uint32_t x, row, count;
@@ -87,15 +87,15 @@ struct Rows {
   }
 };
 
-/// Copies an end's strides to registers. The compiler would reload the table after each store, since pointers may
-/// alias.
+/// Strides of a source or target, copied to registers. The compiler would reload the table after each store, since
+/// pointers may alias.
 struct Strides {
   std::int64_t x, y, z, fold;
   SLIP_FN explicit Strides(const End& end) : x(end.stride[0]), y(end.stride[1]), z(end.stride[2]), fold(end.fold) {}
   SLIP_FN std::int64_t at(const Rows::Cell& c) const { return c.x * x + c.y * y + c.z * z + c.box * fold; }
 };
 
-/// Number of a thread among the threads that share a work, and their count.
+/// Index of a thread among the threads that share a copy, and their number.
 struct Share {
   std::uint32_t thread, threads;
 };
@@ -124,8 +124,8 @@ SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& t
 template <class Word>
 constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 1 : 2;
 
-/// Addresses are recomputed for the stores to save registers. For two joined boxes, half the loads in flight are from
-/// either box.
+/// Copies a box, or two joined ones. Addresses are recomputed for the stores to save registers. For two boxes, half the
+/// loads in flight are from either box.
 template <class From, class To, class Turn>
 SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& target, bool pair, std::uint32_t count,
                       const From* from, To* to, Share share, const Turn& turn) {
@@ -142,7 +142,7 @@ SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& ta
   }
 }
 
-/// Maps words of a seam to packed words.
+/// Maps words of a seam, the end of one array row and the start of the next, to packed words.
 struct Seam {
   Rows rows;
   std::uint32_t thin;
@@ -155,18 +155,18 @@ struct Seam {
   SLIP_FN bool starts_row(const Rows::Cell& c) const { return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by; }
   SLIP_FN bool ends_row(const Rows::Cell& c) const { return c.x < thin && c.y > 0; }
   SLIP_FN bool has(const Rows::Cell& c) const { return starts_row(c) || ends_row(c); }
-  /// Gaps are filled only between two rows of the box. Memory outside of the box may not even be allocated.
+  /// Words between the boxes are stored only between two rows, because memory outside may not be allocated.
   SLIP_FN bool stores(const Rows::Cell& c) const {
     return has(c) || (fills_gaps && c.y > 0 && c.y + 1 < rows.height.by);
   }
-  /// Packed rows are contiguous. A seam has one more row per plane than a box.
+  /// Index of a word's packed value. Packed rows are contiguous. A seam has one more row per plane than a box.
   SLIP_FN std::int64_t source(const Rows::Cell& c) const {
     const std::int64_t row = std::int64_t{c.z} * (rows.height.by - 1) + c.y;
     return c.x < thin ? (row - 1) * thin + c.x + fold : row * thin + (c.x + thin - rows.width.by);
   }
 };
 
-/// Adjacent threads store adjacent words, even if they come from two boxes.
+/// Copies two boxes into a seam. Adjacent threads store adjacent words, even if they come from two boxes.
 template <class From, class To, class Turn>
 SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t count, const From* from, To* to,
                        Share share, const Turn& turn) {
@@ -195,7 +195,7 @@ SLIP_FN void copy_list(const Work& w, const Part& part, const From* from, To* to
   }
 }
 
-/// Square of a transpose: its sides, and the position of its first word in the box.
+/// Square of a transpose that fits in shared memory: its sides, and the position of its first word in the box.
 struct Square {
   std::uint32_t width, height;
   std::int64_t x, y, z;
@@ -212,7 +212,7 @@ struct Square {
 template <class Word>
 constexpr std::uint32_t square_flight = sizeof(Word) > 8 ? 2 : 4;
 
-/// Reads from the source into shared memory, row by row.
+/// First phase of a transpose: reads a square from the source into shared memory, row by row.
 template <class Word>
 SLIP_FN void fill_square(const Work& w, const Part& part, const Word* from, Word* square, Share share) {
   constexpr std::uint32_t flight = square_flight<Word>, along = square_along_x(sizeof(Word)), pitch = along + 1;
@@ -232,7 +232,7 @@ SLIP_FN void fill_square(const Work& w, const Part& part, const Word* from, Word
   }
 }
 
-/// Writes from shared memory to the target, column by column.
+/// Second phase of a transpose: writes a square from shared memory to the target, column by column.
 template <class From, class To, class Turn>
 SLIP_FN void empty_square(const Work& w, const Part& part, const From* square, To* to, Share share, const Turn& turn) {
   constexpr std::uint32_t along = square_along_y(sizeof(From)), pitch = square_along_x(sizeof(From)) + 1;
@@ -245,7 +245,7 @@ SLIP_FN void empty_square(const Work& w, const Part& part, const From* square, T
   }
 }
 
-/// Transposes with one thread. A square fits in the L1 cache.
+/// Transposes a square with one thread. It fits in the L1 cache.
 template <class From, class To, class Turn>
 SLIP_FN void copy_square(const Work& w, const Part& part, const From* from, To* to, const Turn& turn) {
   const Square s(w, part);
@@ -256,12 +256,12 @@ SLIP_FN void copy_square(const Work& w, const Part& part, const From* from, To* 
     for (std::uint32_t y = 0; y < s.height; ++y) to[x * target.x + y] = turn(from[x + y * source.y]);
 }
 
-/// Address of an end's first word.
+/// Address of the first word of a source or target.
 SLIP_FN std::byte* base_of(const End& end, std::byte* const* arrays) {
   return end.array < 0 ? reinterpret_cast<std::byte*>(end.base) : arrays[end.array] + end.base;
 }
 
-/// Addresses of the first words of source and target in this exchange.
+/// Addresses of the first words of a copy's source and target in this exchange.
 template <class From, class To = From>
 struct Ends {
   const From* from;
@@ -272,7 +272,7 @@ struct Ends {
         to(reinterpret_cast<To*>(base_of(w.target, watch.pulse.arrays) + ring_offset(w.target_ring, watch.now))) {}
 };
 
-/// Copies one box or two joined ones.
+/// Copies one box, by rows on the host and by single words on a GPU.
 template <bool sequential, class From, class To, class Turn>
 SLIP_FN void copy_plain(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
   const Ends<From, To> ends(w, watch);
@@ -306,18 +306,18 @@ SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Sha
   }
 }
 
-/// Number in a packet, the lower half of the exchange's number. It differs from that of the exchange before the last,
+/// Number in a packet: the lower half of the exchange's number. It differs from that of the exchange before the last,
 /// whose packet has the same place.
 SLIP_FN std::uint32_t packet_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
 
-/// Share of a thread when packets are moved. A GPU thread takes one part of a packet, a host thread takes all.
+/// Index of a thread when packets are moved. A GPU thread takes one part of a packet, a host thread takes all.
 template <bool sequential>
 SLIP_FN Share by_packets(Share share) {
   if constexpr (sequential) return share;
   return {share.thread / Packet::parts, share.threads / Packet::parts};
 }
 
-/// Calls f(lane) for the parts of a packet that this thread holds.
+/// Calls f(part number) for the parts of a packet that this thread holds.
 template <bool sequential, class F>
 SLIP_FN void each_lane(Share share, F f) {
   if constexpr (sequential) {
@@ -327,7 +327,7 @@ SLIP_FN void each_lane(Share share, F f) {
   }
 }
 
-/// Maps the words of a packet. Adjacent lanes hold adjacent words.
+/// Maps the words of a packet to those of a box. Adjacent threads hold adjacent words.
 struct PacketWords {
   Rows rows;
   Strides place;
@@ -339,7 +339,7 @@ struct PacketWords {
         first(first_packet * Packet::words),
         words(static_cast<std::uint32_t>(w.words)) {}
 
-  /// Calls f(j, place) for each word of a lane's part.
+  /// Calls f(j, position in the box) for each word of a part of a packet.
   template <class F>
   SLIP_FN void each(std::uint32_t packet, int lane, F f) const {
     for (int j = 0; j < Packet::part_words; ++j) {
@@ -374,7 +374,7 @@ SLIP_FN void words_to_packets(const Work& w, const Part& part, const Watch& watc
     });
 }
 
-/// Reloads a part until its packet has this exchange's number. Returns false at the timeout.
+/// Reloads a part of a packet until the packet has this exchange's number. Returns false at the timeout.
 SLIP_FN bool await_part(PacketPart& part, const Packet* packet, int lane, const Watch& watch) {
   const std::uint32_t number = packet_number(watch.now);
   constexpr unsigned seldom = 256;
@@ -411,7 +411,7 @@ SLIP_FN void words_from_packets(const Work& w, const Part& part, const Watch& wa
     });
 }
 
-/// Combines all contributions with the target's own value, in order.
+/// Combines all contributions with the target's own values, in order.
 template <class T, class From, class Turn>
 SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
   const Rows rows(w, part);
@@ -460,11 +460,11 @@ SLIP_FN void combine_work(const Work& w, const Part& part, const Watch& watch, S
     case DType::c128:
       return combine_words<Complex<double>>(w, part, watch, share);
     case DType::f16:
-      return;  // other types are rejected at planning time
+      return;  // other value types are rejected at planning time
   }
 }
 
-/// Calls f with a null pointer whose type is a word of this size.
+/// Calls f with a null pointer whose type is a word of the given size.
 template <class F>
 SLIP_FN void with_word(int size, F f) {
   switch (size) {
@@ -481,21 +481,21 @@ SLIP_FN void with_word(int size, F f) {
   }
 }
 
-/// Fills the square of a transpose; the first of two phases.
+/// First phase of a transpose: fills the square in shared memory.
 SLIP_FN void run_first_half(const Work& w, const Part& part, const Watch& watch, void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
     fill_square(w, part, Ends<Word>(w, watch).from, static_cast<Word*>(square), share);
   });
 }
 
-/// Empties the square of a transpose; the second of two phases.
+/// Second phase of a transpose: empties the square in shared memory.
 SLIP_FN void run_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
     empty_square(w, part, static_cast<const Word*>(square), Ends<Word>(w, watch).to, share, AsTheyAre{});
   });
 }
 
-/// Moves a part of a work without conversion. `watch` ends waits for packets that do not arrive.
+/// Moves a part of a copy without conversion. `watch` ends waits for packets that do not arrive.
 template <bool sequential, bool combines>
 SLIP_FN void run_work(const Work& w, const Part& part, const Watch& watch, Share share) {
   if constexpr (combines) {

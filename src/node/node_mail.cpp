@@ -1,15 +1,16 @@
-#include "node/node_mail.hpp"
-
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <set>
+#include <vector>
 
+#include <slipstream/arena.hpp>
 #include <slipstream/error.hpp>
 
 #include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
-#include "node/node_boxes.hpp"
 #include "node/node_drivers.hpp"
 
 namespace slipstream {
@@ -58,8 +59,8 @@ class NodeInlet final : public Inlet {
       verify(message_, *reinterpret_cast<const Envelope*>(box_.places().of(sequence)), sequence);
       verified_ = true;
     }
-    // Values may arrive before the envelope, which is in the first chunk. The last piece counts only once it is
-    // verified.
+    // Values may arrive before the envelope (message header), which is in the first chunk. The last piece counts only
+    // once it is verified.
     const int pieces = node_message_.pieces_within(next_, part_);
     return verified_ ? pieces : std::min(pieces, std::max(0, part_.pieces.count() - 1));
   }
@@ -77,10 +78,6 @@ class NodeInlet final : public Inlet {
   bool verified_ = false;
 };
 
-}  // namespace
-
-namespace {
-
 /// Lists messages that leave or reach the node of this rank, by source, then target. Collective.
 std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int rank) {
   std::map<int, std::string> told;
@@ -95,196 +92,217 @@ std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int ran
   }
   std::vector<RouteSetup::Letter> letters;
   for (const auto& [from, text] : rendezvous(*setup.own, std::move(told), setup.timeout)) read_records(text, letters);
-  std::sort(letters.begin(), letters.end(), [](const RouteSetup::Letter& a, const RouteSetup::Letter& b) {
-    return std::pair(a.source, a.target) < std::pair(b.source, b.target);
-  });
+  std::sort(letters.begin(), letters.end());
   return letters;
 }
 
-}  // namespace
-
-NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
-  for (NodeMessage& message : node_messages(setup.machine, letters_of_node(setup, rank_), setup.knobs, setup.throttle))
-    messages_.push_back({std::move(message)});
-  const std::size_t bytes = place_boxes();
-  keep_own();
-  meet_drivers(setup);
-  for (std::size_t m = 0; m < messages_.size(); ++m) {
-    const auto& parts = messages_[m].message.parts;
-    for (std::size_t p = 0; p < parts.size(); ++p)
-      part_of_[{parts[p].source, parts[p].target}] = {m, static_cast<int>(p)};
+/// One message for each pair of nodes. Its parts are contiguous in pinned host memory of the rank that sends it, and
+/// all ranks of the node map this memory. Each device copies or packs its part into it, and the device's rank
+/// increments a counter. The sending rank passes a chunk to MPI once all pieces in the chunk are written. The receiving
+/// rank receives into memory that its node maps too, and sets the chunk's counter. Each device then reads its part, and
+/// its rank frees it.
+class NodeMail final : public Mail {
+ public:
+  /// Collective. If some rank cannot share host memory with its node, no rank carries any message.
+  explicit NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
+    for (NodeMessage& message :
+         node_messages(setup.machine, letters_of_node(setup, rank_), setup.knobs, setup.throttle))
+      messages_.push_back({std::move(message)});
+    const std::size_t bytes = place_boxes();
+    keep_own();
+    meet_drivers(setup);
+    for (const Carried& c : messages_)
+      for (const NodeMessage::Part& part : c.message.parts)
+        parts_of_[{part.source, part.target}] = {&c, static_cast<int>(&part - c.message.parts.data())};
+    share(setup, bytes);
+    if (refusal_.empty()) make_drivers(setup);
   }
-  share(setup, bytes);
-  if (refusal_.empty()) make_drivers(setup);
-}
 
-NodeMail::~NodeMail() = default;
-
-/// Assigns offsets to the buffers of each message of the node, in the memory of the rank that sends or receives it.
-/// Returns this rank's size.
-std::size_t NodeMail::place_boxes() {
-  std::map<int, std::size_t> bytes;
-  const auto place = [&](int rank, std::size_t box) {
-    const std::size_t at = bytes[rank];
-    bytes[rank] += round_up(box, page);
-    return at;
-  };
-  for (Carried& c : messages_) {
-    c.outbox = place(c.message.sender, NodeOutbox::bytes(c.message));
-    c.inbox = place(c.message.receiver, NodeInbox::bytes(c.message));
+  bool carries(const Message& message) const override {
+    return refusal_.empty() && parts_of_.contains({message.source, message.target});
   }
-  return bytes[rank_];
-}
 
-void NodeMail::keep_own() {
-  std::erase_if(messages_, [&](const Carried& c) {
-    return std::none_of(c.message.parts.begin(), c.message.parts.end(), [&](const NodeMessage::Part& part) {
-      return part.source_rank == rank_ || part.target_rank == rank_;
-    });
-  });
-}
+  PlaceRing outgoing_place(const Message& message) const override {
+    const auto [c, part] = parts_of_.at({message.source, message.target});
+    const NodeOutbox box(c->message, memory_of(c->message.sender) + c->outbox);
+    return {box.place() + c->message.parts[static_cast<std::size_t>(part)].offset};
+  }
 
-/// The driver of one end of a message is chosen among all messages of its node, which the other node does not know. So
-/// the driver tells the ranks of the other node. Collective.
-void NodeMail::meet_drivers(const RouteSetup& setup) {
-  struct Driver {
-    int from, to, rank;
+  PlaceRing incoming_places(const Message& message) const override {
+    const auto [c, part] = parts_of_.at({message.source, message.target});
+    PlaceRing places = NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox).places();
+    places.base += c->message.parts[static_cast<std::size_t>(part)].offset;
+    return places;
+  }
+
+  std::unique_ptr<Outlet> outlet(const Message& message) override {
+    const auto [c, part] = parts_of_.at({message.source, message.target});
+    return std::make_unique<NodeOutlet>(c->message, NodeOutbox(c->message, memory_of(c->message.sender) + c->outbox),
+                                        part);
+  }
+
+  std::unique_ptr<Inlet> inlet(const Message& message) override {
+    const auto [c, part] = parts_of_.at({message.source, message.target});
+    return std::make_unique<NodeInlet>(c->message, NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox),
+                                       part, message);
+  }
+
+  bool progress(std::uint64_t sequence) override {
+    bool done = true;
+    for (const auto& arrival : arrivals_) done &= arrival->progress(sequence);
+    for (const auto& dispatch : dispatches_) done &= dispatch->progress(sequence);
+    return done;
+  }
+
+  std::string waiting_for() const override {
+    for (const auto& dispatch : dispatches_)
+      if (auto what = dispatch->waiting_for(); !what.empty()) return what;
+    for (const auto& arrival : arrivals_)
+      if (auto what = arrival->waiting_for(); !what.empty()) return what;
+    return {};
+  }
+
+  std::string remark(int source, int target) const override {
+    const auto found = parts_of_.find({source, target});
+    if (found == parts_of_.end()) return {};
+    if (!refusal_.empty())
+      return "not in one message per pair of nodes, whose ranks must share host memory: " + refusal_;
+    return "travels in " + found->second.carried->message.described();
+  }
+
+  void leave() override {
+    bool quiet = true;
+    for (const auto& dispatch : dispatches_) quiet &= dispatch->settle();
+    for (const auto& arrival : arrivals_) quiet &= arrival->settle();
+    if (!quiet) keep_memory();
+    dispatches_.clear();
+    arrivals_.clear();
+    mapped_.clear();
+  }
+
+  void keep_memory() override { keep_for_ever(std::move(memory_)); }
+
+ private:
+  /// A message and the positions of its buffers in the memory of the ranks that drive it.
+  struct Carried {
+    NodeMessage message;
+    std::size_t outbox = 0, inbox = 0;
   };
-  std::map<int, std::set<std::pair<int, int>>> ends;  // messages that this rank drives, by rank at the other end
-  for (const Carried& c : messages_)
-    for (const NodeMessage::Part& part : c.message.parts) {
-      if (c.message.sender == rank_) ends[part.target_rank].insert({c.message.from, c.message.to});
-      if (c.message.receiver == rank_) ends[part.source_rank].insert({c.message.from, c.message.to});
+  struct Found {
+    const Carried* carried;
+    int part;
+  };
+  /// Assigns offsets to the buffers of each message of the node, in the memory of the rank that sends or receives it.
+  /// Returns this rank's size.
+  std::size_t place_boxes() {
+    std::map<int, std::size_t> bytes;
+    const auto place = [&](int rank, std::size_t box) {
+      const std::size_t at = bytes[rank];
+      bytes[rank] += round_up(box, page);
+      return at;
+    };
+    for (Carried& c : messages_) {
+      c.outbox = place(c.message.sender, NodeOutbox::bytes(c.message));
+      c.inbox = place(c.message.receiver, NodeInbox::bytes(c.message));
     }
-  std::map<int, std::string> told;
-  for (const auto& [rank, messages] : ends)
-    for (const auto& [from, to] : messages) append_record(told[rank], Driver{from, to, rank_});
-  const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
-  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.timeout))
-    for (const Driver& driver : records_of<Driver>({text}))
-      for (Carried& c : messages_)
-        if (c.message.from == driver.from && c.message.to == driver.to)
-          (setup.machine.device(mine.front()).node == driver.from ? c.message.receiver : c.message.sender) =
-              driver.rank;
-}
+    return bytes[rank_];
+  }
 
-/// Each rank that drives a message exports its memory to the ranks of its node that have a part, and these map the
-/// memory.
-void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
-  const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
-  const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
-  std::map<int, std::string> offered;
-  const Problem unshared = failure_of([&] {
-    if (!bytes) return;
-    memory_ = setup.comm.arena(device).take<std::byte>(bytes, Memory::pinned_shared);
-    std::string text;
-    append_record(text, export_memory(device, memory_.data()));
+  void keep_own() {
+    std::erase_if(messages_, [&](const Carried& c) {
+      return std::none_of(c.message.parts.begin(), c.message.parts.end(), [&](const NodeMessage::Part& part) {
+        return part.source_rank == rank_ || part.target_rank == rank_;
+      });
+    });
+  }
+
+  /// The driver of one end of a message is chosen among all messages of its node, which the other node does not know.
+  /// So the driver tells the ranks of the other node. Collective.
+  void meet_drivers(const RouteSetup& setup) {
+    struct Driver {
+      int from, to, rank;
+    };
+    std::map<int, std::set<std::pair<int, int>>> ends;  // messages that this rank drives, by rank at the other end
     for (const Carried& c : messages_)
       for (const NodeMessage::Part& part : c.message.parts) {
-        if (c.message.sender == rank_ && part.source_rank != rank_) offered[part.source_rank] = text;
-        if (c.message.receiver == rank_ && part.target_rank != rank_) offered[part.target_rank] = text;
+        if (c.message.sender == rank_) ends[part.target_rank].insert({c.message.from, c.message.to});
+        if (c.message.receiver == rank_) ends[part.source_rank].insert({c.message.from, c.message.to});
       }
-  });
-  refusal_ = text_of(first_failure(setup.comm, unshared));
-  if (refusal_.empty()) {
-    const std::map<int, std::string> handles = rendezvous(*setup.own, std::move(offered), setup.timeout);
-    const Problem unmapped = failure_of([&] {
-      for (const auto& [driver, text] : handles)
-        mapped_[driver] = import_memory(device, records_of<MemoryHandle>({text}).at(0));
+    std::map<int, std::string> told;
+    for (const auto& [rank, messages] : ends)
+      for (const auto& [from, to] : messages) append_record(told[rank], Driver{from, to, rank_});
+    const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
+    for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.timeout))
+      for (const Driver& driver : records_of<Driver>({text}))
+        for (Carried& c : messages_)
+          if (c.message.from == driver.from && c.message.to == driver.to)
+            (setup.machine.device(mine.front()).node == driver.from ? c.message.receiver : c.message.sender) =
+                driver.rank;
+  }
+
+  /// Each rank that drives a message exports its memory to the ranks of its node that have a part, and these map the
+  /// memory.
+  void share(const RouteSetup& setup, std::size_t bytes) {
+    const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
+    const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
+    std::map<int, std::string> offered;
+    const Problem unshared = failure_of([&] {
+      if (!bytes) return;
+      memory_ = setup.comm.arena(device).take<std::byte>(bytes, Memory::pinned_shared);
+      std::string text;
+      append_record(text, export_memory(device, memory_.data()));
+      for (const Carried& c : messages_)
+        for (const NodeMessage::Part& part : c.message.parts) {
+          if (c.message.sender == rank_ && part.source_rank != rank_) offered[part.source_rank] = text;
+          if (c.message.receiver == rank_ && part.target_rank != rank_) offered[part.target_rank] = text;
+        }
     });
-    refusal_ = text_of(first_failure(setup.comm, unmapped));
+    refusal_ = text_of(first_failure(setup.comm, unshared));
+    if (refusal_.empty()) {
+      const std::map<int, std::string> handles = rendezvous(*setup.own, std::move(offered), setup.timeout);
+      const Problem unmapped = failure_of([&] {
+        for (const auto& [driver, text] : handles)
+          mapped_[driver] = import_memory(device, records_of<MemoryHandle>({text}).at(0));
+      });
+      refusal_ = text_of(first_failure(setup.comm, unmapped));
+    }
+    if (refusal_.empty()) return;
+    mapped_.clear();
+    setup.comm.barrier();  // memory must not be freed before all ranks have unmapped it
+    memory_ = {};
   }
-  if (refusal_.empty()) return;
-  mapped_.clear();
-  setup.comm.barrier();  // memory must not be freed before all ranks have unmapped it
-  memory_ = {};
-}
 
-void NodeMail::make_drivers(const RouteSetup& setup) {
-  int chunks = 0;
-  for (const Carried& c : messages_) chunks = std::max(chunks, c.message.chunks.count());
-  const int tag = setup.own->take_tags(static_cast<int>(setup.comm.max(chunks)));
-  const NodeAddress address{setup.own->mpi(), tag, setup.plan};
-  for (const Carried& c : messages_) {
-    if (c.message.sender == rank_)
-      dispatches_.push_back(
-          std::make_unique<NodeDispatch>(c.message, NodeOutbox(c.message, memory_.data() + c.outbox), address));
-    if (c.message.receiver == rank_)
-      arrivals_.push_back(
-          std::make_unique<NodeArrival>(c.message, NodeInbox(c.message, memory_.data() + c.inbox), address));
+  void make_drivers(const RouteSetup& setup) {
+    int chunks = 0;
+    for (const Carried& c : messages_) chunks = std::max(chunks, c.message.chunks.count());
+    const int tag = setup.own->take_tags(static_cast<int>(setup.comm.max(chunks)));
+    const NodeAddress address{setup.own->mpi(), tag, setup.plan};
+    for (const Carried& c : messages_) {
+      if (c.message.sender == rank_)
+        dispatches_.push_back(
+            std::make_unique<NodeDispatch>(c.message, NodeOutbox(c.message, memory_.data() + c.outbox), address));
+      if (c.message.receiver == rank_)
+        arrivals_.push_back(
+            std::make_unique<NodeArrival>(c.message, NodeInbox(c.message, memory_.data() + c.inbox), address));
+    }
   }
-}
 
-std::byte* NodeMail::memory_of(int rank) const {
-  return rank == rank_ ? memory_.data() : static_cast<std::byte*>(mapped_.at(rank).get());
-}
+  std::byte* memory_of(int rank) const {
+    return rank == rank_ ? memory_.data() : static_cast<std::byte*>(mapped_.at(rank).get());
+  }
 
-bool NodeMail::carries(const Message& message) const {
-  return refusal_.empty() && part_of_.contains({message.source, message.target});
-}
+  std::vector<Carried> messages_;                  // messages in which this rank has a part
+  std::map<std::pair<int, int>, Found> parts_of_;  // by source and target device
+  std::string refusal_;
+  int rank_ = 0;
+  Span<std::byte> memory_;
+  std::map<int, std::shared_ptr<void>> mapped_;  // memory of other ranks of the node, mapped by this process
+  std::vector<std::unique_ptr<NodeDispatch>> dispatches_;
+  std::vector<std::unique_ptr<NodeArrival>> arrivals_;
+};
 
-NodeMail::Found NodeMail::find(const Message& message) const {
-  const auto& [number, part] = part_of_.at({message.source, message.target});
-  return {&messages_[number], part};
-}
+}  // namespace
 
-PlaceRing NodeMail::outgoing_place(const Message& message) const {
-  const auto [c, part] = find(message);
-  const NodeOutbox box(c->message, memory_of(c->message.sender) + c->outbox);
-  return {box.place() + c->message.parts[static_cast<std::size_t>(part)].offset};
-}
-
-PlaceRing NodeMail::incoming_places(const Message& message) const {
-  const auto [c, part] = find(message);
-  PlaceRing places = NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox).places();
-  places.base += c->message.parts[static_cast<std::size_t>(part)].offset;
-  return places;
-}
-
-std::unique_ptr<Outlet> NodeMail::outlet(const Message& message) {
-  const auto [c, part] = find(message);
-  return std::make_unique<NodeOutlet>(c->message, NodeOutbox(c->message, memory_of(c->message.sender) + c->outbox),
-                                      part);
-}
-
-std::unique_ptr<Inlet> NodeMail::inlet(const Message& message) {
-  const auto [c, part] = find(message);
-  return std::make_unique<NodeInlet>(c->message, NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox), part,
-                                     message);
-}
-
-bool NodeMail::progress(std::uint64_t sequence) {
-  bool done = true;
-  for (const auto& arrival : arrivals_) done &= arrival->progress(sequence);
-  for (const auto& dispatch : dispatches_) done &= dispatch->progress(sequence);
-  return done;
-}
-
-std::string NodeMail::waiting_for() const {
-  for (const auto& dispatch : dispatches_)
-    if (auto what = dispatch->waiting_for(); !what.empty()) return what;
-  for (const auto& arrival : arrivals_)
-    if (auto what = arrival->waiting_for(); !what.empty()) return what;
-  return {};
-}
-
-std::string NodeMail::remark(int source, int target) const {
-  const auto found = part_of_.find({source, target});
-  if (found == part_of_.end()) return {};
-  if (!refusal_.empty()) return "not in one message per pair of nodes, whose ranks must share host memory: " + refusal_;
-  return "travels in " + messages_[found->second.first].message.described();
-}
-
-void NodeMail::leave() {
-  bool quiet = true;
-  for (const auto& dispatch : dispatches_) quiet &= dispatch->settle();
-  for (const auto& arrival : arrivals_) quiet &= arrival->settle();
-  if (!quiet) keep_memory();
-  dispatches_.clear();
-  arrivals_.clear();
-  mapped_.clear();
-}
-
-void NodeMail::keep_memory() { keep_for_ever(std::move(memory_)); }
+std::shared_ptr<RouteState> node_mail(const RouteSetup& setup) { return std::make_shared<NodeMail>(setup); }
 
 }  // namespace slipstream

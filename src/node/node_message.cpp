@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t part_alignment = 512;
 static_assert(sizeof(Envelope) <= NodeMessage::head && NodeMessage::head % part_alignment == 0);
 
-/// Places the parts one after another and computes the chunks that contain each part.
+/// Places the parts of a message one after another and computes the chunks that contain each part.
 void lay_out(NodeMessage& message, const Knobs& knobs, const Throttle& throttle) {
   std::size_t bytes = NodeMessage::head;
   for (auto& part : message.parts) {
@@ -25,7 +25,7 @@ void lay_out(NodeMessage& message, const Knobs& knobs, const Throttle& throttle)
   }
 }
 
-/// Returns the rank that drives the fewest messages so far, or the lowest such rank.
+/// Returns the rank that calls MPI for the fewest messages so far, or the lowest such rank.
 int idlest(const std::set<int>& ranks, std::map<int, int>& driven) {
   int found = *ranks.begin();
   for (const int rank : ranks)

@@ -10,28 +10,28 @@
 namespace slipstream {
 
 struct NodeMessage {
-  /// A message from a device of one node to a device of the other.
+  /// Part of the message: all values that go from a device of one node to a device of the other.
   struct Part {
-    int source = 0;  ///< source and target device
+    int source = 0;  ///< numbers of the source and target device
     int target = 0;
     int source_rank = 0;
     int target_rank = 0;
     std::size_t offset = 0;               ///< byte offset of the part's values in the message
-    Pieces pieces;                        ///< pieces in which its two ends copy it
-    int first_chunk = 0, last_chunk = 0;  ///< chunks that contain its values
+    Pieces pieces;                        ///< pieces in which both its ends copy the part
+    int first_chunk = 0, last_chunk = 0;  ///< indices of the chunks that contain its values
     std::size_t end() const { return offset + pieces.bytes; }
   };
 
-  int from = 0;  ///< source and target node
+  int from = 0;  ///< numbers of the source and target node
   int to = 0;
-  int sender = 0;  ///< ranks that call MPI: those with a part that drive the fewest messages
+  int sender = 0;  ///< ranks that call MPI: those with a part that do so for the fewest messages
   int receiver = 0;
-  std::vector<Part> parts;  ///< parts by source, then target, behind a header with the envelope
+  std::vector<Part> parts;  ///< parts by source, then target; a header with the envelope precedes them
   Pieces chunks;            ///< chunks in which MPI sends the message
 
-  /// Number of leading pieces of the part that must be written before the chunk may leave.
+  /// Number of first pieces of the part that must be written before the chunk may leave.
   int pieces_before(int chunk, const Part& part) const;
-  /// Number of leading pieces of the part that are complete once all chunks before `chunk` have arrived.
+  /// Number of first pieces of the part that are complete once all chunks before `chunk` have arrived.
   int pieces_within(int chunk, const Part& part) const;
   /// Describes the message, such as "the message of node 1 to node 0 (rank 3 sends it, with parts of ranks 2 and 3;
   /// rank 0 receives it)".
@@ -40,8 +40,8 @@ struct NodeMessage {
   static constexpr std::size_t head = 512;
 };
 
-/// Lists messages between nodes. The driving ranks of a node are right only if `letters` lists all messages that leave
-/// or reach that node.
+/// Lists the messages between nodes. The ranks that call MPI on a node are right only if `letters` lists all messages
+/// that leave or reach that node.
 std::vector<NodeMessage> node_messages(const Machine& machine, const std::vector<RouteSetup::Letter>& letters,
                                        const Knobs& knobs, const Throttle& throttle);
 

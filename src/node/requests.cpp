@@ -29,7 +29,7 @@ bool Requests::settle() {
     return open.empty();
   };
   quiet_ = asked_until(none_open, seconds);
-  // A request that is freed while active lives in MPI until it completes.
+  // Active requests may be freed, too: MPI keeps such a request until it completes.
   for (MPI_Request& request : requests_)
     if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   return quiet_;

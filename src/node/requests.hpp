@@ -14,13 +14,13 @@ class Requests {
   Requests() = default;
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
-  /// The message may never have arrived, if its exchange timed out: see settle().
+  /// Calls settle(). The message may never have arrived, if its exchange timed out.
   ~Requests();
   /// Cancels incomplete requests and waits briefly. Returns false if MPI may still access the memory of the requests;
   /// then it must stay allocated. MPI-4.1, 3.8.4, does not allow to cancel a large message that both ends have matched,
   /// and it stays active until the other end continues. Later calls do nothing.
   bool settle();
-  /// Adds a send or a receive. Requests are numbered in the order of these calls.
+  /// Adds a send or a receive request. Requests are numbered in the order of these calls.
   void add_send(const void* from, std::size_t bytes, int rank, int tag, MPI_Comm comm);
   void add_receive(void* to, std::size_t bytes, int rank, int tag, MPI_Comm comm);
   void start(int index);

@@ -1,6 +1,9 @@
 #include "node/transport.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
+#include <utility>
 
 #include <slipstream/error.hpp>
 
@@ -11,7 +14,7 @@ namespace slipstream {
 namespace {
 
 constexpr std::size_t smallest_piece = 1 << 20, smallest_throttled = 64 << 10, largest_piece = 4 << 20;
-constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;  // limit, because MPI counts in int
+constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;  // limit in bytes, because MPI counts in int
 constexpr std::size_t most_pieces = 1024;
 
 class MpiOutlet final : public Outlet {
@@ -24,7 +27,7 @@ class MpiOutlet final : public Outlet {
     for (int piece = 0; piece < pieces.count(); ++piece) add(place + pieces.at(piece), pieces.size(piece));
   }
   ~MpiOutlet() override {
-    if (!requests_.settle()) envelope_.release();  // the envelope is kept, because MPI may still read it
+    if (!requests_.settle()) envelope_.release();  // MPI may still read the envelope (header), so it is not freed
   }
   void send(int piece, std::uint64_t sequence) override {
     if (piece == 0) {
@@ -74,7 +77,7 @@ class MpiInlet final : public Inlet {
   int first(std::uint64_t sequence) const { return static_cast<int>((sequence - 1) % depth_) * (pieces_ + 1); }
   Message message_;
   int pieces_, depth_;
-  int complete_ = 0;  // number of completed requests of this exchange, including the envelope's
+  int complete_ = 0;  // number of completed requests of this exchange, with that of the envelope
   std::unique_ptr<Envelope> envelope_ = std::make_unique<Envelope>();
   Requests requests_;
 };
@@ -96,7 +99,7 @@ class MappedOutlet final : public Outlet {
  public:
   MappedOutlet(const Message& message, const Pieces& pieces, std::byte* buffer)
       : plan_(message.plan), pieces_(pieces.count()), control_(control_of(buffer)) {}
-  // All receive buffers are free at first, even before they are opened.
+  // Receive buffers are free at first, even before the receiver opens them.
   bool room(std::uint64_t sequence) override {
     return sequence <= mapped_places || load_acquire(&control_.free) >= sequence;
   }
@@ -131,6 +134,50 @@ class MappedInlet final : public Inlet {
   Control& control_;
 };
 
+/// Delays messages as a slow link would.
+class ThrottledOutlet final : public Outlet {
+ public:
+  ThrottledOutlet(std::unique_ptr<Outlet> inner, const Pieces& pieces, const Throttle& throttle)
+      : inner_(std::move(inner)), pieces_(pieces), throttle_(throttle) {}
+
+  void begin(std::uint64_t sequence) override {
+    begun_ = std::max(Clock::now(), free_);
+    free_ = begun_ + after(throttle_.seconds(static_cast<double>(pieces_.bytes)) - throttle_.latency_us * 1e-6);
+    inner_->begin(sequence);
+  }
+  bool room(std::uint64_t sequence) override { return inner_->room(sequence); }
+  void send(int piece, std::uint64_t sequence) override {
+    const double bytes = static_cast<double>(pieces_.at(piece) + pieces_.size(piece));
+    queued_.push_back({piece, sequence, begun_ + after(throttle_.seconds(bytes))});
+    drive();
+  }
+  void drive() override {
+    for (; !queued_.empty() && queued_.front().due <= Clock::now(); queued_.pop_front())
+      inner_->send(queued_.front().piece, queued_.front().sequence);
+    inner_->drive();
+  }
+  bool sent() override { return queued_.empty() && inner_->sent(); }
+  bool settle() override { return inner_->settle(); }
+  std::string escort() const override { return inner_->escort(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static Clock::duration after(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+  struct Queued {
+    int piece;
+    std::uint64_t sequence;
+    Clock::time_point due;
+  };
+
+  std::unique_ptr<Outlet> inner_;
+  Pieces pieces_;
+  Throttle throttle_;
+  Clock::time_point begun_{}, free_{};  // start of this exchange, and time when the link is free again
+  std::deque<Queued> queued_;
+};
+
 }  // namespace
 
 std::string end_of(int device, int rank) {
@@ -159,6 +206,12 @@ Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Th
 std::unique_ptr<Outlet> mpi_outlet(const Message& message, const Pieces& pieces, std::byte* place) {
   return std::make_unique<MpiOutlet>(message, pieces, place);
 }
+
+std::unique_ptr<Outlet> throttled(std::unique_ptr<Outlet> outlet, const Pieces& pieces, const Throttle& throttle) {
+  if (!throttle.slows()) return outlet;
+  return std::make_unique<ThrottledOutlet>(std::move(outlet), pieces, throttle);
+}
+
 std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, const PlaceRing& places) {
   return std::make_unique<MpiInlet>(message, pieces, places);
 }

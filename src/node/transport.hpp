@@ -6,33 +6,34 @@
 
 #include "mover/message.hpp"
 #include "mover/mover.hpp"
+#include "mover/route_state.hpp"
 
 namespace slipstream {
 
-/// Name of an end of a message in error messages.
+/// Name of the sender or receiver of a message, for error messages.
 std::string end_of(int device, int rank);
 
-/// Pieces in which a message is copied and sent. Both ends compute the same.
+/// Pieces (ranges of bytes) in which a message is copied and sent. Both ends compute the same.
 struct Pieces {
   std::size_t bytes = 0, each = 1;
   int count() const { return static_cast<int>((bytes + each - 1) / each); }
   std::size_t at(int piece) const { return each * static_cast<std::size_t>(piece); }
   std::size_t size(int piece) const { return std::min(each, bytes - at(piece)); }
 };
-/// `pipelined`: pieces of a message are in different stages at once. A throttled link uses small pieces, so that the
-/// work after the last one, which the link does not delay, stays short.
+/// Cuts a message into pieces. `pipelined`: these are in different stages at once. A throttled link uses small pieces,
+/// so that the work after the last one, which the link does not delay, stays short.
 Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle);
 inline Pieces pieces_of(const Message& m, bool pipelined) { return pieces_of(m.bytes, m.knobs, pipelined, m.throttle); }
 
-/// Header of every message. It turns mismatched calls into errors; wrong numbers would be the alternative.
+/// Header of every message. It turns mismatched calls into errors instead of wrong values.
 struct Envelope {
   std::uint64_t plan = 0;
   std::uint64_t sequence = 0;
 };
-/// Throws Error if the envelope belongs to another exchange.
+/// Checks a message's envelope (header). Throws Error if it belongs to another exchange.
 void verify(const Message& message, const Envelope& envelope, std::uint64_t sequence);
 
-/// Ring of places for the values of successive exchanges, at one end of a message.
+/// Buffers for the values of a message in successive exchanges, used in turn, at one end of the message.
 struct PlaceRing {
   std::byte* base = nullptr;
   std::size_t stride = 0;
@@ -44,47 +45,67 @@ struct PlaceRing {
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  /// Starts an exchange. Called before all other functions of the outlet.
+  /// Starts an exchange. Called before all other functions of this sender.
   virtual void begin(std::uint64_t) {}
-  /// Whether the values of this exchange may be written to their place now.
+  /// Whether the values of this exchange may be written to their buffer now.
   virtual bool room(std::uint64_t) { return true; }
-  /// Sends a piece that is in its place. Pieces are sent in order, and so are exchanges.
+  /// Sends a piece of the message that is in its buffer. Pieces are sent in order, and so are exchanges.
   virtual void send(int piece, std::uint64_t sequence) = 0;
-  /// Makes progress with the pieces that were passed to send().
+  /// Makes progress with sending the pieces that were passed to send().
   virtual void drive() {}
-  /// Whether everything passed to send() has left.
+  /// Whether all pieces that were passed to send() have left.
   virtual bool sent() { return true; }
-  /// Ends the outlet. Returns false if MPI may still read the places.
+  /// Ends sending. Returns false if MPI may still read the buffers.
   virtual bool settle() { return true; }
-  /// Ranks besides the two ends on which the message depends; empty if there are none.
+  /// Ranks besides sender and receiver on which the message depends; empty if there are none.
   virtual std::string escort() const { return {}; }
 };
 
-/// Wraps an outlet so that it sends as late as a slow link would. Returns the outlet itself without throttling.
+/// Wraps a sender so that it sends as late as a slow link would. Returns the sender itself without throttling.
 std::unique_ptr<Outlet> throttled(std::unique_ptr<Outlet> outlet, const Pieces& pieces, const Throttle& throttle);
 
 class Inlet {
  public:
   virtual ~Inlet() = default;
-  /// Allows the sender to write the place of this exchange.
+  /// Allows the sender to write the receive buffer of this exchange.
   virtual void open(std::uint64_t sequence) = 0;
-  /// Whether the place of the next exchange should be opened before that exchange begins.
+  /// Whether the receive buffer of the next exchange should be opened before that exchange begins.
   virtual bool early() const = 0;
-  /// Number of leading pieces that have arrived. Throws Error if the sender is in another exchange.
+  /// Number of first pieces of the message that have arrived. Throws Error if the sender is in another exchange.
   virtual int arrived(std::uint64_t sequence) = 0;
-  /// Ends the inlet. Returns false if MPI may still write the places.
+  /// Ends receiving. Returns false if MPI may still write the buffers.
   virtual bool settle() { return true; }
   virtual std::string escort() const { return {}; }
 };
 
-/// MPI transport with persistent requests, from `place` to `places`.
+/// Transport by MPI with persistent requests, from the send buffer `place` to the receive buffers `places`.
 std::unique_ptr<Outlet> mpi_outlet(const Message& message, const Pieces& pieces, std::byte* place);
 std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, const PlaceRing& places);
 
-/// Shared-memory transport. The memory holds counters, then two places.
+/// Transport through shared memory. The memory holds counters, then two receive buffers.
 std::size_t host_buffer_bytes(const Message& message);
 PlaceRing host_places(const Message& message, std::byte* buffer);
 std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* buffer);
 std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* buffer);
+
+/// Messages that a route transports together, in shared buffers.
+class Mail : public RouteState {
+ public:
+  virtual bool carries(const Message& message) const = 0;
+  /// Send and receive buffers of a message that travels in shared buffers.
+  virtual PlaceRing outgoing_place(const Message& message) const = 0;
+  virtual PlaceRing incoming_places(const Message& message) const = 0;
+  virtual std::unique_ptr<Outlet> outlet(const Message& message) = 0;
+  virtual std::unique_ptr<Inlet> inlet(const Message& message) = 0;
+};
+
+/// Mail with one message for each pair of nodes. Collective.
+std::shared_ptr<RouteState> node_mail(const RouteSetup& setup);
+
+/// The object whose shared buffers carry the message; null if the message has its own.
+inline Mail* mail_of(const Message& message) {
+  auto* mail = dynamic_cast<Mail*>(message.state.get());
+  return mail && mail->carries(message) ? mail : nullptr;
+}
 
 }  // namespace slipstream

@@ -24,7 +24,7 @@ Box ghost_region(const Box& block, const Direction& d, const Extent& low, const 
   return region;
 }
 
-/// Shifts by whole periods that move some part of a region into the grid.
+/// Shifts by whole periods of the grid that move some part of a region into the grid.
 std::vector<Extent> images(const Box& region, const Grid& grid) {
   std::vector<Extent> shifts{{0, 0, 0}};
   for (int a = 0; a < 3; ++a) {
@@ -110,7 +110,7 @@ std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Ex
       wanted.emplace_back(d, std::move(some));
 
   const std::vector<std::int64_t>& local = grid.blocks_of(rank);
-  constexpr std::size_t few = 8;  // up to this many blocks, scanning all of them is faster than the index
+  constexpr std::size_t few = 8;  // number of blocks up to which scanning all of them is faster than the index
   std::vector<Transfer> found;
   for (const std::int64_t id : targets(grid, options_, rank)) {
     const Block& target = grid.block(id);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <tuple>
 
 #include <slipstream/error.hpp>
 
@@ -42,6 +41,21 @@ void check_range(const std::vector<Transpose::Range>& ranges, int axis, std::int
   }
 }
 
+/// Axis a of the cells becomes axis axes[a].
+Box turned(const Box& cells, const std::array<int, 3>& axes) {
+  Box box;
+  for (std::size_t a = 0; a < 3; ++a) {
+    box.lo[axes[a]] = cells.lo[a];
+    box.hi[axes[a]] = cells.hi[a];
+  }
+  return box;
+}
+
+Box within(const Box& box, const Block& block) {
+  const Extent& lo = block.box.lo;
+  return shifted(box, {-lo[0], -lo[1], -lo[2]});
+}
+
 }  // namespace
 
 Transpose::Transpose(const Grid& source, const Grid& target, Options options)
@@ -78,34 +92,11 @@ std::uint64_t Transpose::fingerprint() const {
 }
 
 /// Maps cells of the source to cells of the target, and back.
-Box Transpose::there(const Box& cells) const {
-  Box box;
-  for (std::size_t a = 0; a < 3; ++a) {
-    box.lo[options_.axes[a]] = cells.lo[a];
-    box.hi[options_.axes[a]] = cells.hi[a];
-  }
-  return box;
-}
-
-Box Transpose::here(const Box& cells) const {
-  Box box;
-  for (std::size_t a = 0; a < 3; ++a) {
-    box.lo[a] = cells.lo[options_.axes[a]];
-    box.hi[a] = cells.hi[options_.axes[a]];
-  }
-  return box;
-}
+Box Transpose::there(const Box& cells) const { return turned(cells, options_.axes); }
+Box Transpose::here(const Box& cells) const { return turned(cells, inverse(options_.axes)); }
 
 void Transpose::add(const Block& from, const Block& to, const std::vector<int>& components,
                     std::vector<Transfer>& found) const {
-  const auto within = [](const Box& box, const Block& block) {
-    Box local = box;
-    for (int a = 0; a < 3; ++a) {
-      local.lo[a] -= block.box.lo[a];
-      local.hi[a] -= block.box.lo[a];
-    }
-    return local;
-  };
   for (const Box& kept : kept_) {
     const Box cells = intersection(intersection(from.box, kept), here(to.box));
     if (cells.empty()) continue;
@@ -119,7 +110,7 @@ void Transpose::add(const Block& from, const Block& to, const std::vector<int>& 
   }
 }
 
-// Lists transfers in the order of source block, target block, then kept range.
+// Lists the transfers of a transpose, in the order of source block, target block, then range of kept cells.
 std::vector<Transfer> Transpose::transfers(const Grid& grid, int components, const Extent&, int rank) const {
   std::vector<int> all(static_cast<std::size_t>(components));
   std::iota(all.begin(), all.end(), 0);

@@ -7,16 +7,11 @@ namespace {
 
 class ColocatedRoute final : public CopyRoute {
  public:
-  RouteKind kind() const override { return RouteKind::colocated; }
-  std::string name() const override { return "colocated"; }
-  RouteTraits traits() const override { return {.streams = true}; }
-  RouteFacts facts() const override {
-    RouteFacts facts = CopyRoute::facts();
-    facts.between = "devices of different processes of one node with peer access";
-    facts.how = "pack, copy engine into a mapped slot, unpack";
-    facts.origin_of_memory = "any (only the engine's slots are mapped)";
-    return facts;
-  }
+  ColocatedRoute()
+      : CopyRoute(RouteKind::colocated, "colocated", {.streams = true},
+                  {.between = "devices of different processes of one node with peer access",
+                   .how = "pack, copy engine into a mapped slot, unpack",
+                   .origin_of_memory = "any (only the engine's slots are mapped)"}) {}
   std::string refusal(const Pair& pair) const override {
     if (pair.same_process) return "the devices belong to one process";
     if (!pair.same_node) return "the devices are on different nodes";

@@ -18,11 +18,9 @@ CopySender::CopySender(const Message& message, const EndSite& site)
       packed_event_(site.device),
       sent_(site.device) {
   if (message.knobs.streams == Lanes::per_direction) lane_ = std::make_unique<Stream>(site.device, Priority::high);
-  Batch batch;
-  batch.movers = lowering_.to_slot(site.legs, site.sources, {packed_.data(), {}});
+  batches.push_back({.movers = lowering_.to_slot(site.legs, site.sources, {packed_.data(), {}}),
+                     .before = {{site.receive_buffer.free.front(), 1, message.target}}});
   windows = lowering_.windows();
-  batch.before.push_back({site.receive_buffer.free.front(), 1, message.target});
-  batches.push_back(std::move(batch));
 }
 
 void CopySender::transfer(Stream& stream, std::uint64_t) {
@@ -45,27 +43,22 @@ void CopySender::join(Stream& stream) {
 }
 
 CopyReceiver::CopyReceiver(const Message& message, const EndSite& site)
-    : lowering_(site.device), slot_(site.receive_buffer.slot), slot_bytes_(message.bytes) {
-  std::byte* const values = site.receive_buffer.slot;
-  Batch batch;
-  batch.before.push_back({site.receive_buffer.full.front(), 0, message.source});
-  batch.after.push_back(site.receive_buffer.free.front());
-  if (message.combines) {
-    arrived = arrived_at(site.legs, values);
-  } else {
-    batch.movers = lowering_.from_slot(site.legs, site.targets, {values, {}});
-  }
-  batches.push_back(std::move(batch));
+    : lowering_(site.device), slot_(site.receive_buffer.slot), bytes_(message.bytes) {
+  batches.push_back({.movers = lowering_.unpack(message, site.legs, site.targets, {slot_, {}}, arrived),
+                     .before = {{site.receive_buffer.full.front(), 0, message.source}},
+                     .after = {site.receive_buffer.free.front()}});
 }
 
-/// A test may delay arrived messages; without tests this is false.
+/// Whether a test delays arrived messages at this point; false without tests.
 bool CopyReceiver::delivers() const { return faults::held(faults::Lane::arrival); }
 void CopyReceiver::deliver(Stream& stream, std::uint64_t) { faults::reach(faults::Lane::arrival, stream); }
 
-RouteFacts CopyRoute::facts() const {
-  return {.repeated = "no: the copy engine's work is recorded for two exchanges in turn",
-          .work_in_begin = "queues kernels and copies",
-          .holds = "one thread block"};
-}
+CopyRoute::CopyRoute(RouteKind kind, const char* name, RouteTraits traits, RouteFacts facts)
+    : RouteOf(kind, name, traits, [&] {
+        facts.repeated = "no: the copy engine's work is recorded for two exchanges in turn";
+        facts.work_in_begin = "queues kernels and copies";
+        facts.holds = "one thread block";
+        return std::move(facts);
+      }()) {}
 
 }  // namespace slipstream

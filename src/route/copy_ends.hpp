@@ -1,6 +1,6 @@
 #pragma once
-// The ends that peer and colocated share. The source packs, the copy engine writes the target's slot, and the target
-// unpacks.
+// Sender and receiver of the routes peer and colocated. The source packs, the copy engine writes the target's slot, and
+// the target unpacks.
 
 #include "mover/lower.hpp"
 #include "route/route.hpp"
@@ -22,7 +22,7 @@ class CopySender final : public Sender {
   ReceiveBuffer receive_buffer_;
   Pulse pulse_;
   Trace* trace_;
-  std::string row_;  // name of its row in the trace
+  std::string row_;  // name of the sender's row in the trace
   Span<std::byte> packed_;
   std::unique_ptr<Stream> lane_;
   Event packed_event_, sent_;
@@ -34,19 +34,18 @@ class CopyReceiver final : public Receiver {
   bool delivers() const override;
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::int64_t bytes() const override { return lowering_.bytes(); }
-  void poison(Stream& stream) override { fill(stream, slot_, poison_byte, slot_bytes_); }
+  void poison(Stream& stream) override { fill(stream, slot_, poison_byte, bytes_); }
 
  private:
   Lowering lowering_;
   std::byte* slot_;
-  std::size_t slot_bytes_;
+  std::size_t bytes_;
 };
 
-/// Base of routes with these ends. Subclasses define which pairs they serve.
+/// Base of the routes peer and colocated. Subclasses define which pairs of devices they serve.
 class CopyRoute : public RouteOf<CopySender, CopyReceiver> {
  public:
-  /// Those of both routes.
-  RouteFacts facts() const override;
+  CopyRoute(RouteKind kind, const char* name, RouteTraits traits, RouteFacts facts = {});
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
     return {round_up(message.bytes, slot_alignment), 1, 1, false};
   }

@@ -1,6 +1,6 @@
-// The source's kernel stores into the target's memory. Long rows go directly into the target's ghost cells. The target
-// opens these at begin, once earlier readers have finished in stream order. Thin rows are packed into the target's
-// slots. Small messages travel in latency-optimised packets that carry the exchange's number.
+// Route in which the source's kernel stores into the target's memory. Long rows go directly into the target's ghost
+// cells. The target opens these at begin, once earlier readers have finished in stream order. Thin rows are packed into
+// the target's slots. Small messages travel in latency-optimised packets that carry the exchange's number.
 #include "route/route.hpp"
 #include "route/store_ends.hpp"
 
@@ -9,16 +9,13 @@ namespace {
 
 class DirectRoute final : public RouteOf<StoreSender, StoreReceiver> {
  public:
-  RouteKind kind() const override { return RouteKind::direct; }
-  std::string name() const override { return "direct"; }
-  RouteTraits traits() const override { return {.stores = true, .loops = true, .chunk = true, .in_place = true}; }
-  RouteFacts facts() const override {
-    return {.between = "devices of one node with peer access, in or across processes",
-            .how = "stores to ghosts or slots",
-            .origin_of_memory = "any; ghosts in place: what can be mapped, else through slots",
-            .holds = "the thread blocks of its launch",
-            .rebindable = "yes, by Exchange::bind; between processes values then go through slots"};
-  }
+  DirectRoute()
+      : RouteOf(RouteKind::direct, "direct", {.stores = true, .loops = true, .chunk = true, .in_place = true},
+                {.between = "devices of one node with peer access, in or across processes",
+                 .how = "stores to ghosts or slots",
+                 .origin_of_memory = "any; ghosts in place: what can be mapped, else through slots",
+                 .holds = "the thread blocks of its launch",
+                 .rebindable = "yes, by Exchange::bind; between processes values then go through slots"}) {}
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";
     if (!pair.same_node) return "the devices are on different nodes";

@@ -1,4 +1,4 @@
-// Route within a device. Movers copy from block to block, ordered by the stream alone. Values that are combined go
+// Route within a device. Kernels copy from block to block, ordered by the stream alone. Values that are combined go
 // through slots, as those from other devices do: all are read before any target changes.
 #include "route/route.hpp"
 #include "route/store_ends.hpp"
@@ -9,9 +9,7 @@ namespace {
 class KernelSender final : public Sender {
  public:
   KernelSender(const Message& message, const EndSite& site) : lowering_(site.device) {
-    batches.emplace_back();
-    batches.back().late = message.poison;
-    batches.back().movers = lowering_.box_to_box(site.legs, site.sources, site.targets);
+    batches.push_back({.movers = lowering_.box_to_box(site.legs, site.sources, site.targets), .late = message.poison});
     windows = lowering_.windows();
   }
 
@@ -21,19 +19,15 @@ class KernelSender final : public Sender {
 
 class KernelRoute final : public Route {
  public:
-  RouteKind kind() const override { return RouteKind::kernel; }
-  std::string name() const override { return "kernel"; }
-  RouteTraits traits() const override {
-    return {.within_device = true, .within_process = true, .stores = true, .loops = true};
-  }
-  RouteFacts facts() const override {
-    return {.between = "blocks of one device in one process",
-            .how = "movers copy",
-            .codings = "all: values are rounded as if they had travelled",
-            .work_in_end = "none",
-            .holds = "nothing",
-            .after_timeout = "cannot time out"};
-  }
+  KernelRoute()
+      : Route(RouteKind::kernel, "kernel",
+              {.within_device = true, .within_process = true, .stores = true, .loops = true},
+              {.between = "blocks of one device in one process",
+               .how = "movers copy",
+               .codings = "all: values are rounded as if they had travelled",
+               .work_in_end = "none",
+               .holds = "nothing",
+               .after_timeout = "cannot time out"}) {}
   std::string refusal(const Pair& pair) const override {
     return pair.same_device ? "" : "the blocks lie on different devices";
   }

@@ -13,11 +13,9 @@ class NcclSender final : public Sender {
  public:
   NcclSender(const Message& message, const EndSite& site)
       : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
-    Batch batch;
-    batch.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}});
+    batches.push_back({.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}}),
+                       .after = {sequence_of(wire_.data(), message.bytes)}});
     windows = lowering_.windows();
-    batch.after.push_back(sequence_of(wire_.data(), message.bytes));
-    batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
@@ -34,19 +32,13 @@ class NcclSender final : public Sender {
   Span<std::byte> wire_;
 };
 
-/// No counter is needed: the stream orders the unpacking after the receive, and the next receive after the unpacking.
+/// Receiver by NCCL. The stream orders unpacking after the receive, and the next receive after it, without a counter.
 class NcclReceiver final : public Receiver {
  public:
   NcclReceiver(const Message& message, const EndSite& site)
       : message_(message), lowering_(site.device), wire_(span_with_sequence(site.arena, message.bytes)) {
-    Batch batch;
-    batch.before.push_back({sequence_of(wire_.data(), message.bytes), 0, message.source});
-    if (message.combines) {
-      arrived = arrived_at(site.legs, wire_.data());
-    } else {
-      batch.movers = lowering_.from_slot(site.legs, site.targets, {wire_.data(), {}});
-    }
-    batches.push_back(std::move(batch));
+    batches.push_back({.movers = lowering_.unpack(message, site.legs, site.targets, {wire_.data(), {}}, arrived),
+                       .before = {{sequence_of(wire_.data(), message.bytes), 0, message.source}}});
   }
 
   bool transfers() const override { return true; }
@@ -65,19 +57,17 @@ class NcclReceiver final : public Receiver {
 
 class NcclRoute final : public RouteOf<NcclSender, NcclReceiver> {
  public:
-  RouteKind kind() const override { return RouteKind::nccl; }
-  std::string name() const override { return "nccl"; }
-  RouteTraits traits() const override { return {}; }
-  RouteFacts facts() const override {
-    return {.between = "any two GPUs",
-            .how = "pack, NCCL's send and receive, unpack",
-            .ranks_per_device = "1",
-            .repeated = "no: the library's work",
-            .work_in_begin = "queues kernels, sends and receives; connects pairs in the first exchange",
-            .holds = "the library's thread blocks, until a thread of the host ends them",
-            .after_timeout =
-                "undefined ghost values; nothing of the library's works any more, and a graph of the caller's hangs"};
-  }
+  NcclRoute()
+      : RouteOf(RouteKind::nccl, "nccl", {},
+                {.between = "any two GPUs",
+                 .how = "pack, NCCL's send and receive, unpack",
+                 .ranks_per_device = "1",
+                 .repeated = "no: the library's work",
+                 .work_in_begin = "queues kernels, sends and receives; connects pairs in the first exchange",
+                 .holds = "the library's thread blocks, until a thread of the host ends them",
+                 .after_timeout =
+                     "undefined ghost values; nothing of the library's works any more, and a graph of the caller's "
+                     "hangs"}) {}
   std::optional<RouteLibrary> library() const override { return RouteLibrary{"libnccl.so", nccl_missing()}; }
   std::string refusal(const Pair& pair) const override {
     if (pair.host) return "it joins GPUs, and these are devices of the host backend";

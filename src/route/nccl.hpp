@@ -15,11 +15,11 @@ class NcclClique : public RouteState {
   virtual void receive(Stream& stream, std::byte* to, std::size_t bytes, int source, int target) = 0;
 };
 
-/// Reason why the library cannot be used; empty if it can.
+/// Reason why NCCL cannot be used; empty if it can.
 std::string nccl_missing();
 /// Makes the NCCL communicator of the devices that use the route. Collective.
 std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup);
-/// Calls between construction and close() start together.
+/// Makes a group: NCCL's calls between construction and close() start together.
 std::unique_ptr<RouteGroup> nccl_group();
 
 }  // namespace slipstream

@@ -1,4 +1,4 @@
-// NCCL, loaded at run time.
+// The functions of NCCL, loaded at run time, and its communicators.
 #include <nccl.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ std::vector<int> devices_of(const RouteSetup& setup) {
   return devices;
 }
 
-/// One NCCL communicator for each device of this rank.
+/// Clique: one NCCL communicator for each device of this rank that uses the route.
 class Clique final : public NcclClique {
  public:
   Clique(const RouteSetup& setup, const std::vector<int>& devices, std::int64_t serial)
@@ -126,13 +126,13 @@ class Clique final : public NcclClique {
     throw Error(*first);
   }
 
-  /// NCCL blocks here until all ranks of the node have come and released graphs are gone.
+  /// Destroys the communicators. NCCL blocks here until all ranks of the node have come and released graphs are gone.
   ~Clique() override {
     for (const auto& [comm, local] : taken()) end(comm, local, Nccl::get().destroy);
   }
 
-  /// NCCL aborts its kernels at once. Then it waits for live graphs and for ranks that may never come, so the call is
-  /// made in a separate thread.
+  /// Aborts the communicators. NCCL aborts its kernels at once. Then it waits for live graphs and for ranks that may
+  /// never come, so the call is made in a separate thread.
   bool abandon() override {
     std::packaged_task<void()> task([ended = taken()] {
       for (const auto& [comm, local] : ended) end(comm, local, Nccl::get().abort);
@@ -147,12 +147,12 @@ class Clique final : public NcclClique {
     return true;
   }
 
-  /// Whether a live graph of this rank holds work of this clique.
+  /// Whether a live graph of this rank holds work of this clique (set of NCCL communicators).
   bool in_graphs() const { return graphs_.use_count() > 1; }
 
-  /// Decides how the clique ends, the same on all ranks. It is kept while graphs with its work are alive. It is
-  /// abandoned if a rank has abandoned it or does not come. Collective. A graph that was just released may count as
-  /// live for a moment.
+  /// How the clique's communicators end, the same on all ranks. They are kept while graphs with their work are alive.
+  /// They are abandoned if a rank has abandoned them or does not come. Collective. A graph that was just released may
+  /// count as live for a moment.
   enum class Ending : int { destroyed, kept, abandoned };
   Ending ending() {
     const bool over = std::any_of(members_.begin(), members_.end(),
@@ -183,13 +183,13 @@ class Clique final : public NcclClique {
   }
 
   const std::int64_t serial;
-  const Communicator ranks;  // a duplicate, whose handle is unique while the clique lives
+  const Communicator ranks;  // a duplicate of the ranks' communicator, whose handle is unique while the clique lives
 
  private:
   struct Member {
     Device local;
-    std::atomic<ncclComm_t> comm = nullptr;  // null after abandon(), which a watchdog may call
-    unsigned long long capture = 0;          // number of the last capture that was registered in graphs_
+    std::atomic<ncclComm_t> comm = nullptr;  // NCCL communicator; null after abandon(), which a watchdog may call
+    unsigned long long capture = 0;          // number of the last captured graph that got a copy of graphs_
   };
 
   struct Seat {
@@ -197,7 +197,7 @@ class Clique final : public NcclClique {
     Device local;
     ncclComm_t comm;  // communicator that NCCL sets when the group closes
   };
-  /// State of a thread that may never return.
+  /// State of a thread that joins devices; the thread may never return.
   struct Joining {
     ncclUniqueId id{};
     int ranks = 0;
@@ -205,7 +205,7 @@ class Clique final : public NcclClique {
     std::string end;
   };
 
-  /// A group lets all devices of a rank join at once. Each call alone would block until all members have joined.
+  /// Joins all devices of a rank at once, by a group. Each call alone would block until all members have joined.
   static void join(Joining& joining) {
     if (joining.seats.empty()) return;
     const Nccl& nccl = Nccl::get();
@@ -220,8 +220,8 @@ class Clique final : public NcclClique {
     group.close(joining.end);
   }
 
-  /// NCCL has no timeout for ranks that never join, so the call is made in a separate thread. Returns false if another
-  /// rank failed; that rank reports the error.
+  /// Joins the devices with a timeout. NCCL has none for ranks that never join, so the call is made in a separate
+  /// thread. Returns false if another rank failed; that rank reports the error.
   bool join_in_time(const std::shared_ptr<Joining>& joining, double seconds) const {
     std::packaged_task<void()> task([joining] { join(*joining); });
     std::future<void> joined = task.get_future();
@@ -243,7 +243,7 @@ class Clique final : public NcclClique {
     }
   }
 
-  /// Tells the other ranks at once, so that they need not wait for their timeouts. All ranks agree on the error later.
+  /// Tells the other ranks of a failed join at once, so that they need not wait for their timeouts.
   void tell_of_failure() const {
     int size = 0;
     check_mpi(MPI_Comm_size(own_.mpi(), &size), "count the ranks of a clique");
@@ -275,13 +275,7 @@ class Clique final : public NcclClique {
   }
 
   static void end(ncclComm_t comm, Device local, ncclResult_t (*how)(ncclComm_t)) {
-    if (!comm) return;
-    try {
-      const cuda::DeviceScope scope(local);
-      how(comm);
-    } catch (...) {
-      // An exchange ends here, so there is no caller to report an error to.
-    }
+    if (comm) cuda::unless_ended(local, [&] { how(comm); });
   }
 
   std::map<int, int> place_of_;
@@ -292,15 +286,17 @@ class Clique final : public NcclClique {
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();
 };
 
-/// Guards the cliques in use, because exchanges may end in any thread.
-std::mutex& registry() {
-  static std::mutex mutex;
-  return mutex;
-}
+/// The cliques of this process. Exchanges may end in any thread. Never destroyed, because graphs may outlive all static
+/// objects.
+struct Cliques {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Clique>> retired;  // unused cliques whose work is still held by graphs
+  // cliques in use by exchanges; each user holds the communicator, so its handle stays unique
+  std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> in_use;
+};
 
-/// Unused cliques whose work is still held by graphs. Never destroyed, because graphs may outlive all static objects.
-std::vector<std::unique_ptr<Clique>>& retired() {
-  static auto* const all = new std::vector<std::unique_ptr<Clique>>;
+Cliques& cliques() {
+  static auto* const all = new Cliques;
   return *all;
 }
 
@@ -308,41 +304,35 @@ void retire(Clique* clique) {
   std::unique_ptr<Clique> ended(clique);
   const Clique::Ending ending = ended->ending();
   if (ending == Clique::Ending::kept || ended->in_graphs()) {
-    const std::lock_guard lock(registry());
-    retired().push_back(std::move(ended));
+    const std::lock_guard lock(cliques().mutex);
+    cliques().retired.push_back(std::move(ended));
   } else if (ending == Clique::Ending::abandoned) {
-    ended->abandon();  // abandon, because a regular end would wait for ranks that did not come
+    ended->abandon();  // abort, because a regular end would wait for ranks that did not come
   }
 }
 
-/// Destroys retired cliques of these ranks if no graph on any rank still holds them. Collective: NCCL synchronises
-/// ranks.
+/// Destroys unused cliques (NCCL communicators) of these ranks if no graph on any rank still holds them. Collective:
+/// NCCL synchronises ranks.
 void destroy_retired(const Communicator& comm) {
   std::string mine;
   {
-    const std::lock_guard lock(registry());
-    for (const auto& clique : retired())
+    const std::lock_guard lock(cliques().mutex);
+    for (const auto& clique : cliques().retired)
       if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs()) append_record(mine, clique->serial);
   }
-  std::map<std::int64_t, int> ready;  // number of ranks
+  std::map<std::int64_t, int> ready;  // by serial number: on how many ranks the clique is ready
   for (const std::int64_t serial : records_of<std::int64_t>(comm.all_gather(mine))) ++ready[serial];
   std::vector<std::unique_ptr<Clique>> over;
   for (const auto& [serial, count] : ready) {
     if (count != comm.size()) continue;
-    const std::lock_guard lock(registry());
-    const auto found = std::find_if(retired().begin(), retired().end(), [&](const auto& clique) {
+    const std::lock_guard lock(cliques().mutex);
+    const auto found = std::find_if(cliques().retired.begin(), cliques().retired.end(), [&](const auto& clique) {
       return clique->ranks.mpi() == comm.mpi() && clique->serial == serial;
     });
-    if (found == retired().end()) continue;
+    if (found == cliques().retired.end()) continue;
     over.push_back(std::move(*found));
-    retired().erase(found);
+    cliques().retired.erase(found);
   }
-}
-
-/// Cliques in use by exchanges. Each user holds the communicator, so its handle stays unique.
-std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>>& cliques() {
-  static std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> known;
-  return known;
 }
 
 }  // namespace
@@ -356,11 +346,11 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
   const std::pair key{setup.comm.mpi(), devices};
   std::shared_ptr<Clique> clique;
   {
-    const std::lock_guard lock(registry());
-    std::erase_if(cliques(), [](const auto& entry) { return entry.second.expired(); });
-    if (const auto known = cliques().find(key); known != cliques().end()) clique = known->second.lock();
+    const std::lock_guard lock(cliques().mutex);
+    std::erase_if(cliques().in_use, [](const auto& entry) { return entry.second.expired(); });
+    if (const auto known = cliques().in_use.find(key); known != cliques().in_use.end()) clique = known->second.lock();
   }
-  // An exchange may end earlier on some ranks. The cached clique is used only if all ranks still have the same one.
+  // An exchange may end earlier on some ranks. A cached clique is used only if all ranks still have the same one.
   bool same = clique != nullptr;
   for (const std::int64_t serial : setup.comm.all_gather(clique ? clique->serial : 0))
     same &= clique && serial == clique->serial;
@@ -369,8 +359,8 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
     for (const std::int64_t other : setup.comm.all_gather(serial)) serial = std::max(serial, other);
     made = serial;
     clique = std::shared_ptr<Clique>(new Clique(setup, devices, serial), retire);
-    const std::lock_guard lock(registry());
-    cliques()[key] = clique;
+    const std::lock_guard lock(cliques().mutex);
+    cliques().in_use[key] = clique;
   }
   return clique;
 }

@@ -41,7 +41,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
 
 namespace {
 
-/// One end of a message, as told to the rank of the other end. `value`: the slot, told by the target.
+/// Offsets at one end of a message, as told to the rank of the other end. `value`: the slot, told by the target.
 struct ToldEnd {
   int source = 0, target = 0;
   bool of_target = false;
@@ -74,7 +74,7 @@ SymmetricLayout agreed_layout(const RouteSetup& setup) {
 
 namespace {
 
-/// Where both ends of a message lie in symmetric memory.
+/// Addresses of both ends of a message in symmetric memory.
 class NvshmemEnd {
  public:
   explicit NvshmemEnd(const Message& message)
@@ -97,12 +97,10 @@ class NvshmemSender final : public Sender {
   NvshmemSender(const Message& message, const EndSite& site) : end_(message), lowering_(site.device) {
     std::byte* const packed = end_.outgoing();
     clear_sequence(site.device, packed, message.bytes);
-    Batch batch;
-    batch.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}});
+    batches.push_back({.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}}),
+                       .before = {{end_.signal(end_.place.free), 1, message.target}},
+                       .after = {end_.sequence(packed)}});
     windows = lowering_.windows();
-    batch.before.push_back({end_.signal(end_.place.free), 1, message.target});
-    batch.after.push_back(end_.sequence(end_.outgoing()));
-    batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
@@ -119,8 +117,8 @@ class NvshmemSender final : public Sender {
   Lowering lowering_;
 };
 
-/// Unpacks from the slot. Kernels wait for the slot and free it on a node. Between nodes the library does both, and the
-/// slot is freed at the next begin.
+/// Receiver by NVSHMEM. Within a node kernels wait for the slot and free it. Between nodes the library does both, and
+/// the slot is freed at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
   NvshmemReceiver(const Message& message, const EndSite& site)
@@ -129,18 +127,11 @@ class NvshmemReceiver final : public Receiver {
         free_(reinterpret_cast<Signal*>(end_.block.mapped(end_.place.free, message.source_rank))) {
     std::byte* const values = end_.slot();
     clear_sequence(site.device, values, message.bytes);
-    Batch batch;
-    batch.before.push_back({end_.sequence(values), 0, message.source});
-    if (free_) {
-      batch.before.push_back({end_.signal(end_.place.full), 0, message.source});
-      batch.after.push_back(free_);
-    }
-    if (message.combines) {
-      arrived = arrived_at(site.legs, values);
-    } else {
-      batch.movers = lowering_.from_slot(site.legs, site.targets, {values, {}});
-    }
-    batches.push_back(std::move(batch));
+    batches.push_back({.movers = lowering_.unpack(message, site.legs, site.targets, {values, {}}, arrived),
+                       .before = {{end_.sequence(values), 0, message.source}}});
+    if (!free_) return;
+    batches.back().before.push_back({end_.signal(end_.place.full), 0, message.source});
+    batches.back().after.push_back(free_);
   }
 
   void post(Stream& stream, std::uint64_t sequence) override {
@@ -160,28 +151,25 @@ class NvshmemReceiver final : public Receiver {
  private:
   NvshmemEnd end_;
   Lowering lowering_;
-  Signal* free_;  // counter in the source's memory; null between nodes
+  Signal* free_;  // counter of free slots in the source's memory; null between nodes
 };
 
 class NvshmemRoute final : public RouteOf<NvshmemSender, NvshmemReceiver> {
  public:
-  RouteKind kind() const override { return RouteKind::nvshmem; }
-  std::string name() const override { return "nvshmem"; }
-  RouteTraits traits() const override { return {}; }
-  RouteFacts facts() const override {
-    return {.between = "GPUs of one process each",
-            .how = "pack, put with signal into the symmetric heap, unpack",
-            .origin_of_memory = "any; messages lie in the library's own heap",
-            .ranks_per_device = "1",
-            .devices_per_rank = "1",
-            .capturable =
-                "where the library maps the source's memory, as on a node; elsewhere no: its waits take the number of "
-                "the exchange as an argument",
-            .repeated = "no: the library's work",
-            .work_in_begin = "queues kernels, puts and counters",
-            .holds = "one thread block; where no memory is mapped the stream, until a thread of the host ends the job",
-            .after_timeout = "old ghost values, the exchange is unusable; where no memory is mapped the job ends"};
-  }
+  NvshmemRoute()
+      : RouteOf(
+            RouteKind::nvshmem, "nvshmem", {},
+            {.between = "GPUs of one process each",
+             .how = "pack, put with signal into the symmetric heap, unpack",
+             .origin_of_memory = "any; messages lie in the library's own heap",
+             .ranks_per_device = "1",
+             .devices_per_rank = "1",
+             .capturable = "where the library maps the source's memory, as on a node; elsewhere no: its waits take the "
+                           "number of the exchange as an argument",
+             .repeated = "no: the library's work",
+             .work_in_begin = "queues kernels, puts and counters",
+             .holds = "one thread block; where no memory is mapped the stream, until a thread of the host ends the job",
+             .after_timeout = "old ghost values, the exchange is unusable; where no memory is mapped the job ends"}) {}
   std::optional<RouteLibrary> library() const override { return RouteLibrary{"libnvshmem_host.so", nvshmem_missing()}; }
   std::string refusal(const Pair& pair) const override {
     if (pair.host) return "it joins GPUs, and these are devices of the host backend";

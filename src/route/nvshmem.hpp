@@ -18,14 +18,14 @@ struct SymmetricLayout {
     std::size_t outgoing = 0;
     std::size_t bytes = 0;  ///< size of the slot, and of the values to send
   };
-  std::map<std::pair<int, int>, Place> places;  ///< places of messages by source and target device
+  std::map<std::pair<int, int>, Place> places;  ///< offsets of messages, by source and target device
   std::size_t counter_bytes = 0;                ///< size of this rank's counters in bytes, at the block's start
   std::size_t bytes = 0;                        ///< size of the block in bytes, the same on all ranks
 };
-/// Places the ends of these messages one after another on each device. The result is right for a device if all its
-/// messages are listed.
+/// Offsets of these messages in symmetric memory, one after another on each device. The result is right for a device if
+/// all its messages are listed.
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters);
-/// Layout of this rank's messages. The rank of each device has placed the ends on that device. Collective.
+/// Layout of this rank's messages in symmetric memory. The rank of each device placed those on that device. Collective.
 SymmetricLayout agreed_layout(const RouteSetup& setup);
 
 /// A block of symmetric memory, and NVSHMEM's operations on it in stream order. The block is no span of an arena,
@@ -33,22 +33,22 @@ SymmetricLayout agreed_layout(const RouteSetup& setup);
 /// same order.
 class NvshmemBlock : public RouteState {
  public:
-  /// Address in this rank's block.
+  /// Address of an offset in this rank's block.
   virtual std::byte* at(std::size_t offset) const = 0;
-  /// Address in that rank's block if this rank's kernels can load and store there, else null.
+  /// Address of an offset in another rank's block if this rank's kernels can load and store there, else null.
   virtual std::byte* mapped(std::size_t offset, int rank) const = 0;
-  /// Copies bytes to an offset of another rank's block, then adds 1 to a counter there.
+  /// Copies bytes to an offset in another rank's block, then adds 1 to a counter there.
   virtual void put(Stream& stream, std::size_t to, const std::byte* from, std::size_t bytes, std::size_t counter,
                    int rank) = 0;
   virtual void set(Stream& stream, std::size_t counter, std::uint64_t value, int rank) = 0;
-  /// Blocks the stream until a counter of this rank has reached the value. The values that were put before are then
+  /// Blocks the stream until a counter of this rank has reached a value. The bytes that were put before are then
   /// visible.
   virtual void wait(Stream& stream, std::size_t counter, std::uint64_t value) = 0;
 
   SymmetricLayout layout;
 };
 
-/// Reason why the library cannot be used; empty if it can.
+/// Reason why NVSHMEM cannot be used; empty if it can.
 std::string nvshmem_missing();
 /// Allocates a block of symmetric memory with all counters 0. Collective. No rank may set a counter before all ranks
 /// have returned.

@@ -37,8 +37,8 @@ class Nvshmem {
   }
   const std::string& missing() const { return library_.missing(); }
 
-  /// Starts NVSHMEM. Collective. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them
-  /// without a timeout and cannot be cancelled, so the job ends if `seconds` pass.
+  /// Starts NVSHMEM. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them without a
+  /// timeout and cannot be cancelled, so the job ends if `seconds` pass. Collective.
   void start(const Communicator& comm, Device device, double seconds);
 
   decltype(&nvshmemx_get_uniqueid) unique_id = library_["nvshmemx_get_uniqueid"];
@@ -87,32 +87,34 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   check_mpi(MPI_Comm_dup(comm.mpi(), &started_), "keep the ranks of NVSHMEM");
 }
 
-/// Symmetric memory, allocated by all ranks together and kept until the process ends. All ranks use the same numbers.
+/// Part of symmetric memory, allocated by all ranks together and kept until the process ends. All number parts alike.
 struct HeapChunk {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
   bool used = false;  ///< whether an exchange of this rank uses the chunk
 };
-std::vector<HeapChunk>& chunks() {
-  static std::vector<HeapChunk> all;
-  return all;
+/// The chunks of this process. Exchanges may end in any thread.
+struct Heap {
+  std::mutex mutex;
+  std::vector<HeapChunk> chunks;
+};
+
+Heap& heap() {
+  static Heap heap;
+  return heap;
 }
-/// Guards the chunks, because exchanges may end in any thread.
-std::mutex& chunks_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
+
 void set_free(std::size_t chunk) {
-  const std::lock_guard lock(chunks_mutex());
-  chunks()[chunk].used = false;
+  const std::lock_guard lock(heap().mutex);
+  heap().chunks[chunk].used = false;
 }
 
 std::byte* base_of(std::size_t chunk) {
-  const std::lock_guard lock(chunks_mutex());
-  return chunks()[chunk].base;
+  const std::lock_guard lock(heap().mutex);
+  return heap().chunks[chunk].base;
 }
 
-/// All ranks must call NVSHMEM in the same order. Two threads that create exchanges at once could deadlock.
+/// Lock while an exchange calls NVSHMEM, which all ranks must call in the same order. Two threads could deadlock.
 class OneAtATime {
  public:
   explicit OneAtATime(const Communicator& comm) : lock_(mutex(), std::try_to_lock) {
@@ -135,9 +137,9 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
   const Nvshmem& library = Nvshmem::get();
   const Deadline deadline(comm, seconds, "an allocation of NVSHMEM, which all ranks make together,");
   const cuda::DeviceScope scope(device);
-  std::unique_lock lock(chunks_mutex());
+  std::unique_lock lock(heap().mutex);
   std::vector<bool> fits;
-  for (const HeapChunk& chunk : chunks()) fits.push_back(!chunk.used && chunk.bytes >= bytes);
+  for (const HeapChunk& chunk : heap().chunks) fits.push_back(!chunk.used && chunk.bytes >= bytes);
   lock.unlock();
   constexpr std::size_t bits = 64;
   for (std::size_t first = 0; first < fits.size(); first += bits) {
@@ -149,9 +151,9 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
   }
   std::size_t best = fits.size();
   for (std::size_t c = 0; c < fits.size(); ++c)
-    if (fits[c] && (best == fits.size() || chunks()[c].bytes < chunks()[best].bytes)) best = c;
-  if (best < chunks().size()) {
-    synchronize(device);  // counters of the last exchange may still be in flight
+    if (fits[c] && (best == fits.size() || heap().chunks[c].bytes < heap().chunks[best].bytes)) best = c;
+  if (best < heap().chunks.size()) {
+    synchronize(device);  // puts to the counters of the last exchange may still be in flight
     library.barrier();
   } else {
     auto* base = static_cast<std::byte*>(library.allocate(bytes));
@@ -159,11 +161,11 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
       throw OutOfMemory("NVSHMEM has no " + std::to_string(bytes) +
                         " bytes left in its symmetric heap: set NVSHMEM_SYMMETRIC_SIZE higher");
     lock.lock();
-    chunks().push_back({base, bytes, false});
+    heap().chunks.push_back({base, bytes, false});
     lock.unlock();
   }
   lock.lock();
-  chunks()[best].used = true;
+  heap().chunks[best].used = true;
   return best;
 }
 
@@ -217,7 +219,7 @@ class HeapBlock final : public NvshmemBlock {
   }
 
  private:
-  /// Clears the counters and asks for the addresses of the neighbours' blocks.
+  /// Sets the counters to 0 and asks for the addresses of the neighbours' blocks.
   void map(const RouteSetup& setup) {
     Stream stream(device_);
     fill(stream, base_, 0, layout.counter_bytes);
@@ -229,7 +231,7 @@ class HeapBlock final : public NvshmemBlock {
           mapped_[rank] = rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank));
   }
 
-  /// Tells both ends whether kernels of a message's target can access its source's memory. The target finds out.
+  /// Tells sources that their memory cannot be accessed by kernels of a message's target, which finds this out.
   void tell_unmapped(const RouteSetup& setup) {
     std::map<int, std::string> told;
     for (const RouteSetup::Letter& letter : setup.letters) {

@@ -7,16 +7,11 @@ namespace {
 
 class PeerRoute final : public CopyRoute {
  public:
-  RouteKind kind() const override { return RouteKind::peer; }
-  std::string name() const override { return "peer"; }
-  RouteTraits traits() const override { return {.within_process = true, .streams = true}; }
-  RouteFacts facts() const override {
-    RouteFacts facts = CopyRoute::facts();
-    facts.between = "devices of one process with peer access";
-    facts.how = "pack, copy engine into a slot, unpack";
-    facts.devices_per_rank = "2 or more";
-    return facts;
-  }
+  PeerRoute()
+      : CopyRoute(RouteKind::peer, "peer", {.within_process = true, .streams = true},
+                  {.between = "devices of one process with peer access",
+                   .how = "pack, copy engine into a slot, unpack",
+                   .devices_per_rank = "2 or more"}) {}
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";
     if (!pair.same_process) return "the devices belong to different processes";

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <map>
+#include <sstream>
 
 #include <slipstream/error.hpp>
 #include <slipstream/route.hpp>
@@ -9,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// All routes by kind. The selection rules prefer lower kinds.
+/// All registered routes by kind. The selection rules prefer lower kinds.
 std::map<RouteKind, const Route*>& known() {
   static std::map<RouteKind, const Route*> routes;
   return routes;
@@ -43,32 +45,30 @@ auto value_of(const Table& table, const std::string& name, const std::string& wh
 }  // namespace
 
 Route::Table Route::capability() const {
-  const RouteFacts f = facts();
-  Table table{{"between", f.between},
-              {"how", f.how},
+  Table table{{"between", facts_.between},
+              {"how", facts_.how},
               {"patterns", "any"},
               {"operations", "all"},
-              {"codings", f.codings},
-              {"origin of memory", f.origin_of_memory},
-              {"ranks per device", f.ranks_per_device},
-              {"devices per rank", f.devices_per_rank},
-              {"between nodes", f.between_nodes},
-              {"between ranks", f.between_ranks},
-              {"capturable", f.capturable},
-              {"repeated within a graph", f.repeated}};
+              {"codings", facts_.codings},
+              {"origin of memory", facts_.origin_of_memory},
+              {"ranks per device", facts_.ranks_per_device},
+              {"devices per rank", facts_.devices_per_rank},
+              {"between nodes", facts_.between_nodes},
+              {"between ranks", facts_.between_ranks},
+              {"capturable", facts_.capturable},
+              {"repeated within a graph", facts_.repeated}};
   std::erase_if(table, [](const auto& row) { return row.second.empty(); });
   return table;
 }
 
 Route::Table Route::execution() const {
-  const RouteFacts f = facts();
-  return {{"host work in begin", f.work_in_begin}, {"host work in end", f.work_in_end},
-          {"holds while waiting", f.holds},        {"in flight at once", "1"},
-          {"fields rebindable", f.rebindable},     {"after a time-out", f.after_timeout}};
+  return {{"host work in begin", facts_.work_in_begin}, {"host work in end", facts_.work_in_end},
+          {"holds while waiting", facts_.holds},        {"in flight at once", "1"},
+          {"fields rebindable", facts_.rebindable},     {"after a time-out", facts_.after_timeout}};
 }
 
 KnownRoute::KnownRoute(const Route& route) : kind_(route.kind()) {
-  // Ranks exchange the routes in use as a bit mask.
+  // Kinds are below 64, because ranks exchange the routes in use as a bit mask.
   require(static_cast<int>(kind_) < 64 && known().emplace(kind_, &route).second, ErrorCode::internal,
           "two routes are of kind " + std::to_string(static_cast<int>(kind_)) + ", or it is beyond 63");
 }
@@ -104,6 +104,27 @@ Scheme named_scheme(const std::string& name) { return value_of(schemes, name, "s
 std::vector<RouteKind> all_routes() {
   std::vector<RouteKind> kinds;
   for (const auto& [kind, route] : known()) kinds.push_back(kind);
+  return kinds;
+}
+
+std::vector<RouteKind> routes_from_string(const std::string& text) {
+  std::vector<RouteKind> kinds;
+  bool first = true;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    std::erase(word, ' ');
+    if (word.empty()) continue;
+    const bool sign = word[0] == '+' || word[0] == '-';
+    const RouteKind kind = route_from_string(word.substr(sign ? 1 : 0));
+    if (first && sign) kinds = all_routes();
+    first = false;
+    std::erase(kinds, kind);
+    if (word[0] != '-') kinds.push_back(kind);
+  }
+  if (first) return all_routes();
+  require(!kinds.empty(), "routes '" + text + "' leave none: name at least one, staged serves any pair of devices",
+          {{"option", "routes"}, {"given", text}});
+  std::sort(kinds.begin(), kinds.end());
   return kinds;
 }
 

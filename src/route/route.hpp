@@ -1,6 +1,5 @@
 #pragma once
-// Interface of routes. A route is one way to transport messages.
-#include <cstddef>
+// Interface of routes. A route is one way to transport messages between devices.
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,17 +17,17 @@ namespace slipstream {
 class RouteGroup {
  public:
   virtual ~RouteGroup() = default;
-  /// Starts the calls of the group. `here`: any device of this process.
+  /// Starts the library calls of the group. `here`: any device of this process.
   virtual void close(Device here) = 0;
 };
 
-/// Library that a route loads where it is found.
+/// File of a library that a route loads where it is found.
 struct RouteLibrary {
   std::string file;
   std::string missing;  ///< reason why the library cannot be used; empty if it can
 };
 
-/// Answers about a route, which `slipstream info routes` prints. It leaves out questions without an answer.
+/// Properties of a route as texts, which `slipstream info routes` prints. Empty ones are left out.
 struct RouteFacts {
   std::string between = {}, how = {};
   std::string codings = "all, in the kernel that packs";
@@ -41,47 +40,55 @@ struct RouteFacts {
   std::string after_timeout = "old ghost values; the exchange is unusable";
 };
 
-/// One way to transport messages. Routes are stateless; their ends hold the state.
+/// One way to transport messages. Routes are stateless; their senders and receivers hold the state.
 class Route {
  public:
+  Route(RouteKind kind, std::string name, RouteTraits traits, RouteFacts facts = {})
+      : kind_(kind), name_(std::move(name)), traits_(traits), facts_(std::move(facts)) {}
   virtual ~Route() = default;
-  virtual RouteKind kind() const = 0;
-  virtual std::string name() const = 0;
-  virtual RouteTraits traits() const = 0;
-  virtual RouteFacts facts() const = 0;
-  /// Both tables of facts, as (question, answer).
+  RouteKind kind() const { return kind_; }
+  const std::string& name() const { return name_; }
+  const RouteTraits& traits() const { return traits_; }
+  /// Tables of the route's properties, as (question, answer): what it can do, and how it runs.
   using Table = std::vector<std::pair<std::string, std::string>>;
   Table capability() const;
   Table execution() const;
   virtual std::optional<RouteLibrary> library() const { return {}; }
-  /// Reason why the route cannot serve the pair; empty if it can.
+  /// Reason why the route cannot serve a pair of devices; empty if it can.
   virtual std::string refusal(const Pair& pair) const = 0;
-  /// Computes Message::parts for a message with these legs. All other members of the message are set.
+  /// Message::parts of a message with these legs (transfers). All other members of the message are set.
   virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
-  bool needs_host() const { return traits().needs_host; }
-  /// Whether a graph may replay messages of this pair.
+  bool needs_host() const { return traits_.needs_host; }
+  /// Whether a graph may replay messages of this pair of devices.
   virtual bool capturable(const Pair&) const { return !needs_host(); }
   /// Whether waits in a replayed graph have a timeout.
   virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }
   virtual std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const = 0;
   virtual std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const = 0;
-  /// Collective; called before the ends of an exchange are created, if any rank uses the route. A rank that fails alone
-  /// must do so after the last collective step, or make all ranks fail.
+  /// Prepares a route's state; called before the senders and receivers of an exchange are created, if any rank uses the
+  /// route. A rank that fails alone must do so after the last collective step, or make all ranks fail. Collective.
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
   /// Makes a group for the transfers of one begin, for libraries that need one; null for all others.
   virtual std::unique_ptr<RouteGroup> open_group() const { return nullptr; }
+
+ private:
+  RouteKind kind_;
+  std::string name_;
+  RouteTraits traits_;
+  RouteFacts facts_;
 };
 
-/// A route with these ends. `arguments` follow the message and the site in their constructors.
-template <class SenderEnd, class ReceiverEnd, auto... arguments>
+/// A route with these ends.
+template <class SenderEnd, class ReceiverEnd>
 class RouteOf : public Route {
  public:
+  using Route::Route;
   std::unique_ptr<Sender> sender(const Message& message, const EndSite& site) const override {
-    return std::make_unique<SenderEnd>(message, site, arguments...);
+    return std::make_unique<SenderEnd>(message, site);
   }
   std::unique_ptr<Receiver> receiver(const Message& message, const EndSite& site) const override {
-    return std::make_unique<ReceiverEnd>(message, site, arguments...);
+    return std::make_unique<ReceiverEnd>(message, site);
   }
 };
 

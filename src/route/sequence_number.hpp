@@ -1,7 +1,7 @@
 #pragma once
-// The number of the exchange, stored behind the values of a message. Some libraries cannot be told to skip a message,
-// and so they also send old values of a failed exchange. The launch that packs writes the number only if no wait has
-// timed out. The receiver compares the number.
+// Puts the number of the exchange behind the values of a message. Some libraries cannot be told to skip a message, and
+// so they also send old values of a failed exchange. The launch that packs writes the number only if no wait has timed
+// out. The receiver compares the number.
 #include <slipstream/arena.hpp>
 #include <slipstream/stream.hpp>
 
@@ -16,7 +16,7 @@ inline Signal* sequence_of(std::byte* message, std::size_t wire_bytes) {
   return reinterpret_cast<Signal*>(message + sequence_at(wire_bytes));
 }
 
-/// Clears the number before the first exchange. Blocks until the device has finished.
+/// Clears a message's exchange number before the first exchange. Blocks until the device has finished.
 inline void clear_sequence(Device device, std::byte* message, std::size_t wire_bytes) {
   Stream stream(device);
   fill(stream, message + sequence_at(wire_bytes), 0, leg_alignment);

@@ -1,34 +1,32 @@
 // Route between any two devices through host memory. The source packs, copies to pinned host memory and sends piece by
 // piece; the target copies to its device and unpacks. Within a process or a node both ends map the same host memory.
-// Else MPI sends one message per pair of devices, one per pair of nodes (node_mail.hpp), or all in one call
-// (all_to_all.hpp).
-#include "node/node_mail.hpp"
+// Else MPI sends one message per pair of devices, one per pair of nodes (node_mail.cpp), or all in one call
+// (all_to_all.cpp).
+#include "mover/parts.hpp"
+#include "node/transport.hpp"
 #include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
 
 namespace slipstream {
 namespace {
 
-class StagedRoute final : public RouteOf<HostSender, HostReceiver, true> {
+class StagedRoute final : public HostRoute {
  public:
-  RouteKind kind() const override { return RouteKind::staged; }
-  std::string name() const override { return "staged"; }
-  RouteTraits traits() const override {
-    return {.needs_host = true, .pack = true, .grouping = true, .chunk = true, .streams = true};
-  }
-  RouteFacts facts() const override {
-    return {
-        .between = "any two devices",
-        .how = "pack, copy to pinned memory, MPI (on one node: nothing), copy, unpack",
-        .codings = "all, but with pack = memcpy3d raw alone",
-        .between_nodes = "a message per pair of devices, or per pair of nodes (grouping = nodes)",
-        .between_ranks = "sends and receives, or one call for all: MPI_Alltoallv, MPI_Ialltoallv, MPI_Put (mpi = ...)",
-        .capturable = "no: the host drives the copies",
-        .repeated = "no",
-        .work_in_begin = "queues kernels and copies, posts receives",
-        .work_in_end = "drives the copies and MPI until all have arrived",
-        .holds = "the host"};
-  }
+  StagedRoute()
+      : HostRoute(RouteKind::staged, "staged",
+                  {.needs_host = true, .pack = true, .grouping = true, .chunk = true, .streams = true},
+                  {.between = "any two devices",
+                   .how = "pack, copy to pinned memory, MPI (on one node: nothing), copy, unpack",
+                   .codings = "all, but with pack = memcpy3d raw alone",
+                   .between_nodes = "a message per pair of devices, or per pair of nodes (grouping = nodes)",
+                   .between_ranks =
+                       "sends and receives, or one call for all: MPI_Alltoallv, MPI_Ialltoallv, MPI_Put (mpi = ...)",
+                   .capturable = "no: the host drives the copies",
+                   .repeated = "no",
+                   .work_in_begin = "queues kernels and copies, posts receives",
+                   .work_in_end = "drives the copies and MPI until all have arrived",
+                   .holds = "the host"},
+                  true) {}
   std::string refusal(const Pair&) const override { return ""; }
   std::shared_ptr<const Cut> parts(const Message& message, const std::vector<Leg>& legs) const override {
     return parts_of(message, legs);
@@ -41,7 +39,7 @@ class StagedRoute final : public RouteOf<HostSender, HostReceiver, true> {
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override {
     if (auto mail = all_to_all_mail(setup, true)) return mail;
     if (setup.knobs.grouping == Grouping::devices || setup.machine.nodes() == 1) return nullptr;
-    return std::make_shared<NodeMail>(setup);
+    return node_mail(setup);
   }
 };
 

@@ -10,19 +10,19 @@ namespace {
 constexpr std::size_t small_message = 4 << 20;
 // Row length in bytes below which rows fill their 32-byte sectors badly and reach a quarter of the link's bandwidth.
 constexpr std::size_t short_row = 128;
-// Latency-optimised packets save a fence and a counter, some microseconds, but send 1/31 more bytes.
+// Largest message in packets, in bytes. Packets save a fence and a counter, some microseconds, but send 1/31 more.
 constexpr std::size_t most_in_packets = 2 << 20;
-constexpr std::size_t largest_in_packets = 1 << 30;  // limited because words are counted in 32 bits
+constexpr std::size_t largest_in_packets = 1 << 30;  // limit in bytes, because words are counted in 32 bits
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
 std::size_t least_row_in_place(const Message& m, const Leg& leg) {
-  // A coded leg is packed, because stores in place would send its values uncoded.
+  // Coded values are packed, because stores in place would send them uncoded.
   if (leg.coded()) return SIZE_MAX;
   if (m.poison && !leg.produced) return SIZE_MAX;
   if (m.through_slots() || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
-  // produced values always go in place: computing takes longer than the handshake, and they are stored once
+  // The caller's kernels always store in place: computing takes longer than the handshake, and values are stored once.
   if (leg.produced) return 0;
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
 }
@@ -39,7 +39,7 @@ std::size_t bytes_in_packets(const Message& m, const std::vector<Leg>& legs) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  // One chunk only, because legs keep their order for combining, or because all places must be open at once.
+  // Combined messages, and others in slots at once, are one chunk: values keep their order, or all places must be open.
   if (m.at_once()) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
@@ -57,25 +57,7 @@ Slot slot_of_packets(const StorePlan& plan, std::byte* base) {
   return {base, {static_cast<std::int64_t>(plan.packet_bytes), plan.depth, 1, 0}};
 }
 
-Lowering::Places chosen(const std::vector<std::size_t>& legs, const Lowering::Places& places) {
-  Lowering::Places result;
-  for (const std::size_t leg : legs) result.push_back(places.at(leg));
-  return result;
-}
-
-/// Places of those legs that are packed.
-Lowering::Places packed(const StorePlan& plan, const Lowering::Places& places) {
-  return chosen(plan.packed_parent, places);
-}
-
-Batch of_packets(int peer) {
-  Batch batch;
-  batch.in_packets = true;
-  batch.peer = peer;
-  return batch;
-}
-
-/// Previous content of a chunk's slot: the chunk, and how many exchanges ago.
+/// Previous content of a slot: the chunk that it held, and how many exchanges ago.
 struct Before {
   int chunk = 0, lag = 0;
 };
@@ -111,7 +93,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   if (message.at_once()) {
     plan.depth = chunks;
   } else if (room >= 2 * chunks) {
-    // The target's message of the last exchange proves that it had emptied the slots of the exchange before.
+    // No sender waits: the target's last message proves that it had emptied the slots of the exchange before.
     plan.depth = 2 * chunks;
     plan.freed = !message.answered;
   } else {
@@ -130,16 +112,16 @@ SlotNeed store_need(const Message& message, const std::vector<Leg>& legs) {
 StoreSender::StoreSender(const Message& message, const EndSite& site) : lowering_(site.device) {
   const StorePlan plan = store_plan(message, site.legs);
   if (plan.packet_bytes) {
-    batches.push_back(of_packets(message.target));
-    batches.back().movers =
-        lowering_.to_packets(site.legs, site.sources, slot_of_packets(plan, site.receive_buffer.slot));
+    const Slot slot = slot_of_packets(plan, site.receive_buffer.slot);
+    batches.push_back(
+        {.movers = lowering_.to_packets(site.legs, site.sources, slot), .in_packets = true, .peer = message.target});
     return;
   }
   const int chunks = static_cast<int>(plan.cut->chunks.size());
   for (int c = 0; c < chunks; ++c) {
     const Chunk& chunk = plan.cut->chunks[c];
     Batch batch;
-    batch.movers = lowering_.to_slot(chunk.legs, places_of(chunk, packed(plan, site.sources)),
+    batch.movers = lowering_.to_slot(chunk.legs, chosen(chunk.parent, chosen(plan.packed_parent, site.sources)),
                                      slot_of(plan, site.receive_buffer.slot, c));
     const Before last = before(c, chunks, plan.depth);
     if (plan.freed) batch.before.push_back({site.receive_buffer.free.at(last.chunk), last.lag, message.target});
@@ -148,50 +130,41 @@ StoreSender::StoreSender(const Message& message, const EndSite& site) : lowering
     batch.round = c;
     batches.push_back(std::move(batch));
   }
-  windows = lowering_.windows();
-  if (plan.in_place.empty()) return;
-  Batch batch;
-  std::vector<Leg> legs;
-  for (const std::size_t l : plan.in_place) legs.push_back(site.legs[l]);
-  batch.movers = lowering_.box_to_box(legs, chosen(plan.in_place, site.sources), chosen(plan.in_place, site.targets));
-  batch.before.push_back({site.receive_buffer.ready, 0, message.target, true});
-  batch.after.push_back(site.receive_buffer.delivered);
-  batches.push_back(std::move(batch));
+  if (!plan.in_place.empty())
+    batches.push_back(
+        {.movers = lowering_.box_to_box(chosen(plan.in_place, site.legs), chosen(plan.in_place, site.sources),
+                                        chosen(plan.in_place, site.targets)),
+         .before = {{site.receive_buffer.ready, 0, message.target, true}},
+         .after = {site.receive_buffer.delivered}});
   windows = lowering_.windows();
 }
 
 StoreReceiver::StoreReceiver(const Message& message, const EndSite& site)
     : lowering_(site.device), plan_(store_plan(message, site.legs)), slot_(site.receive_buffer.slot) {
   if (plan_.packet_bytes) {
-    batches.push_back(of_packets(message.source));
-    batches.back().movers =
-        lowering_.from_packets(site.legs, site.targets, slot_of_packets(plan_, site.receive_buffer.slot));
+    const Slot slot = slot_of_packets(plan_, slot_);
+    batches.push_back(
+        {.movers = lowering_.from_packets(site.legs, site.targets, slot), .in_packets = true, .peer = message.source});
     return;
   }
   const int chunks = static_cast<int>(plan_.cut->chunks.size());
   for (int c = 0; c < chunks; ++c) {
     const Chunk& chunk = plan_.cut->chunks[c];
-    const Slot slot = slot_of(plan_, site.receive_buffer.slot, c);
     Batch batch;
     batch.before.push_back({site.receive_buffer.full.at(c), 0, message.source});
     if (plan_.freed) batch.after.push_back(site.receive_buffer.free.at(c));
     batch.round = c;
-    if (message.combines) {
-      for (const Leg& leg : chunk.legs) arrived.push_back({&leg, slot.base + leg.offset});
-    } else {
-      batch.movers = lowering_.from_slot(chunk.legs, places_of(chunk, packed(plan_, site.targets)), slot);
-    }
+    batch.movers =
+        lowering_.unpack(message, chunk.legs, chosen(chunk.parent, chosen(plan_.packed_parent, site.targets)),
+                         slot_of(plan_, slot_, c), arrived);
     batches.push_back(std::move(batch));
   }
   if (plan_.in_place.empty()) return;
   opened.push_back(site.receive_buffer.ready);
-  Batch last;
-  last.before.push_back({site.receive_buffer.delivered, 0, message.source});
-  last.round = chunks;
-  batches.push_back(std::move(last));
+  batches.push_back({.before = {{site.receive_buffer.delivered, 0, message.source}}, .round = chunks});
 }
 
-/// Packets need no poison: their numbers show whether they have arrived.
+/// Debug mode: fills the receive buffer with NaN. Packets need none: their numbers show whether they have arrived.
 void StoreReceiver::poison(Stream& stream) {
   if (!plan_.packet_bytes && slot_)
     fill(stream, slot_, poison_byte, plan_.cut->slot_bytes * static_cast<std::size_t>(plan_.depth));

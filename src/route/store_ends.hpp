@@ -1,26 +1,26 @@
 #pragma once
-// The ends that kernel and direct share: the source's kernel stores into the target's ghosts or slots.
+// Sender and receiver of the routes kernel and direct: the source's kernel stores into the target's ghosts or slots.
 
 #include "mover/ends.hpp"
 #include "mover/lower.hpp"
 
 namespace slipstream {
 
-/// Decides which legs are stored in place, and how the others are cut into chunks.
+/// Decides which legs (transfers) are stored in place, and how the others are cut into chunks.
 struct StorePlan {
   std::vector<std::size_t> in_place;
   std::vector<Leg> packed;
   std::vector<std::size_t> packed_parent;
   std::shared_ptr<const Cut> cut;
-  int depth = 1;      ///< number of slots in the ring
+  int depth = 1;      ///< number of slots in the ring of receive buffers
   bool freed = true;  ///< whether the sender must wait for a free slot
-  /// Size of each of two slots if all legs travel in latency-optimised packets, else 0. The target's message of the
+  /// Bytes of each of two slots if all values travel in latency-optimised packets, else 0. The target's message of the
   /// last exchange proves that it had emptied the slot of the exchange before.
   std::size_t packet_bytes = 0;
 };
 StorePlan store_plan(const Message& message, const std::vector<Leg>& legs);
 
-/// Slots and counters that the message needs.
+/// Sizes of the slots and numbers of the counters that a message needs.
 SlotNeed store_need(const Message& message, const std::vector<Leg>& legs);
 
 class StoreSender final : public Sender {

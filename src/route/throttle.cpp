@@ -20,10 +20,7 @@ std::string number(double value) {
   return std::stod(brief.str()) == value ? brief.str() : text.str();
 }
 
-}  // namespace
-
-void check(const Throttle& t) {
-  if (t == Throttle{}) return;
+void check_bounds(const Throttle& t) {
   require(t.gb_per_s >= least_throttled_gb_per_s && t.gb_per_s <= most_throttled_gb_per_s,
           "a throttle of " + number(t.gb_per_s) + " GB/s: give a rate from " + number(least_throttled_gb_per_s) +
               " to " + number(most_throttled_gb_per_s) + " GB/s",
@@ -32,6 +29,12 @@ void check(const Throttle& t) {
           "a throttle with a latency of " + number(t.latency_us) + " us: give one from 0 to " +
               number(most_throttled_us) + " us",
           {{"option", "throttle"}, {"latency_us", t.latency_us}});
+}
+
+}  // namespace
+
+void check(const Throttle& t) {
+  if (t != Throttle{}) check_bounds(t);
 }
 
 std::string to_string(const Throttle& t) {
@@ -54,11 +57,7 @@ Throttle throttle_from_string(const std::string& text) {
   if (more && !(words >> t.latency_us >> rest && rest == "us")) throw unknown();
   if ((!more && unit != "GB/s") || words >> rest) throw unknown();
   if (!std::isfinite(t.gb_per_s) || !std::isfinite(t.latency_us)) throw unknown();
-  require(t.gb_per_s > 0,
-          "a throttle of " + number(t.gb_per_s) + " GB/s: give a rate from " + number(least_throttled_gb_per_s) +
-              " to " + number(most_throttled_gb_per_s) + " GB/s",
-          {{"option", "throttle"}, {"gb_per_s", t.gb_per_s}});
-  check(t);
+  check_bounds(t);
   return t;
 }
 

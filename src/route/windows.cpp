@@ -1,4 +1,4 @@
-// Windows into which the caller's kernels store produced values. Their layout is that of movers.
+// Windows through which the caller's kernels store values into messages or ghosts. Their layout is that of copies.
 #include <slipstream/error.hpp>
 
 #include "mover/lower.hpp"
@@ -39,7 +39,7 @@ void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows)
   }
 }
 
-/// Adds windows of a leg. Axis a of the source is axis axes[a] of the target.
+/// Adds the windows of a transfer that the caller's kernels store. Axis a of the source is axis axes[a] of the target.
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows) {
   const auto size = static_cast<std::int64_t>(size_of(leg.type));
   const IndexSet& set = leg.transfer->target;

@@ -24,7 +24,7 @@ constexpr const char *none = "", *all = "1 2 4 8", *from_two = "2 4 8", *to_four
 
 const std::vector<Row>& table() {
   static const std::vector<Row> rows{
-      // Rows of halo exchanges
+      // Numbers of ranks for tests of halo exchanges
       {"Routes/ExchangeScenario*by_node_of_one_rank*", "2", "2", all, "a node a rank: two ranks are two nodes"},
       {"Routes/ExchangeScenario*by_node*", "4 8", "4", all, "nodes of two ranks, two and four of them"},
       {"Routes/ExchangeScenario*all_routes", all, "2", all, "which route a message takes changes with every count"},
@@ -51,7 +51,7 @@ const std::vector<Row>& table() {
       {"Routes/ConjugateGradients*nodes*", "4", none, to_four, "nodes of two ranks"},
       {"Routes/ConjugateGradients*", "2", "2", to_four, "a loop over a route within a process and between two"},
       {"Backends/DeviceTimeStep*", to_four, "2", to_four, "a number of all blocks in the steps of each rank"},
-      // Rows of the finite difference solvers
+      // Numbers of ranks for tests of the finite difference solvers
       {"Scenarios/Stencils*", to_four, none, to_four, "steps between exchanges across cuts within a rank and between"},
       {"Backends/StencilPoints.*OverItsEnd*", "1", none, "1 2", "the table of a device; thousands of steps"},
       {"Backends/StencilPoints.TheAbsorbingLayer*", "1", none, "1 2", "what a layer gives back, on one device"},
@@ -68,7 +68,7 @@ const std::vector<Row>& table() {
       {"Backends/OwnUpdate*", "1 2", "2", to_four, "steps across cuts within a rank and between"},
       {"OwnUpdateRefuses*", "1", "1", to_four, "refused before ranks speak"},
       {"StencilRefuses*", "1 2", "1", to_four, "refused before ranks speak"},
-      // Rows of other exchange patterns
+      // Numbers of ranks for tests of other exchange patterns
       {"Chaos/Toys*chaos_2", none, none, to_four, "as with other pauses"},
       {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},
       {"Chaos/Toys*", "2", "2", to_four, "delays of streams in a process and between two"},
@@ -190,7 +190,7 @@ const std::vector<Row>& table() {
       {"ProducedInTime*", "2", "2", "2", "a place that the other rank has not opened; seconds of waiting"},
       {"Routes/ComplexNumbers*", "2", "2", all, "sums by a route within a process and between two"},
       {"Routes/Bound*", "2", "2", all, "arrays that one rank changes and the other stores to"},
-      // Rows of an exchange and its surroundings
+      // Numbers of ranks for tests of an exchange and its surroundings
       {"*/AdoptedBy*nodes*", "4", "4", all, "nodes of two ranks"},
       {"*/AdoptedBy*", "2", "2", all, "the caller's memory by a route between two processes"},
       {"Memories/Adopted*", "1 2", "2", all, "every kind of memory within a process and between two"},
@@ -230,7 +230,7 @@ const std::vector<Row>& table() {
       {"Tuned.BothEndsOfAMessage*", "2 4", "2", all, "the same choice on more ranks"},
       {"Tuned.EveryPairOfDevices*", "1 2 4", "2", all, "pairs within a process, between two, of several partners"},
       {"Tuned*", "2", "2", all, "measured between two processes"},
-      // Rows of communication between ranks
+      // Numbers of ranks for tests of communication between ranks
       {"Agree*", all, "2", all, "milliseconds"},
       {"CommunicatorThreads*", "1 2", "1", all, "threads of a process; what is refused before ranks speak"},
       {"WrongCommunicator*", "2", "2", from_two, "one rank of several, and ranks in another order"},
@@ -253,13 +253,13 @@ const std::vector<Row>& table() {
       {"BlockSumsOnStreams*", "1 2", "2", all, "streams of a process, and a rank that is late"},
       {"BlockSumsRefused*", "1 2", "2", all, "told on the other rank"},
       {"Backends/ReduceOn*", "1 2 4", "2", all, "alone, between two, between nodes of two"},
-      // Rows of files and checkpoints
+      // Numbers of ranks for tests of files and checkpoints
       {"CheckpointOnRanks.IsRestartedWithTheSameBits*", "2", "2", all, "runs cut and joined over two processes"},
       {"CheckpointOnRanks*", "1 2", "2", all, "written alone and together"},
       {"MpiFiles*", "2", "2", all, "files that two write together"},
       {"ElementFiles*", "1 2", "2", to_four, "written by every rank; no byte depends on their number"},
       {"VtkhdfOnRanks*", "1 2 4", "2", all, "written alone, together, and by ranks without a block"},
-      // Rows of flow solvers
+      // Numbers of ranks for tests of flow solvers
       {"Lbm/Sameness*cavity_d3q27*", none, none, to_four, "as driven_d3q27, without walls that ranks change"},
       {"Lbm/Sameness*_f16", "1", "1", to_four,
        "a number format knows nothing of ranks: each has a count of its own; a fifth of the ways each"},

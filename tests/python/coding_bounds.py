@@ -35,7 +35,7 @@ def zfp_bound(bits: int, width: int, dimensions: int) -> float:
 
 
 def drawn_coding(r: random.Random, dtype: str, shared: bool) -> Draw:
-    """`shared`: several blocks share the values, so a coding must round all copies alike."""
+    """Draws a coding. `shared`: several blocks share the values, so a coding must round all copies alike."""
     width, (_, least) = 32 if dtype == "f4" else 64, ENDS[dtype]
     kind = r.choice(["cast", "unit"] if shared else ["cast", "blockfloat", "zfp"])
     if kind == "cast":

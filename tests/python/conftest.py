@@ -108,8 +108,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.chdir(tmp_path)
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
-            change.setenv("PYTHONPATH", _path())  # for ranks that -n starts
-            if words and words[0] in ("check", "plan"):  # they time steps to predict the time of a run
+            change.setenv("PYTHONPATH", _path())  # path of the modules for ranks that -n starts
+            if words and words[0] in ("check", "plan"):  # these commands time steps to predict the time of a run
                 change.setattr(meter, "SECONDS", 0.02)
                 change.setattr(meter, "STEPS", 3)
             # Replaced, because the real function would end pytest.

@@ -46,7 +46,7 @@ ROUTES: list[Any] = [
 EXACT = ["float32", "float64", "int32", "int64", "uint8", "complex64", "complex128"]
 MOVED = [*EXACT, "float16", "uint16", "uint32", "uint64", "int16"]
 CASTS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
-#: Small integers are multiples of the units of all these codings.
+#: Codings by blocks that are exact for small integers, which are multiples of their units.
 EXACT_BLOCKS = ["blockfloat, rate 8", "blockfloat, rate 16", "blockfloat, rate 16, max error 0.25"]
 BLOCKS = [*EXACT_BLOCKS, "zfp, rate 24", "zfp, max error 0.01"]
 #: Largest error of zfp: numbers are at most 4, and the relative error is at most 0.01.
@@ -96,7 +96,7 @@ def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
         (pack == "memcpy3d" and coded, "choose the coding raw, or another pack"),
         (pack != "fused" and bool(options.get("measure_errors")), "choose pack = fused"),
     ]
-    # The tuner omits candidates with these errors.
+    # The tuner omits candidates that a route refuses.
     none_left = "tune" in options and any(holds for holds, _ in rows)
     return [*rows, (none_left, "no route between the devices could be measured")]
 

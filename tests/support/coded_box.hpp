@@ -56,7 +56,7 @@ class CodedBox {
   }
 
  private:
-  /// Places of a field without ghosts and padding.
+  /// Memory layout of a box of values without ghosts and padding.
   struct Whole : Place {
     explicit Whole(const Extent& box) {
       FieldOptions options;

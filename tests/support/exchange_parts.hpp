@@ -1,5 +1,5 @@
 #pragma once
-// The parts of an exchange of one process, without the exchange.
+// Plan, memory and arrays of an exchange within one process, without an Exchange object.
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,7 +73,7 @@ struct Parts {
   std::optional<ItemArrays> arrays;
 };
 
-/// State that the ends of a route share, whose answers a test sets.
+/// State that sender and receiver of a route share, whose answers a test sets.
 struct FakeState final : RouteState {
   bool endless = false, ends = true, replays = true;
   int abandoned = 0;

@@ -220,7 +220,7 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
     for (const int d : machine->devices_of_rank(comm.rank())) streams.emplace_back(machine->device(d).local);
   }
 
-  /// Why these routes cannot connect all devices with all others.
+  /// Error where the routes under test cannot connect all devices with all others.
   std::optional<Error> refused() const {
     const Domain domain = Domain::random(2 * machine->devices(), 1);
     return error_of([&] { made(Dealt(domain, *machine, comm.rank()), {}); });

@@ -54,7 +54,7 @@ inline Options open(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// The outflow with a convective outlet.
+/// A flow from an inlet to a convective outlet past slip sides.
 inline Options outflow(DType precision, Lattice lattice, Collision collision) {
   Options o = open(precision, lattice, collision);
   o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.04};
@@ -70,7 +70,7 @@ inline Options dropping(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// The flow stored as moments.
+/// The given flow, stored as moments instead of populations.
 inline Options by_moments(Options o, Collision collision) {
   o.representation = Representation::moments;
   o.collision = collision;

@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// All that an exchange is made from.
+/// All arguments that an exchange is made from.
 struct Asked {
   FieldOptions field;
   ExchangeOptions options;

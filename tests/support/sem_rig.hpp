@@ -6,13 +6,13 @@
 
 namespace slipstream::sem {
 
-/// Writes the values of this rank's first device.
+/// Copies the values of a vector to this rank's first device.
 inline void set(Space& space, Vector& vector, const std::vector<double>& values) {
   copy(space.streams()[0], vector[0].data(), values.data(), vector[0].bytes());
   space.streams()[0].synchronize();
 }
 
-/// Reads the values of this rank's device d, which may have none.
+/// Copies the values of a vector from this rank's device d, which may have none.
 inline std::vector<double> get(Space& space, const Vector& vector, std::size_t d = 0) {
   std::vector<double> values(vector[d].size());
   if (!values.empty()) copy(space.streams()[d], values.data(), vector[d].data(), vector[d].bytes());

@@ -1,7 +1,7 @@
 // omitted_wait N WAY: three exchanges, with kernels before, between and after them. Omits the N-th wait of a stream for
 // an event in the second exchange; N = 0 omits none. ThreadSanitizer must report a race if a wait is missing, and none
 // otherwise. Two virtual devices exchange by one route; for `kernel`, one device exchanges with itself. N counts waits
-// in the order in which the host queues them, device by device. "A -> B" means that stream A waits for stream B:
+// in the order of the host, device by device. "A -> B": stream A waits for stream B. A lane is a stream for messages.
 //
 //   kernel, direct, staged  begin(): each device's exchange stream -> the caller's; end(): the caller's -> that stream
 //   peer                    the same; between them, per device, the sender's lane -> the exchange stream, and back
@@ -46,7 +46,7 @@ struct Gate {
     for (int round = 0; stepped.load(std::memory_order_relaxed) < count; ++round) backoff(round);
   }
   std::atomic<int> opened{0}, stepped{0};
-  int round = 0;  // current round of the host
+  int round = 0;  // round of the steps that the host has reached
 };
 
 /// Opens the gate after an error, so that streams do not wait forever.
@@ -121,15 +121,15 @@ struct Scenario {
   RouteKind route;
   int waits;
   Lanes lanes = Lanes::one;
-  bool split = true;     ///< true: begin() and end(); false: run()
-  bool held_up = false;  ///< delays the lanes, whose order would be random otherwise
+  bool split = true;     ///< whether to call begin() and end(); false: run()
+  bool held_up = false;  ///< whether to delay the streams of messages, whose order is random otherwise
   Pack pack = Pack::fused;
-  bool late = false;   ///< delays the last device, so that messages arrive before it is ready
-  bool again = false;  ///< calls run() again on streams that the caller has not ordered
+  bool late = false;   ///< whether to delay the last device, so that messages arrive before it is ready
+  bool again = false;  ///< whether to call run() again on streams that the caller has not ordered
 };
 
-// The host drives the lanes of staged, so its queries of one lane may order another. `staged` therefore also runs
-// without lanes.
+// The host drives the messages' streams (lanes) of `staged`, so its queries of one lane may order another. `staged`
+// therefore also runs without lanes.
 const std::vector<Scenario> scenarios{
     {"kernel", RouteKind::kernel, 2},
     {"direct", RouteKind::direct, 4},

@@ -31,21 +31,21 @@ from slipstream_bench.whole_machine import need
 
 Triple = tuple[int, int, int]
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"received_kb", "sent_kb", "exchange_us", "percent_of_periodic", "step_us", "mlups", "travels_by"})
-#: Kinds of blocks, by the number of domain sides that they touch.
+#: Kinds of blocks, by the number of sides of the domain that they touch: 0 to 3.
 KINDS = ("middle", "face", "edge", "corner")
 PERIODIC, ALL = "periodic", "all"
-#: Number of exchanges; the fastest counts.
+#: Number of timed exchanges, of which the fastest counts.
 EXCHANGES = 50
 CELLS = {"host": [8, 16], "cuda": [16, 32, 64, 128]}
 
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """Options of the benchmark."""
+    """Options of `slipstream bench lbm_blocks`."""
 
-    grid: str  #: number of blocks, such as 3x3x3
+    grid: str  #: number of blocks along each axis, such as 3x3x3
 
     @property
     def overlap(self) -> str:
@@ -66,7 +66,7 @@ def neighbours(place: Triple, grid: Triple, lattice: str) -> int:
 
 @dataclass(frozen=True)
 class Dealt:
-    """Blocks of the domain, and the device of each."""
+    """Blocks of the domain, with the device of each."""
 
     places: Sequence[Triple]
     devices: Sequence[int]
@@ -129,7 +129,7 @@ class Blocks:
         return [*found, self._all(side)]
 
     def _examples(self) -> list[Triple]:
-        """One block of each kind: the middle one, and blocks towards x-, then y-, then z-."""
+        """Position of one block of each kind: the middle one, and blocks towards x-, then y-, then z-."""
         middle = [count // 2 for count in self.grid]
         return [(0 if n > 0 else middle[0], 0 if n > 1 else middle[1], 0 if n > 2 else middle[2]) for n in range(4)]
 
@@ -157,7 +157,7 @@ class Blocks:
         }
 
     def _row(self, side: int, kind: str, others: int, lbm: Any) -> Row:
-        """The messages of device 0, and the time until the last of them has arrived."""
+        """A row of results: the messages of device 0, and the time until the last of them has arrived."""
         best = float("inf")
         for _ in range(EXCHANGES):
             core().barrier()
@@ -201,9 +201,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints blocks; rank 0 writes. Collective."""
+    """Measures and prints the communication of single blocks; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
-    # at least 3 along each axis, so that some block has neighbours on all sides
+    # There are at least 3 blocks along each axis, so that some block has neighbours on all sides.
     grid = options.parse_grid(choice.grid, 3)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))

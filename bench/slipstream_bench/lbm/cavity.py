@@ -14,13 +14,13 @@ from slipstream_bench import options, record
 
 @dataclass(frozen=True)
 class Flow:
-    """A cavity: number of cells, Reynolds number, number format and end criterion."""
+    """A cavity flow to compute: number of cells, Reynolds number, number format and end criterion."""
 
     cells: tuple[int, int, int]
     reynolds: int
     precision: str
-    time_units: int  #: latest end in units of length / reference velocity
-    steady: float  #: residual below which the run ends
+    time_units: int  #: latest end of the run, in units of length / reference velocity
+    steady: float  #: residual below which the run counts as steady and ends
     lid_speed: float | None = None
 
 
@@ -78,7 +78,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs the square at Re 100, 400 and 1000 and the cube at Re 1000, and prints; rank 0 writes. Collective."""
+    """Runs the cavity as a square at Re 100, 400 and 1000 and as a cube at Re 1000, and prints errors; rank 0 writes.
+    Collective."""
     precisions = arguments.precision or ["f32"]
     flows = [*SQUARES, *(cube(side, precision) for side in arguments.cells or [64] for precision in precisions)]
     rows, machine = [], None
@@ -94,7 +95,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     record.keep(arguments.folder, "cavity", record.describe_machine(machine), rows, FIGURES, console)
 
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"steps", "residual", "largest_error_percent_of_lid_speed", "u_min_error_percent", "v_min_error_percent"}
     | {"v_max_error_percent", "spanwise_percent_of_lid_speed", "mass_drift", "seconds"}

@@ -24,13 +24,13 @@ from slipstream_bench.lbm import common
 from slipstream_bench.record import Row
 from slipstream_bench.whole_machine import need
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_ms", "mlups", "speedup", "largest_error", "rms_error"})
 CODINGS = {
     "f64": ("raw", "cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 16", "zfp, rate 32"),
     "f32": ("raw", "cast", "blockfloat, rate 16", "zfp, rate 16"),
 }
-#: Simulated slow networks on one host; none: full speed.
+#: Networks that a throttle simulates on one host; none: full speed.
 LINKS = ("none", "12.5 GB/s, 2 us", "1 GB/s, 20 us")
 CELLS = {"host": 24, "cuda": 256}
 STEPS = {"host": 20, "cuda": 200}
@@ -44,12 +44,12 @@ FLOWS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options of `slipstream bench lbm_coding`."""
 
     backend: str
     devices: int  #: number of devices per rank
     threads: int
-    cells: int | None  #: number of cells along a side; None: depends on the backend
+    cells: int | None  #: number of cells along the side of the cube; None: depends on the backend
     precision: str
     quick: bool
 
@@ -90,9 +90,8 @@ def _rows(choice: Choice, backend: str, cells: int, devices: int) -> Iterator[Ro
 def _run(
     choice: Choice, backend: str, cells: int, devices: int, keys: dict[str, Any], link: str, coding: str
 ) -> tuple[float, NDArray[Any]]:
-    """Returns the minimum time of the steps in seconds, and the final velocity relative to the reference velocity; a
-    zero on ranks other than 0.
-    """
+    """Runs a flow: returns the least time of its steps in seconds, and the final velocity relative to the reference
+    velocity, which is zero on ranks other than 0."""
     slow: dict[str, Any] = {} if link == "none" else {"throttle": link}
     flow = Simulation(
         (cells,) * 3, 100, 0.05, **keys, **slow, backend=backend, devices_per_rank=devices, threads=choice.threads,
@@ -116,7 +115,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; needs at least two devices. Collective."""
+    """Measures steps with coded messages, prints and writes; needs at least two devices. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     devices = choice.devices or common.devices_here(backend, module.size())

@@ -21,25 +21,25 @@ from slipstream_bench import exchange_setups, options
 from slipstream_bench.record import Row
 
 STEPS, REPEATS = 200, 10
-#: Seconds of steps per row after which no further repeat begins.
+#: Seconds of timed steps per row after which no further repeat begins.
 ENOUGH = 1.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options that the benchmarks of lattice Boltzmann share."""
 
     backend: str
     devices: int  #: number of devices per rank
     threads: int
-    cells: Sequence[int]  #: sides of the cubes in cells
+    cells: Sequence[int]  #: numbers of cells along the sides of the cubes
     lattice: str
     collision: str
     precision: str
 
 
 class Chosen(Protocol):
-    """The options that select a machine."""
+    """Options of a benchmark that select a machine."""
 
     @property
     def backend(self) -> str: ...
@@ -48,7 +48,7 @@ class Chosen(Protocol):
 
 
 def add_options(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells a device") -> None:
-    """Adds the options of `Choice`."""
+    """Adds the command-line options that the class `Choice` holds."""
     options.precision(parser, "f64")
     options.cells(parser, what)
     options.devices(parser)
@@ -57,12 +57,12 @@ def add_options(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells
 
 
 def representation(collision: str) -> str:
-    """The representation that a collision needs."""
+    """The representation of cells, "moments" or "populations", that a collision needs."""
     return "moments" if collision in BY_MOMENTS else "populations"
 
 
 def method_keys(choice: Any) -> dict[str, Any]:
-    """Keys of the table [lbm] for these options."""
+    """Keys of the table [lbm] that follow from the options of a benchmark."""
     return {
         "precision": choice.precision,
         "lattice": choice.lattice,
@@ -72,7 +72,7 @@ def method_keys(choice: Any) -> dict[str, Any]:
 
 
 def method(choice: Any) -> Row:
-    """Columns of a row; rows without a representation are of populations."""
+    """Columns of a row that name the method; rows without a representation are of populations."""
     by = representation(choice.collision)
     return {
         "lattice": choice.lattice,
@@ -89,9 +89,8 @@ def smallest_time(lbm: Any) -> float:
 
 
 def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
-    """As smallest_time: returns the seconds and the number of times, at most REPEATS. After `seconds` of rank 0's clock
-    no further repeat begins, except the second. Collective.
-    """
+    """The time of smallest_time(), in seconds, and the number of repeats, at most REPEATS. After `seconds` of rank 0's
+    clock no further repeat begins, except the second. Collective."""
     module = core()
     found: list[float] = []
     while len(found) < min(2, REPEATS) or (len(found) < REPEATS and sum(found) < seconds):
@@ -104,7 +103,7 @@ def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
 
 
 def smallest_time_here(lbm: Any) -> float:
-    """Minimum of REPEATS times by this rank's clock, without barriers."""
+    """Seconds of STEPS steps: minimum of REPEATS times by this rank's clock, without barriers."""
     best = math.inf
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -129,5 +128,5 @@ def devices_here(backend: str, ranks: int) -> int:
 
 
 def travels_by(messages: Sequence[Row]) -> str:
-    """Routes of the messages between devices."""
+    """Names of the routes by which messages travel between devices."""
     return exchange_setups.travels_by(row["route"] for row in messages if row["source"] != row["target"])

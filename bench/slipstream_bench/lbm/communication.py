@@ -28,16 +28,16 @@ from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need
 
-#: Columns of a row that are results and not inputs.
+#: Columns of the benchmark's rows that hold results, not inputs.
 FIGURES = frozenset(
     {"time_ms", "mlups", "one_block_mlups", "percent", "without_exchange_ms", "over_without", "travels_by"}
     | {"overlapped", "rim", "paper_mlups", "paper_percent"}
 )
 TUNED = "tuned"
-#: Default sides of a block's cube, by backend.
+#: Default sides of a block's cube in cells, by backend.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
-#: The thesis's results in 6.2.1, 1 x 2 x 2: million updates per second for cubes of 256. The thesis gives percentages
-#: of four times one GPU for cubes of 320 only.
+#: Results in 6.2.1 of Risso's thesis for 1 x 2 x 2 GPUs: million updates per second for cubes of 256. The thesis gives
+#: percentages of four times one GPU for cubes of 320 only.
 PAPER_MLUPS = {"GPUPackInfo": 760.0, "asynchronous GPUPackInfo": 1149.0, "GPUBufferedScheme": 748.0}
 PAPER_PERCENT = {("asynchronous GPUPackInfo", 320): 52.0}
 
@@ -47,12 +47,12 @@ class Scheme:
     """A scheme of packing and sending halos."""
 
     name: str
-    knobs: dict[str, Any]  #: options of the exchange for this scheme
+    knobs: dict[str, Any]  #: options of the exchange that select this scheme
     overlap: str
 
 
 def schemes(overlap: str) -> list[Scheme]:
-    """The three schemes of the thesis, and the tuner's choice."""
+    """The three packing schemes of Risso's thesis, and the scheme that the tuner chooses."""
     found = []
     for name, scheme in SCHEMES.items():
         knobs = core().scheme(scheme)
@@ -63,14 +63,14 @@ def schemes(overlap: str) -> list[Scheme]:
 
 
 def refusal(error: RuntimeError) -> str:
-    """Says why no route of a scheme connects some pair of devices. Reraises other errors."""
+    """Text on why no route of a packing scheme connects two devices. Reraises other errors."""
     if "no allowed route" not in str(error):
         raise error
     return reasons(str(error))
 
 
 def one_block(choice: Choice, cells: int) -> float:
-    """Million updates per second of one periodic block on one device. Rank 0 runs while others wait. Collective."""
+    """Million updates per second of one periodic block on one device. Rank 0 measures while others wait. Collective."""
     module, rate = core(), 0.0
     if module.rank() == 0:
         alone, backend = module.Communicator.alone(), discovery.choose_backend(choice.backend)
@@ -82,7 +82,7 @@ def one_block(choice: Choice, cells: int) -> float:
 
 
 def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float], console: Console) -> list[Row]:
-    """Makes a row per setup and scheme. Prints which schemes are unavailable and why. Collective."""
+    """Measures a row per setup and packing scheme. Prints which schemes are unavailable and why. Collective."""
     rows, refused = [], dict[str, str]()
     for setup in found:
         for scheme in schemes(choice.overlap):
@@ -98,7 +98,7 @@ def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float
 
 
 def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
-    """Measures one row. Raises RuntimeError if no route of the scheme connects a pair of devices. Collective."""
+    """Measures one row. Raises RuntimeError if no route of the packing scheme connects two devices. Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     case = case_of(replace(choice, overlap=scheme.overlap), setup, machine.nodes)
@@ -145,7 +145,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
 
 
 def published(scheme: str, setup: Setup) -> Row:
-    """Rate of a scheme in the thesis, and its percentage of four times one GPU."""
+    """Published rate of a packing scheme in Risso's thesis, and its percentage of four times one GPU."""
     rate = PAPER_MLUPS.get(scheme) if (setup.split, setup.cells) == ((1, 2, 2), 256) else None
     percent = record.digits(100.0 * rate / (setup.blocks * PAPER_ONE)) if rate else None
     if setup.split == (1, 2, 2):
@@ -154,7 +154,7 @@ def published(scheme: str, setup: Setup) -> Row:
 
 
 def setups(cells: Sequence[int], most: int, least: int) -> list[Setup]:
-    """Setups possible with `least` to `most` devices: one block per device, and equally many on every rank."""
+    """Setups for `least` to `most` devices: one block per device, and equally many on every rank."""
     found = [Setup("", str(n), n, split) for split in ACROSS_ROWS for n in cells]
     return [setup for setup in found if least <= setup.blocks <= most and setup.blocks % least == 0]
 
@@ -166,7 +166,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints steps by packing scheme; rank 0 writes. Collective."""
     if arguments.grid is not None:
         if arguments.overlap != "auto":
             raise CaseError(
@@ -201,7 +201,8 @@ def _label(row: Row) -> str:
 
 
 def picture(path: Path, machine: str, rows: Sequence[Row]) -> None:
-    """Draws percent of n times one block by cube, one line per scheme; circles show the thesis."""
+    """Draws the rate in percent of n times one block, by size of the cube, one line per scheme; circles show the
+    thesis."""
     lines: dict[str, tuple[list[str], list[float]]] = {}
     marks: dict[str, tuple[list[str], list[float]]] = {}
     for row in rows:

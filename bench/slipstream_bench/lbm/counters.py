@@ -24,7 +24,7 @@ from slipstream_bench import record
 from slipstream_bench.lbm import solids
 from slipstream_bench.record import Row
 
-#: Metric names of Nsight Compute, and the unit of the column.
+#: Metrics of Nsight Compute by column: name of the metric, and factor that converts it to the column's unit.
 METRICS: Mapping[str, tuple[str, float]] = {
     "compute_percent": ("sm__throughput.avg.pct_of_peak_sustained_elapsed", 1.0),
     "memory_percent": ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 1.0),
@@ -41,7 +41,7 @@ METRICS: Mapping[str, tuple[str, float]] = {
     "dram_read_bytes": ("dram__bytes_read.sum", 1.0),
     "dram_write_bytes": ("dram__bytes_write.sum", 1.0),
 }
-#: Number of steps per variant; the last one is profiled.
+#: Number of steps per variant, of which the last one is profiled.
 STEPS = 2
 TIMEOUT_S = 300
 
@@ -59,7 +59,7 @@ def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]
                "--kernel-name-base", "demangled", "--kernel-name", "regex:StreamCollide",
                sys.executable, "-m", "slipstream_bench.lbm.counters", work]  # fmt: skip
     try:
-        # The path of the benchmarks' folder is passed on to the subprocess.
+        # The subprocess must find the benchmarks' package, so it gets the search path of this process.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -80,7 +80,8 @@ def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]
 
 
 def _read(text: str) -> list[Row]:
-    """The launches in ncu's table, which has a line per launch and metric."""
+    """Launches of kernels with their metrics, from the table that the profiler ncu prints, with a line per launch and
+    metric."""
     start = text.find('"ID"')
     if start < 0:
         return []
@@ -96,7 +97,7 @@ def _read(text: str) -> list[Row]:
 
 
 def _steps(work: Mapping[str, Any]) -> None:
-    """Runs a few steps, launched one by one, in the program that is profiled."""
+    """Runs a few steps, launched one by one, in the process that ncu profiles."""
     choice = solids.Choice(**work["choice"])
     cells = tuple(work["cells"])
     mask = solids.solids(cells, work["share"])

@@ -16,38 +16,38 @@ from slipstream_bench.lbm import common, counters, solids
 from slipstream_bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measure, number
 from slipstream_bench.record import Row
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty"}
     | {"paper_ratio"}
 )
-#: Columns of a row of counters that are results and not inputs.
+#: Columns of rows of hardware counters that hold results, not inputs.
 COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
-#: storages of solid cells; the moment representation stores all cells, so it lacks the last one
+#: Ways to store solid cells: computed like fluid, skipped by flags, or omitted. The moment representation stores all
+#: cells, so it lacks the last one.
 WAYS = ("dense", "flags", "sparse")
-#: Ratio of fluid cell updates with and without flags in table 1.6: alone, and under the profiler.
+#: Ratio of fluid cell updates with and without flags in table 1.6 of Zheng 2023: alone, and under the profiler.
 PAPER_FLAGS, PAPER_FLAGS_PROFILED = 884.688 / 734.668, 702.689 / 629.713
-#: Sides of the cubes in addition to the paper's grid, and solid fractions.
+#: Sides of the cubes that are measured in addition to the grid of Zheng 2023, by backend.
 CUBES = {"host": [48], "cuda": [256, 512]}
 SHARES = (PAPER_SHARE, 0.05, 0.6)
-#: More fractions for cubes, to find where `auto` changes its choice.
+#: Solid fractions of the cubes, to find where `auto` changes its choice of storage.
 CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-#: Fraction of the body in a box with walls on all sides.
+#: Solid fraction of the body in a box with walls on all sides.
 WALLED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Choice(solids.Choice):
-    """Options of the benchmark."""
+    """Options of `slipstream bench lbm_flagfield`."""
 
-    cells: Sequence[int]  #: sides of the cubes in cells
+    cells: Sequence[int]  #: numbers of cells along the sides of the cubes
     shares: Sequence[float] = ()  #: solid fractions of cubes; empty: CUBE_SHARES
 
 
 def flagfield(choice: Choice, backend: str) -> list[Row]:
-    """Measures the empty box, periodic and with walls, then boxes whose solid cells are computed, skipped or omitted.
-    Ratios are fluid cell updates over those of the first variant, and over those of the empty periodic box.
-    """
+    """Measures an empty box, periodic and with walls, then boxes whose solid cells are computed, skipped or omitted.
+    Ratios are fluid cell updates over those of the first variant, and over those of the empty periodic box."""
     rows, ways = [], WAYS[:2] if choice.collision in BY_MOMENTS else WAYS
     grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
     for cells in grids:
@@ -72,9 +72,9 @@ def _ratios(row: Row, dense: Row, empty: Row) -> Row:
 
 
 def count(choice: Choice) -> list[Row]:
-    """Measures hardware counters of one step: for the paper's grid and fraction, and for a cube with that fraction and
-    a sphere packing. Compares computed with skipped or omitted solid cells, next to the paper's profiled updates.
-    """
+    """Measures hardware counters of one step: for the grid and solid fraction of Zheng 2023, and for a cube with that
+    fraction and a sphere packing. Compares computed with skipped or omitted solid cells, beside the published profiled
+    updates."""
     side = choice.cells[0] if choice.cells else CUBES["cuda"][0]
     rows = []
     for cells, share in ((PAPER_CELLS, PAPER_SHARE), ((side,) * 3, PAPER_SHARE), ((side,) * 3, SHARES[-1])):
@@ -139,7 +139,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; uses one rank with one device."""
+    """Measures steps with solid cells, prints and writes; uses one rank with one device."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     solids.check_ranks("lbm_flagfield")
     if any(not 0 < share < 0.64 for share in choice.shares):

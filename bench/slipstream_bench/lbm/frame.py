@@ -31,10 +31,11 @@ from slipstream_bench.whole_machine import need
 
 Triple = tuple[int, int, int]
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"repeats", "time_ms", "mlups", "speedup", "travels_by"})
 NODES = (8, 16, 32, 64, 128)
-#: Widths of boundary regions along x, y and z (None: no overlap), and the speed-up by number of nodes (table 2.2).
+#: Widths of boundary regions along x, y and z (None: no overlap), and the published speed-up by number of nodes (Zheng
+#: 2023, table 2.2).
 SCENARIOS: Sequence[tuple[Triple | None, tuple[float, ...]]] = (
     (None, (1.0, 1.0, 1.0, 1.0, 1.0)),
     ((1, 1, 1), (1.27, 1.18, 1.10, 1.30, 0.93)),
@@ -51,18 +52,18 @@ SCENARIOS: Sequence[tuple[Triple | None, tuple[float, ...]]] = (
     ((16, 16, 16), (1.25, 1.24, 1.29, 1.33, 1.32)),
     ((32, 32, 32), (1.22, 1.12, 1.13, 1.13, 1.10)),
 )
-#: Default sides of a device's cube.
+#: Default sides of a device's cube in cells, by backend.
 CELLS = {"host": [32], "cuda": [128, 256]}
 
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """Options of the benchmark, with those of the simulated network."""
+    """Options of `slipstream bench lbm_frame`, with those of the simulated network."""
 
     throttle: str
 
     def exchange(self) -> dict[str, Any]:
-        """Keys of [exchange], and columns of a row."""
+        """Keys of [exchange] for the simulated network, and columns of a row that name it."""
         return {} if self.throttle == "none" else {"throttle": self.throttle}
 
 
@@ -74,7 +75,7 @@ def blocks_of(grid: Triple) -> Triple:
 
 def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | None) -> LbmCase:
     """A case with one periodic cube per device."""
-    # On one node the device grid is the requested one; for several nodes the rules choose it.
+    # On one node the device grid is the requested one; for several nodes the rules of partition choose it.
     cut = {"device_grid": list(grid)} if nodes == 1 else {}
     data: dict[str, Any] = {
         "grid": {"cells": record.grid_of(cells, grid), "periodic": [True] * 3},
@@ -91,7 +92,7 @@ def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | 
 
 
 def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]:
-    """Measures the 14 rows of one size. Collective."""
+    """Measures the rows of all scenarios for one size of the cube. Collective."""
     rows = []
     for scenario, (rim, paper) in enumerate(SCENARIOS, 1):
         case = case_of(choice, cells, grid, machine.nodes, rim)
@@ -130,7 +131,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints steps by width of the boundary region; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
@@ -154,7 +155,7 @@ def name_of(rim: Sequence[int] | None) -> str:
 
 
 def picture(path: Path, machine: str, sizes: dict[int, list[Row]]) -> None:
-    """Draws the speed-up over no overlap by scenario, and that of the report on its fewest nodes."""
+    """Draws the speed-up over no overlap by scenario, and the published one on its fewest nodes."""
     places = [name_of(rim).replace(", ", "\n") for rim, _ in SCENARIOS]
     lines = {f"{n}^3 a device": (places, [row["speedup"] for row in rows]) for n, rows in sizes.items()}
     marks = {f"Zheng 2023, {NODES[0]} nodes": (places, [paper[0] for _, paper in SCENARIOS])}

@@ -32,21 +32,22 @@ from slipstream_bench.lbm.splits import Choice, Setup, case_of
 from slipstream_bench.record import Row
 from slipstream_bench.whole_machine import need
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"state_gb", "step_ms", "begin_ms", "written_s", "gbs", "plain_gbs", "percent_of_plain", "steps_meanwhile"}
     | {"lost_ms", "lost_steps"}
 )
-#: Where values are staged, and bytes of pinned memory, by name; 0 bytes: the default of runs.
+#: Ways of writing checkpoints by name: where values are staged, and bytes of pinned memory; 0 bytes: the default of
+#: runs.
 WAYS: Mapping[str, tuple[str, int]] = {
     "pinned": ("pinned", 0),
     "two pieces": ("pinned", 1),
     "device": ("device", 0),
     "device, by MPI": ("mpi", 0),
 }
-#: Number of checkpoints, of which the one that delays steps least counts. One before them allocates memory.
+#: Number of timed checkpoints, of which the one that delays steps least counts. One before them allocates memory.
 CHECKPOINTS = 3
-#: Seconds of steps between two checks of the written output.
+#: Seconds of steps between two checks whether the output is complete.
 LOOK = 0.02
 CELLS = {"host": [32, 64], "cuda": [128, 256, 512]}
 PIECE = 16 << 20
@@ -54,17 +55,17 @@ PIECE = 16 << 20
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of one checkpoint, by rank 0's clock."""
+    """Times of one checkpoint in seconds, by rank 0's clock."""
 
-    begin: float  #: seconds until the steps continued
-    written: float  #: seconds until the file was complete
-    lost: float  #: seconds by which the steps became slower
+    begin: float  #: seconds until the steps continued after the call
+    written: float  #: seconds until the file of the checkpoint was complete
+    lost: float  #: seconds by which the steps took longer than without a checkpoint
     steps: int
     bytes: int
 
 
 def plain_write(folder: Path, size: int) -> float:
-    """Seconds for one process to write the same bytes and sync them to disk."""
+    """Seconds that one process needs to write as many bytes as a checkpoint has, and sync them to disk."""
     piece, path = bytes(min(PIECE, size)), folder / "plain"
     began = time.perf_counter()
     with path.open("wb", buffering=0) as file:
@@ -83,7 +84,7 @@ class Meter:
         self.lbm, self.chunk = lbm, max(1, int(LOOK / step_seconds))
 
     def best(self, folder: Path, way: str) -> Timing | str:
-        """The best of several checkpoints, or the reason why MPI does not accept device memory."""
+        """Times of the best of several checkpoints, or the reason why MPI does not accept device memory."""
         snapshot, staging = WAYS[way]
         ring = core().Checkpoints(self.lbm, str(folder), 1, "", snapshot, staging)
         found = [self._one(ring)]
@@ -94,7 +95,7 @@ class Meter:
 
     def _one(self, ring: Any) -> Timing:
         module, lbm = core(), self.lbm
-        lbm.advance(1)  # one step, because a checkpoint of the same step would be the same file
+        lbm.advance(1)  # changes the state: a checkpoint of the same step would be the same file
         module.barrier()
         began, first = time.perf_counter(), lbm.step
         ring.begin("{}")
@@ -115,7 +116,8 @@ class Meter:
         return Timing(begin, spent, spent - alone, steps, Path(done).stat().st_size)
 
     def _some_steps(self, ring: Any) -> str:
-        """Runs some steps. Returns the path of a completed checkpoint, ! and the reason of a failed one, or ""."""
+        """Runs some steps while a checkpoint is written. Returns the path of a completed checkpoint, ! and the reason
+        of a failed one, or ""."""
         self.lbm.advance(self.chunk)
         ring.poll()
         # Rank 0 broadcasts the result, because the other ranks do not know when all have written.
@@ -123,7 +125,7 @@ class Meter:
 
 
 def measure(choice: Choice, machine: Any, cells: int, folder: Path, console: Console) -> list[Row]:
-    """Measures one row per variant. Collective."""
+    """Measures one row per way of writing checkpoints. Collective."""
     devices = len(machine.devices())
     case = case_of(choice, Setup("", "", cells, device_grid(devices)), machine.nodes)
     lbm = running.compiled(engine.prepare(case, machine))

@@ -12,7 +12,7 @@ ALIGNMENTS = (0, 32, 64, 128, 256, 512)
 
 
 def setups(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
-    """Measures each layout with each alignment, cut so that messages come from the ends of rows."""
+    """Setups for each layout of the fields with each alignment, cut so that messages come from the ends of rows."""
     for n in cells:
         for layout in ("soa", "aos"):
             for alignment in ALIGNMENTS:
@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
     place="aligned to",
     axis="bytes to which rows are aligned",
     percent_of="% of the fastest",
-    # With two ghosts, row lengths of these cubes differ for each alignment; 321 is odd.
+    # With two ghost cells, row lengths of these cubes differ for each alignment; 321 is odd.
     cells={"host": [64], "cuda": [128, 256, 321]},
     setups=setups,
     cavity=True,

@@ -25,7 +25,7 @@ from slipstream_bench.lbm.common import any_case
 from slipstream_bench.record import Row
 from slipstream_bench.whole_machine import need
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_ms", "mlups", "gbs", "to_trt_d3q19"})
 LATTICES: Mapping[str, Sequence[str]] = {
     "D2Q9": ("SRT", "TRT", "MRT"),
@@ -35,7 +35,7 @@ LATTICES: Mapping[str, Sequence[str]] = {
 EMPTY = "periodic"
 BALL = "interpolated ball of 5 %"
 INLET = {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}
-#: Kinds of boxes: periodic axes, and the sides in x.
+#: Kinds of boxes: periodic axes, and the boundary conditions on the sides across x.
 SIDES: Mapping[str, tuple[list[bool], dict[str, Any]]] = {
     EMPTY: ([True, True, True], {}),
     "half-way walls": ([False, False, False], {}),
@@ -44,7 +44,8 @@ SIDES: Mapping[str, tuple[list[bool], dict[str, Any]]] = {
     BALL: ([True, True, True], {}),
 }
 SHARE, SMAGORINSKY, FORCE = 0.05, 0.1, 1e-6
-#: Default side of the cube; steps (few on a host) and repeats, of which the minimum time counts.
+#: Default number of cells along the side of the cube, by backend. Next are numbers of steps, few on a host, and of
+#: repeats, of which the least time counts.
 CELLS = {"host": 64, "cuda": 256}
 STEPS = {"host": 20, "cuda": 200}
 REPEATS = 10
@@ -54,17 +55,17 @@ ROUNDS = {"host": 8, "cuda": 1}
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options of `slipstream bench lbm_methods`."""
 
     backend: str
     threads: int
-    cells: int | None  #: side of the cube in cells; None: depends on the backend
+    cells: int | None  #: number of cells along the side of the cube; None: depends on the backend
     precision: str
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method to measure: the setup of one row."""
+    """A lattice Boltzmann method to measure in one row: lattice, collision, kind of box, LES model and force."""
 
     lattice: str = "D3Q19"
     collision: str = "TRT"
@@ -90,7 +91,7 @@ def methods() -> Iterator[Method]:
 
 
 def grid(method: Method, side: int) -> list[int]:
-    """Extents of a cube, or of a square with nearly as many cells in rows of whole groups."""
+    """Extents of a cube of cells. For D2Q9 it is a square with nearly as many cells, whose edge is a multiple of 32."""
     if method.lattice != "D2Q9":
         return [side] * 3
     return [32 * max(1, round(side**1.5 / 32))] * 2 + [1]
@@ -118,7 +119,7 @@ def case_of(choice: Choice, method: Method, side: int) -> LbmCase:
 
 
 def measure(choice: Choice, method: Method, side: int, backend: str) -> Row:
-    """Measures one method and returns its row."""
+    """Measures steps of one method, and returns its row."""
     case = case_of(choice, method, side)
     setup = engine.prepare(case, discovery.discover(case.machine))
     lbm = running.compiled(setup)
@@ -157,7 +158,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; uses one rank with one device."""
+    """Measures steps of all methods, prints and writes; uses one rank with one device."""
     choice = record.chosen(Choice, arguments)
     solids.check_ranks("lbm_methods")
     backend = discovery.choose_backend(choice.backend)

@@ -16,26 +16,26 @@ from slipstream_bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measu
 from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"}
 )
-#: Published ratios of time by words over time by flags, for the two toy kernels and the step (tables 1.7, 1.8 and
-#: 1.13).
+#: Published ratios of time by words over time by flags, for the two toy kernels and the step (tables 1.7, 1.8 and 1.13
+#: of Zheng 2023).
 PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.908 / 702.689}
-#: Words and loop iterations of the toy kernels; on a GPU those of the paper.
+#: Numbers of words and loop iterations of the toy kernels; on a GPU those of Zheng 2023.
 TOY = {"host": (64 * 1024, 200), "cuda": (1024 * 1024, 100_000)}
 
 
 @dataclass(frozen=True)
 class Choice(solids.Choice):
-    """Options of the benchmark."""
+    """Options of `slipstream bench lbm_simd`."""
 
-    cells: int | None  #: side of the cube in cells; None: the paper's grid
+    cells: int | None  #: number of cells along the side of the cube; None: the grid of Zheng 2023
 
 
 def simd(choice: Choice, backend: str) -> list[Row]:
-    """Measures flags compared one by one and four at a time, in the toy kernels and in the step."""
+    """Measures flags of cells compared one by one and four at a time, in toy kernels and in the step."""
     words, rounds = TOY[backend]
     rows: list[Row] = []
     for kernel in ("outside", "inside"):
@@ -85,7 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; uses one rank with one device."""
+    """Measures comparisons of flags, prints and writes; uses one rank with one device."""
     choice = record.chosen(Choice, arguments)
     solids.check_ranks("lbm_simd")
     backend = discovery.choose_backend(choice.backend)

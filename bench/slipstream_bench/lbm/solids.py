@@ -29,7 +29,7 @@ SPHERE_RADIUS = 0.1
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options that the benchmarks of solid cells share."""
 
     backend: str
     threads: int
@@ -40,7 +40,7 @@ class Choice:
 
 
 def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
-    """Mask of solid cells: a ball in the middle, or from a fraction of one third on a packing of spheres."""
+    """Mask of solid cells: a ball in the middle of the box, or from a solid fraction of 0.3 on a packing of spheres."""
     if share < 0.3:
         radius = (share * cells[0] * cells[1] * cells[2] * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
         return beads.mask(cells, np.asarray([cells], dtype=float) / 2.0, float(radius))
@@ -76,7 +76,7 @@ def measure(
     walls: bool = False,
     by_word: bool = False,
 ) -> Row:
-    """Measures one row: minimum of several times; without a mask the box is empty. Collective."""
+    """Measures one row: the least of several times; without a mask the box has no solid cells. Collective."""
     case = case_of(choice, cells, way, walls)
     setup = engine.prepare(case, discovery.discover(case.machine))
     setup.options["flags_by_word"] = by_word
@@ -107,7 +107,7 @@ def measure(
 
 
 def check_ranks(benchmark: str) -> None:
-    """Raises CaseError if there are several ranks."""
+    """Raises CaseError if there are several ranks, because the named benchmark uses one."""
     if core().size() != 1:
         raise CaseError(
             f"bench {benchmark}: one rank measures one device; drop -n",
@@ -118,5 +118,5 @@ def check_ranks(benchmark: str) -> None:
 
 
 def number(value: float | None, form: str = ".4g") -> str:
-    """Text of a number in a table."""
+    """Text of a number in a printed table; None is "-"."""
     return "-" if value is None else format(value, form)

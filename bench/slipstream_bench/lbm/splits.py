@@ -24,35 +24,36 @@ from slipstream_bench.lbm import common
 from slipstream_bench.lbm.common import any_case, devices_here, smallest_time, travels_by
 from slipstream_bench.record import Row
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent", "travels_by"})
-#: Numbers of devices along x, y and z, by decomposition and number of blocks (5.3.3).
+#: Numbers of devices along x, y and z, by decomposition and number of blocks, as in 5.3.3 of Risso's thesis.
 SPLITS = {
     "xz": {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 1, 2)},
     "yz": {1: (1, 1, 1), 2: (1, 2, 1), 4: (1, 2, 2)},
 }
-#: Periodic cubes for the communication experiment: blocks along x, y and z (5.3.1 and figure 6.4).
+#: Periodic cubes for the communication experiment: blocks along x, y and z (5.3.1 and figure 6.4 of Risso's thesis).
 ACROSS_ROWS: Sequence[tuple[int, int, int]] = ((1, 2, 2), (1, 1, 2))
-#: Million updates per second in the text of the thesis, chapter 6.2. One GPU: cubes of 320. Two GPUs split in x: the
-#: buffered scheme; the other one has 100. Four GPUs split in y and z: the asynchronous scheme. All with cubes of 256.
+#: Million updates per second in the text of Risso's thesis, chapter 6.2. One GPU: cubes of 320. Two GPUs split in x:
+#: the buffered scheme; the other one has 100. Four GPUs split in y and z: the asynchronous scheme. All with cubes of
+#: 256.
 PAPER_ONE = 550.0
 PAPER = {("weak", "xz", 2): 854.0, ("weak", "yz", 4): 1149.0}
 
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """Options of the benchmark."""
+    """Options of the benchmarks after Risso's thesis."""
 
     overlap: str
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A measurement: its cubes, devices and layout."""
+    """A run to measure: its cubes, devices and layout of fields."""
 
-    label: str  #: label of the measurement's line or colour
-    place: str  #: position along the axis of the picture
-    cells: int  #: side of the cube of a block; for strong scaling that of the whole cube
+    label: str  #: label of the line in the picture, which also gives its colour
+    place: str  #: position of the run along the x axis of the picture
+    cells: int  #: cells along the side of a block's cube; for strong scaling of the whole cube
     split: tuple[int, int, int]
     layout: str = "auto"
     alignment: int | str = "auto"
@@ -62,34 +63,34 @@ class Setup:
         return self.split[0] * self.split[1] * self.split[2]
 
 
-#: Setups that are possible for these cubes with a least and a largest number of devices.
+#: Function from the sides of the cubes, and the largest and the least number of devices, to the setups that they allow.
 Setups = Callable[[Sequence[int], int, int], Iterable[Setup]]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of the thesis, and how its results are shown."""
+    """An experiment of Risso's thesis, and how its results are shown."""
 
     name: str
-    title: str  #: title of the experiment's picture
-    place: str  #: heading of the setup's place in a table
-    axis: str  #: label of the axis of the picture
+    title: str  #: title of the picture of the experiment
+    place: str  #: heading of the column with the setup's place, in the table
+    axis: str  #: label of the x axis of the picture
     percent_of: str
-    #: Default sides of the cubes; small on a host, so that a minute is enough.
+    #: Default sides of the cubes by backend; they are small on a host, so that a minute is enough.
     cells: Mapping[str, Sequence[int]]
     setups: Setups
-    #: Whether the box has walls, beyond which there are ghosts also along rows, as in the thesis's arrays; else it is
-    #: periodic.
+    #: Whether the box has walls, beyond which there are ghosts also along rows, as in the arrays of Risso's thesis;
+    #: else it is periodic.
     cavity: bool = False
     scaling: bool = False  #: whether the reference is n times one block; else it is the fastest row
-    whole: bool = False  #: whether one cube is divided; else cubes are joined
+    whole: bool = False  #: whether all devices divide one cube; else each has its own
     devices: Callable[[str, int], int] = devices_here  #: default devices per rank, by backend and ranks
-    #: Function that says why a number of devices and ranks is unsuitable; empty if it is suitable.
+    #: Function that gives the text on why numbers of devices and ranks are unsuitable; empty if they are suitable.
     refusal: Callable[[int, int], str] = lambda devices, ranks: ""
 
 
 def scaled(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
-    """Setups of both decompositions, for all numbers of devices that ranks can share."""
+    """Setups of both decompositions, for all numbers of devices that the ranks can share equally."""
     for n in cells:
         for name, splits in SPLITS.items():
             counts = [count for count in splits if least <= count <= most and count % least == 0]
@@ -110,7 +111,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
         "lbm": {
             **common.method_keys(choice),
             "layout": setup.layout,
-            # an alignment of one value means rows without padding
+            # With an alignment of one value, rows have no padding.
             "alignment": setup.alignment or value,
         },
         "physics": {"viscosity": 0.05, "reference_velocity": 0.05},
@@ -120,7 +121,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
     }
     if cavity:
         data["walls"] = {"y+": {"velocity": [1.0, 0.0, 0.0]}}
-    # On one node the requested grid is the device grid; with one device per node it is the node grid.
+    # On one node the requested grid divides the devices; with one device per node it divides the nodes.
     data["exchange"]["device_grid" if nodes == 1 else "node_grid"] = list(setup.split)
     return parse(data, Source("bench"))
 
@@ -170,7 +171,7 @@ def _bytes_of_populations(plan: Row) -> int:
 
 
 def compare(experiment: Experiment, rows: list[Row]) -> None:
-    """Adds the percentage of each row relative to its reference, and that of the thesis."""
+    """Adds to each row its rate in percent of its reference row, and that of Risso's thesis."""
     for row in rows:
         alike = [other for other in rows if _peers(experiment, other) == _peers(experiment, row)]
         if experiment.scaling:
@@ -195,7 +196,7 @@ def _peers(experiment: Experiment, row: Row) -> Any:
 
 
 def picture(path: Path, experiment: Experiment, machine: str, series: Mapping[str, Sequence[tuple[str, Row]]]) -> None:
-    """Draws updates per second, one line per setup; crosses show the thesis's percentages."""
+    """Draws updates per second, one line per setup; crosses show percentages of Risso's thesis."""
     figure = "percent" if experiment.scaling else "mlups"
 
     def line(points: Sequence[tuple[str, Row]], key: str) -> tuple[list[str], list[float]]:
@@ -215,7 +216,7 @@ def add_options(parser: argparse.ArgumentParser, cells: str = "cubes of N^3 cell
 
 
 def run(experiment: Experiment, arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints an experiment of Risso's thesis; rank 0 writes. Collective."""
     ranks, choice = core().size(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or experiment.devices(backend, ranks)
@@ -224,7 +225,7 @@ def run(experiment: Experiment, arguments: argparse.Namespace, console: Console)
             f"bench lbm_{experiment.name}: {why}", ErrorCode.UNSUPPORTED, devices=ranks * per_rank, ranks=ranks
         )
     wanted = experiment.setups(choice.cells or experiment.cells[backend], ranks * per_rank, ranks)
-    # Moments have one layout only, the default.
+    # The moment representation has only one layout of fields, the default.
     found = [
         setup for setup in wanted if setup.layout != "aos" or common.representation(choice.collision) == "populations"
     ]

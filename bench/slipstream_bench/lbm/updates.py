@@ -27,10 +27,11 @@ from slipstream_bench.lbm.common import travels_by
 from slipstream_bench.record import Row, digits, grid_of, share_of
 from slipstream_bench.whole_machine import need
 
-#: Default sides and precisions, if --cells or --precision is missing.
+#: Default numbers of cells along the side of the cube, and default precisions, if --cells or --precision is missing.
 DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
 DEFAULT_PRECISIONS = ("f32", "f64")
-#: Pairs to measure if both options are missing: the most informative rows first; none begins after a time limit.
+#: Precisions and cubes to measure if both options are missing: the most informative rows first; none begins after a
+#: time limit.
 UNASKED: Mapping[str, Sequence[tuple[str, int]]] = {
     "host": [("f32", 64), ("f64", 64), ("f32", 128), ("f64", 128)],
     "cuda": [("f32", 512), ("f32", 256), ("f16", 512), ("f64", 512), ("f32", 128), ("f64", 256)],
@@ -40,13 +41,13 @@ UNASKED_SECONDS = 75.0
 #: drifts if others use the machine. Rates are medians; the share is the median of the pairs' shares.
 DURATION = 2.0
 PAIRS = 7
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "share", "least_share", "most_share", "travels_by"})
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options of `slipstream bench lbm`."""
 
     backend: str
     precision: Sequence[str] | None
@@ -55,14 +56,14 @@ class Choice:
     threads: int
     lattice: str
     representation: str
-    collision: str | None  #: collision; None: the default of the representation
+    collision: str | None  #: name of the collision; None: the default of the representation
     streaming: str
     layout: str
     overlap: str
-    grid: str  #: grid of devices along x, y and z, such as 2x2x1; default: as the machine is partitioned
+    grid: str  #: numbers of devices along x, y and z, such as 2x2x1; default: as the machine is partitioned
 
     def asked(self, backend: str) -> Sequence[tuple[str, int]]:
-        """Number formats and cubes that the options name; empty if they name none."""
+        """Precisions and cubes that the options name; empty if they name none."""
         if not self.precision and not self.cells:
             return ()
         cells = self.cells or DEFAULT_CELLS[backend]
@@ -95,7 +96,7 @@ def _counts(plan: dict[str, Any]) -> list[int]:
 
 
 def _timed(lbm: Any, steps: int) -> float:
-    """Seconds of some steps: barrier, steps, wait, by rank 0's clock. Collective."""
+    """Seconds of some steps between barriers, including the wait for devices, by rank 0's clock. Collective."""
     module = core()
     module.barrier()
     began = time.perf_counter()
@@ -105,7 +106,7 @@ def _timed(lbm: Any, steps: int) -> float:
 
 
 def _pairs(lbm: Any, devices: list[dict[str, Any]]) -> list[tuple[float, float]]:
-    """Measures PAIRS of seconds per step and of the copy rate right before, after a warm-up. Collective."""
+    """Seconds per step and the copy rate right before it, measured PAIRS times after a warm-up. Collective."""
     steps, least = 2, DURATION / PAIRS
     while (seconds := _timed(lbm, steps)) < least:
         steps = max(2 * steps, min(8 * steps, int(1.2 * least * steps / max(seconds, 1e-6))))
@@ -113,7 +114,7 @@ def _pairs(lbm: Any, devices: list[dict[str, Any]]) -> list[tuple[float, float]]
 
 
 def _setup(choice: Choice, machine: Any, cells: int, precision: str) -> tuple[engine.Setup, list[int]]:
-    """A case with one cube per device, with the device grid of a partitioned cube of cubes."""
+    """A case with one cube per device. The device grid is that of a whole cube cut for the same machine."""
     cube = _case(choice, [cells] * 3, precision, machine.nodes)
     counts = _counts(engine.prepare(cube, machine, check_memory=False).plan)
     case = _case(choice, grid_of(cells, counts), precision, machine.nodes)
@@ -121,7 +122,7 @@ def _setup(choice: Choice, machine: Any, cells: int, precision: str) -> tuple[en
 
 
 def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
-    """Measures a row. Raises CaseError if memory is insufficient. Collective."""
+    """Measures a row of updates per second. Raises CaseError if memory is insufficient. Collective."""
     devices = len(machine.devices())
     setup, counts = _setup(choice, machine, cells, precision)
     if problem := engine.memory_problem(setup):
@@ -157,7 +158,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
 
 
 def _unasked(choice: Choice, machine: Any, backend: str, console: Console) -> Iterator[Row]:
-    """Measures the rows of UNASKED that fit the limits on memory and time. Collective."""
+    """Measures those rows of UNASKED that fit the limits on memory and time. Collective."""
     began = time.perf_counter()
     for precision, n in UNASKED[backend]:
         name = f"{n}^3 a device, {precision}"
@@ -207,7 +208,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints; rank 0 writes. Collective."""
+    """Measures and prints updates per second; rank 0 writes. Collective."""
     choice = record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     need("lbm", 4, cells=choice.cells)

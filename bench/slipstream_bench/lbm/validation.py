@@ -30,14 +30,14 @@ from slipstream_bench.record import Row
 
 Triple = tuple[int, int, int]
 
-#: Columns of a row that are results and not inputs.
+#: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"error_percent", "residual", "same_bits", "sha256", "travels_by"})
-#: Setup of the thesis: cells along a side, blocks along it, lid velocity, relaxation rate.
+#: Setup of Risso's thesis: cells along a side of the cavity, blocks along it, lid velocity, relaxation rate.
 SIDE, BLOCKS, LID, OMEGA = 128, 4, 0.1, 1.4
-#: Numbers of steps for a cavity of SIDE cells; others take as many as diffusion needs. The flow of the last counts as
-#: steady.
+#: Numbers of steps after which flows are compared, for a cavity of SIDE cells. In others, momentum must diffuse as far.
+#: The flow of the last counts as steady.
 MOMENTS, STEADY = (10_000, 20_000), 100_000
-#: Number of steps between the velocities of a residual, for a cavity of SIDE cells.
+#: Number of steps between the two velocities whose difference is the residual, for a cavity of SIDE cells.
 APART = 100
 CELLS = {"host": 16, "cuda": SIDE}
 ONE = "one device"
@@ -45,12 +45,12 @@ ONE = "one device"
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of the benchmark."""
+    """Options of `slipstream bench lbm_validation`."""
 
     backend: str
     devices: int  #: number of devices per rank
     threads: int
-    cells: int | None  #: number of cells along a side; None: depends on the backend
+    cells: int | None  #: number of cells along a side of the cavity; None: depends on the backend
     lattice: str
     collision: str
     precision: str
@@ -58,22 +58,22 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setup:
-    """A machine, and the distribution of the blocks on it."""
+    """A machine, and how blocks are distributed to its devices."""
 
     name: str
     machine: Any
-    cut: dict[str, Any]  #: keys of the table [exchange]
-    keys: dict[str, Any]  #: keys of the table [machine]
-    comm: Any = None  #: communicator of a single rank; None: all ranks
+    cut: dict[str, Any]  #: keys of [exchange] that distribute the blocks
+    keys: dict[str, Any]  #: keys of [machine] that select the devices
+    comm: Any = None  #: communicator of a single rank that runs the flow; None: all ranks
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to split a step, and a packing scheme."""
+    """A way to split a step into interior and boundary region, with a packing scheme."""
 
     overlap: str
     rim: int = 1
-    scheme: str = ""  #: name of a scheme of the thesis; empty: the rules choose
+    scheme: str = ""  #: name of a packing scheme of Risso's thesis; empty: the rules choose
 
     @property
     def name(self) -> str:
@@ -83,29 +83,28 @@ class Variant:
 
 @dataclass(frozen=True)
 class Moment:
-    """State of a flow after a number of steps, on rank 0."""
+    """Velocities of a flow after a number of steps, on rank 0."""
 
     step: int
     digest: str
-    lines: np.ndarray  #: velocities along both centrelines, relative to the reference velocity
+    lines: np.ndarray  #: velocities along both centrelines of the cavity, relative to the reference velocity
     residual: float
-    travels_by: str  #: routes of messages between devices
+    travels_by: str  #: names of the routes by which messages travelled between devices
 
 
 def scaled(steps: int, cells: int) -> int:
-    """Number of steps in which momentum diffuses across a cavity of `cells` cells as far as in the thesis's."""
+    """Number of steps in which momentum diffuses across a cavity of `cells` cells as far as in Risso's thesis."""
     return max(2, round(steps * (cells / SIDE) ** 2))
 
 
 def boundary_widths(cells: int) -> list[int]:
-    """Widths of the boundary region, up to the one that leaves a block no interior."""
+    """Widths of the boundary region in cells, up to the one that leaves a block no interior."""
     return [width for width in (1, 2, 4, 8, 16, 32) if 2 * width <= cells // BLOCKS]
 
 
 def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant]:
-    """Variants: unsplit, and split at every width or at the narrowest and widest. Between devices also the thesis's
-    schemes.
-    """
+    """Steps unsplit, and split at every width of the boundary region or at the narrowest and widest. Between devices
+    also with the packing schemes of Risso's thesis."""
     widths = boundary_widths(cells)
     yield Variant("off")
     yield from (Variant("on", width) for width in (widths if every else sorted({widths[0], widths[-1]})))
@@ -114,7 +113,7 @@ def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant
 
 
 def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCase:
-    """Case of the thesis's cavity; its lid is y+ here."""
+    """Case of the cavity in Risso's thesis; its lid is y+ here."""
     data: dict[str, Any] = {
         "grid": {"cells": [cells] * 3},
         "lbm": common.method_keys(choice),
@@ -133,7 +132,7 @@ def _blocks(*grids: Sequence[int]) -> list[int]:
 
 
 def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
-    """The three distributions of the thesis, as far as this job has devices for them. Collective."""
+    """The three distributions of blocks in Risso's thesis, as far as this job has devices for them. Collective."""
     module = core()
     ranks, comm = module.size(), None
     if ranks > 1:
@@ -166,9 +165,8 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
 
 
 def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Sequence[int]) -> list[Moment]:
-    """Runs a flow to each of the times. Raises RuntimeError if no route of the variant's scheme connects a pair of
-    devices. Collective on the setup's ranks; only rank 0's result counts.
-    """
+    """Runs a flow to each of the numbers of steps. Raises RuntimeError if no route of the packing scheme connects two
+    devices. Collective on the setup's ranks; only rank 0's result counts."""
     case = case_of(choice, cells, setup, variant)
     options = case.options()
     if variant.scheme:
@@ -192,9 +190,8 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
 def rows_of(
     choice: Choice, cells: int, setup: Setup, ran: dict[Variant, list[Moment]], first: list[Moment]
 ) -> Iterator[Row]:
-    """Makes a row on rank 0: the largest error of a profile, and whether the bits equal those of the first flow. The
-    last time of the first flow counts as steady.
-    """
+    """Rows of results on rank 0: the largest error of a profile, and whether the bits equal those of the first flow.
+    The last time of the first flow counts as steady."""
     *rights, steady = first
     for variant, moments in ran.items():
         for moment, right in zip(moments, rights, strict=False):
@@ -228,7 +225,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs the flows and prints; rank 0 writes. Collective."""
+    """Runs the cavity in all variants and prints errors; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     cells = CELLS[backend] if choice.cells is None else choice.cells
@@ -240,11 +237,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []
     first: list[Moment] = []
-    further = [scaled(STEADY, cells)]  # further times, of the first flow only
+    further = [scaled(STEADY, cells)]  # numbers of further steps, for the first flow only
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
         several = setup.name != ONE
-        # 64 blocks in 7 pieces each are many launches for one device; other setups measure every width.
+        # On one device of several only two widths are measured, because its 64 blocks in 7 pieces each are many
+        # launches.
         for variant in variants(cells, several, several or per_rank * module.size() == 1):
             if setup.comm is None or module.rank() == 0:
                 try:

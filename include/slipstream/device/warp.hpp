@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// A value for each lane that lives from one step to the next.
+/// A value for each lane of a warp, which lives from one each() to the next.
 template <bool sequential, class T>
 struct OfLane {
   T all[sequential ? 32 : 1];

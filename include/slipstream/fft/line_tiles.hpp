@@ -34,33 +34,33 @@ template <class T>
 struct LinePass {
   /// the lines as numbers; a complex value counts as two
   const T* from = nullptr;
-  /// distances between lines in numbers
+  /// distances between lines along `across` and along `third`, in numbers
   std::int64_t step_across = 0, step_third = 0;
   /// range of lines and tiles to transform
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;
   /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
   Pair<T>* to = nullptr;                                   ///< array for the results; null: results go to windows
-  std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances in the array, in complex values
+  std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances between values in the array, in complex values
   std::int32_t modes = 0;                                  ///< number of modes to store: 0 .. modes - 1
   // The windows for the results, if `to` is null.
   std::int32_t windows = 0;
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
   std::int32_t line_axis = 0, tile_axis = 0;  ///< axes of the source along the lines, and across them
-  /// Thirds are taken from this many equal ranges in turn. Where ranges go to different devices, their links are busy
-  /// at the same time.
+  /// Positions along `third` are taken from this many ranges in turn. Where ranges go to different devices, their
+  /// links are busy at the same time.
   std::int32_t ranges = 1;
 
-  /// Index of the n-th third in this order of ranges.
+  /// The n-th position along `third` in the order of `ranges`.
   SLIP_FN std::int32_t third(std::int32_t n) const {
     const std::int32_t range = n % ranges, rest = thirds % ranges;
     return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
   }
 };
 
-/// Order of the items of two fused passes. A chunk of the second pass has `deep` tiles for each of its thirds. The
-/// first pass stores their lines in the planes of that chunk.
+/// Order of the items of two fused passes. A chunk of the second pass is `deep` tiles at each position along `third`.
+/// The first pass stores their lines in the planes of that chunk.
 struct TwoPasses {
   std::int32_t chunks = 0;  ///< number of chunks; 0: there is one pass
   std::int32_t deep = 0, lead = 0;
@@ -92,7 +92,7 @@ struct Tiling {
   static constexpr int sought = power_below(length / parts(length)) * wide / 16;
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
-  static constexpr int block_rows = 1;  ///< rows of threads in a block
+  static constexpr int block_rows = 1;  ///< number of rows of threads in a block
   /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a packet are then a
   /// row of the block. Thread i holds `first` of the values in registers: i, i + M / first, ...
   template <int values>
@@ -124,7 +124,7 @@ struct LineTiles {
   static constexpr int threads = Tiles::threads, resident = Tiles::resident, block_rows = Tiles::block_rows;
   static constexpr int wide = Tiles::wide;
   using Narrow = LineTiles<T, length, false, AsTheyAre, typename Tiles::Narrow>;
-  static constexpr int held = 32;  ///< number of outlets in shared memory
+  static constexpr int held = 32;  ///< number of destinations (Outlet) in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;
   static constexpr int first_parts = Tiles::parts(first_half), second_parts = Tiles::parts(length);
 
@@ -171,7 +171,7 @@ struct LineTiles {
     if constexpr (plain) both(team, tile, head);
   }
 
-  /// Runs team `index` of one pass.
+  /// Transforms the lines of team `index` of one pass.
   template <class Team>
   SLIP_FN void of_pass(const Team& team, const LinePass<T>& p, std::int64_t index) const {
     auto* const tile = team.template shared<Pair<T>>();
@@ -225,7 +225,7 @@ struct LineTiles {
   /// chunks.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
-    std::int64_t index = number;  // index among the items of its pass
+    std::int64_t index = number;  // index of the item within its pass
     Item item;
     if (number >= begin + both) {
       item.second = 1;

@@ -84,9 +84,9 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     // factors.
     butterfly3(x[0], x[2], x[4]);
     butterfly3(x[3], x[5], x[1]);
-    butterfly2(x[0], x[3]);  // gives modes 0 and 3
-    butterfly2(x[2], x[5]);  // gives modes 4 and 1
-    butterfly2(x[4], x[1]);  // gives modes 2 and 5
+    butterfly2(x[0], x[3]);  // this butterfly gives modes 0 and 3
+    butterfly2(x[2], x[5]);  // this butterfly gives modes 4 and 1
+    butterfly2(x[4], x[1]);  // this butterfly gives modes 2 and 5
     const Pair<T> one = x[5], two = x[4], four = x[2], five = x[1];
     x[1] = one, x[2] = two, x[4] = four, x[5] = five;
   } else if constexpr (radix == 10) {

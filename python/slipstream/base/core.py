@@ -31,14 +31,16 @@ _before_mpi: list[Callable[[ModuleType], None]] = []
 
 
 def before_mpi(act: Callable[[ModuleType], None]) -> None:
-    """Adds an action of the first core(), on the compiled module before MPI starts. Later ones come too late."""
+    """Registers a function that the first core() calls with the compiled module, before MPI starts. It is ignored after
+    that call."""
     if not loaded():
         _before_mpi.append(act)
 
 
 @cache
 def core() -> ModuleType:
-    """`slipstream._core`; under a launcher the first call starts MPI, unless the host program did."""
+    """The compiled module `slipstream._core`. Under a launcher the first call starts MPI, unless the host program
+    did."""
     try:
         module = importlib.import_module("slipstream._core")
     except ModuleNotFoundError as error:
@@ -95,7 +97,7 @@ def part(name: str) -> ModuleType:
 
 
 def loaded() -> bool:
-    """True once the compiled module is in use."""
+    """Whether this process has loaded the compiled module."""
     return core.cache_info().currsize > 0
 
 
@@ -114,7 +116,7 @@ def launched_here() -> int:
 
 
 def place_here() -> int | None:
-    """This process's place among those of the launcher on this node; None where it does not say."""
+    """Number of this process among those that the launcher started on this node; None if the launcher does not say."""
     return _first_number(_PLACE_HERE)
 
 

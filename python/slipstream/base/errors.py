@@ -10,22 +10,22 @@ from typing import Any, Self
 class ErrorCode(StrEnum):
     """Kind of a failure, the same in C++ and Python."""
 
-    INVALID_ARGUMENT = "invalid_argument"  #: a value that is never valid
-    UNSUPPORTED = "unsupported"  #: valid values that cannot be combined, or not on this machine
-    MISMATCH = "mismatch"  #: two things that must agree and do not: shapes, ranks, a checkpoint and its case
-    WRONG_STATE = "wrong_state"  #: a call at the wrong time, such as after close or on top of results
-    UNAVAILABLE = "unavailable"  #: a feature that this machine or build lacks
-    NOT_FOUND = "not_found"  #: a name, a key, a file or a folder that is not there
-    BAD_FILE = "bad_file"  #: a file that is there, and cannot be understood
-    IO = "io"  #: a failure of the system to read or write
-    LOCKED = "locked"  #: a resource that another run uses
-    OUT_OF_MEMORY = "out_of_memory"  #: more memory than there is
-    TIMEOUT = "timeout"  #: a wait that timed out
-    OVERFLOW = "overflow"  #: a number beyond what its format holds
-    DIVERGED = "diverged"  #: a flow that is no longer sound, or too fast for its time step
-    NOT_CONVERGED = "not_converged"  #: a linear system that was not solved
-    VERSION = "version"  #: data that another version made
-    INTERNAL = "internal"  #: a defect of Slipstream
+    INVALID_ARGUMENT = "invalid_argument"  #: an argument or a key has a value that is never valid
+    UNSUPPORTED = "unsupported"  #: values are valid alone, but not together, or not on this machine
+    MISMATCH = "mismatch"  #: two things differ that must agree: shapes, ranks, a checkpoint and its case
+    WRONG_STATE = "wrong_state"  #: a call came at the wrong time, such as after close or on top of results
+    UNAVAILABLE = "unavailable"  #: this machine or build lacks a feature
+    NOT_FOUND = "not_found"  #: a name, a key, a file or a folder does not exist
+    BAD_FILE = "bad_file"  #: a file exists, but its content is invalid
+    IO = "io"  #: the system failed to read or write
+    LOCKED = "locked"  #: another run uses a resource
+    OUT_OF_MEMORY = "out_of_memory"  #: a device or the host has less memory than needed
+    TIMEOUT = "timeout"  #: a wait has taken longer than its limit
+    OVERFLOW = "overflow"  #: a number is too large for its format
+    DIVERGED = "diverged"  #: the values of a flow are no longer physical, or the flow is too fast for its time step
+    NOT_CONVERGED = "not_converged"  #: the iterations for a linear system ended without a solution
+    VERSION = "version"  #: another version of Slipstream made the data
+    INTERNAL = "internal"  #: Slipstream has a defect
 
 
 class Fault(str):
@@ -95,14 +95,14 @@ class Coded(Exception):
 
     @classmethod
     def all_of(cls, faults: Iterable[Fault]) -> Self:
-        """One exception for several faults, one below the other."""
+        """One exception for several faults, whose texts it lists in lines."""
         found = tuple(faults)
         error = cls(found[0].reworded("\n  ".join(found)))
         error.faults = found
         return error
 
     def packed(self) -> str:
-        """The faults as JSON, for other ranks and programs."""
+        """The faults as JSON text, for other ranks and programs."""
         faults = [{"code": fault.code, "facts": fault.facts, "text": fault} for fault in self.faults]
         return json.dumps({"text": str(self), "faults": faults})
 

@@ -32,7 +32,7 @@ def unknown(said: str, name: str, known: Sequence[str], **facts: Any) -> Fault:
     return Fault(said + hint, ErrorCode.NOT_FOUND, nearest=near, allowed=there, **facts)
 
 
-#: Bounds of a value by the names that pydantic gives them.
+#: Signs of numerical bounds, by the names that pydantic gives them.
 BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
@@ -52,8 +52,8 @@ def explain(
     error: Any, path: Path, known: Sequence[str], elsewhere: Sequence[str], patterns: Mapping[str, str], file: str
 ) -> Fault:
     """Rewords one pydantic error about the key at `path` of a case or a machine (`file`). `known`: the keys of its
-    table. `elsewhere`: tables that have a key of this name, as [grid]. `patterns`: the meaning of patterns, in
-    words."""
+    table. `elsewhere`: names of other tables that have this key, such as `[grid]`. `patterns`: the meaning of patterns,
+    in words."""
     kind = error["type"]
     if kind == "missing":
         return Fault(f"{show(path)}: missing; the {file} needs it", ErrorCode.NOT_FOUND, key=show(path))

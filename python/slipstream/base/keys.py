@@ -18,7 +18,7 @@ def _no_longer_than_waits(seconds: float) -> float:
     raise ValueError("give more than 0 and at most 1e9 s, or inf to wait for ever")
 
 
-#: A limit of waits in seconds; inf: none.
+#: Type of a time limit for waits, in seconds; inf: no limit.
 WaitLimit = Annotated[float, AfterValidator(_no_longer_than_waits)]
 
 _SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -31,7 +31,7 @@ def bytes_of(text: str) -> int:
 
 
 SIZE_PATTERN = r"^\d+(\.\d+)? (B|KiB|MiB|GiB|TiB)$"
-#: A size with its unit.
+#: Type of a memory size: text with its unit, such as "8 GiB".
 Size = Annotated[str, Field(pattern=SIZE_PATTERN)]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

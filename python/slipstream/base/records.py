@@ -19,7 +19,8 @@ class Closing:
 
 
 class Record:
-    """Fields can be read as `block["lo"]`, too, because earlier versions returned dicts."""
+    """Base of classes of results. Their fields can be read as `block["lo"]`, too, because earlier versions returned
+    dicts."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.keys():

@@ -11,8 +11,8 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: Modules of solvers by table. Each has a SOLVER, a `slipstream.case.solver.Solver`. A name with a dot belongs to cases
-#: whose table before the dot has the equation behind it.
+#: Modules of solvers by their table in a case file. Each has a SOLVER, a `slipstream.case.solver.Solver`. A name with a
+#: dot belongs to cases whose table (`sem`) holds the equation behind the dot (`navier_stokes`).
 SOLVERS = {
     "lbm": "slipstream.lbm.solver",
     "stencil": "slipstream.stencil.solver",
@@ -28,7 +28,7 @@ VORTICES = {
     "dns": "slipstream.dns.vortex",
     "sem": "slipstream.sem.flow.vortex",
 }
-#: Modules of pictures by subject. Each has draw(subject, path).
+#: Modules that draw a picture of one subject; each has draw(subject, path).
 PICTURES = {"exchange": "slipstream.pictures.exchange"}
 #: Module that draws slices of any solver's fields.
 ARTIST = "slipstream.pictures.slices"
@@ -45,7 +45,7 @@ def vortex(table: str) -> Any:
 
 
 def slice_artist() -> Any:
-    """The artist for solvers that have none of their own."""
+    """Class that draws slices of fields, for solvers without drawing code of their own."""
     return import_module(ARTIST).SliceArtist
 
 

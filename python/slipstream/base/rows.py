@@ -52,9 +52,9 @@ class Rows:
         renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
         every: int = 1,
     ) -> None:
-        """Continues after the rows of the file up to a step; -1: after none. `renew` may change their columns. If a
-        stop, not `every`, made the row of the step `up_to`, the next added row replaces it. Raises CaseError if rows
-        cannot be rewritten, and leaves them as they are."""
+        """Opens a table, and keeps the rows of its file up to the step `up_to` (-1: none), with columns that `renew`
+        may change. If an early stop, not `every`, made the last of them, the next added row replaces it. Raises
+        CaseError if rows cannot be rewritten, and leaves them as they are."""
         self._path, self._last = path, -1
         header, rows = read(path)
         kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]
@@ -76,12 +76,12 @@ class Rows:
 
     @property
     def last(self) -> int:
-        """Step of the last row; -1: there is none."""
+        """Step of the table's last row; -1 if the table has no rows."""
         return self._last
 
     def add(self, *rows: Mapping[str, Any]) -> None:
-        """Appends rows in ascending order of steps; steps that the table has are skipped. After a failed write it has
-        none of the new rows."""
+        """Appends rows in ascending order of steps; steps that the table has are skipped. If the file cannot be
+        written, the table has none of the new rows."""
         new = [row for row in rows if int(next(iter(row.values()))) > self._last]
         if not new:
             return

@@ -11,9 +11,9 @@ from rich.text import Text
 from slipstream.base.core import launched_size
 from slipstream.base.visible import visible
 
-#: Tells rank 0 behind mpiexec's pipe how wide the terminal at the other end is.
+#: Environment variable with the width of the terminal, which rank 0 cannot measure through mpiexec's pipe.
 TERMINAL_WIDTH = "SLIPSTREAM_TERMINAL_WIDTH"
-#: Number of rows of a table of neighbours that are shown; the others are summed up.
+#: Largest number of rows that a table of neighbouring devices shows; a last row sums up the others.
 ROWS = 16
 #: Width in characters of tables that are printed to a pipe or a file.
 PIPE_WIDTH = 120

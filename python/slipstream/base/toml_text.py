@@ -57,7 +57,7 @@ def _key_path(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def _open_brackets(value: str, closing: str) -> tuple[int, str]:
-    """Brackets that `value` leaves open, and the quotes of a multi-line string that it leaves open."""
+    """Number of brackets that `value` leaves open, and the quotes of a multi-line string that it leaves open."""
     depth, position = 0, 0
     while position < len(value):
         if closing:

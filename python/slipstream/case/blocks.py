@@ -35,7 +35,7 @@ def share_blocks(case: Case, devices: int) -> Case:
         )
 
     def cut(grid: tuple[int, ...]) -> int:
-        """Area of the faces between devices, in cells."""
+        """Area of all faces between devices, in cells, for a partition into `grid` devices."""
         return sum((g - 1) * math.prod(cells) // n for g, n in zip(grid, cells, strict=True))
 
     best = min(grids, key=cut)

@@ -34,7 +34,7 @@ from slipstream.machine.discovery import MachineTable
 CHECKPOINTS = "checkpoints"
 
 
-#: Keys of [output] that affect the findings of a run.
+#: Keys of [output] that affect the results by which a run is judged.
 _MEASURED = frozenset({"output.energy", "output.mean_from", "output.reference"})
 
 
@@ -61,9 +61,9 @@ def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> I
 class Case(Table):
     """A whole case file, for any solver. Lengths are in cells and times in steps unless a solver has other units."""
 
-    #: Name of the table that selects this solver.
+    #: Name of the table in a case file that selects the solver of this class.
     solver: ClassVar[str] = ""
-    registered: ClassVar[str] = ""  #: name in the registry, if it differs from the table's
+    registered: ClassVar[str] = ""  #: name of the solver in the registry, if it is not that of the table
     #: Tables that may differ between a run and its restart, except exchange.coding, because they change no bit of the
     #: state.
     free_tables: ClassVar[frozenset[str]] = frozenset(
@@ -137,7 +137,7 @@ class Case(Table):
 
     @property
     def size(self) -> str:
-        """The grid as text."""
+        """Extent of the grid and number of its cells, as text."""
         return f"{show_extent(self.grid.cells)} = {self.cell_count:,} cells".replace(",", " ")
 
     @property
@@ -183,7 +183,7 @@ class Case(Table):
 
     @property
     def up(self) -> str:
-        """The axis that points up in pictures, by default."""
+        """Axis that points up in pictures, unless the user chooses another one."""
         return "z"
 
     def side_velocity(self, side: str) -> Any:
@@ -251,19 +251,19 @@ class Case(Table):
             run={"check_every": self.check_every, "steps": self.last_step},
             output={"folder": str(self.folder)},
             machine={"backend": backend or self.machine.backend},
-            # The repeated measurement is cached by now, so a rerun must not measure again.
+            # The measurement of routes is cached by now, so a rerun of the resolved case must not measure again.
             exchange={"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},
         )
 
     def options(self) -> dict[str, object]:
-        """The options as the flat dictionary that the compiled solver reads."""
+        """All keys of the case as the flat dictionary that the compiled solver reads."""
         raise NotImplementedError
 
     def exchange_options(self, part: str, *parts: str) -> dict[str, object]:
         """The named parts of [exchange] (EXCHANGE_PARTS) as the flat dictionary that compiled solvers read."""
         keys = {key for name in (part, *parts) for key in EXCHANGE_PARTS[name]} - {
             "block"
-        }  # share_blocks has replaced this key by others
+        }  # share_blocks() has replaced the key `block`
         found = self.exchange.model_dump(include=keys, exclude_none=True)
         if found.get("rim") == "auto":
             del found["rim"]

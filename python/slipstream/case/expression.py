@@ -12,7 +12,7 @@ import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 
-#: Largest length of an expression in characters.
+#: Largest number of characters of an expression in a case file.
 LONGEST = 500
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {

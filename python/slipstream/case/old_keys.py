@@ -5,7 +5,7 @@ from typing import Any
 
 from slipstream.base import toml_text
 
-#: Old keys, with the names that their table has for them now.
+#: Keys that were renamed, by table and old name, each with its present name.
 RENAMED: dict[tuple[str, ...], str] = {("physics", "lid_speed"): "reference_velocity"}
 
 

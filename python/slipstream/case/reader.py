@@ -249,7 +249,7 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
     try:
         case_type = solver_of(data).case_type
     except CaseError:
-        return  # the parser reports this error
+        return  # parse() reports that a case has tables of two solvers
     faults = []
     for path, table in (found for key in case_type.file_keys for found in named_files(data, key)):
         what = path[-1]
@@ -339,7 +339,7 @@ def check_variants(path: str | Path) -> list[str]:
 
 
 def machine_of(overrides: Sequence[str]) -> MachineTable:
-    """Reads [machine] from overrides only. Raises CaseError that names every fault."""
+    """Reads the table [machine] from overrides alone, without a case file. Raises CaseError that names every fault."""
     data: dict[str, Any] = {}
     for override in overrides:
         key, value = toml_text.parse_override(override)

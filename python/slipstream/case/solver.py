@@ -31,10 +31,10 @@ class Monitor:
     """A table that grows during a run: a row whenever the run computes its residual, or every `every` steps."""
 
     path: Path
-    take: Callable[[], None]  #: adds a row for this step, if there is none; collective
+    take: Callable[[], None]  #: adds the row of the present step, if the table lacks it; collective
     every: int | None = None  #: steps between rows; None: a row whenever the run computes its residual
-    at_start: bool = False  #: whether the state before the first step has a row
-    every_step: bool = False  #: whether each step has a row: if so, checkpoints and ends take one first
+    at_start: bool = False  #: whether the table has a row for the state before the first step
+    every_step: bool = False  #: whether each step has a row; checkpoints and ends of runs add it first
 
 
 class Fields(Protocol):
@@ -44,7 +44,7 @@ class Fields(Protocol):
         """Adds the fields of this step to the file, unless it has them. Collective."""
 
     def close(self) -> None:
-        """Ends the series."""
+        """Closes the file of fields; nothing can be added afterwards."""
 
 
 class Engine(Protocol):
@@ -52,14 +52,14 @@ class Engine(Protocol):
 
     @property
     def step(self) -> int:
-        """Number of steps done."""
+        """Number of time steps that the solver has made."""
 
     @property
     def time(self) -> float:
         """Current time, in the solver's own units."""
 
     def advance(self, steps: int) -> None:
-        """Makes `steps` steps."""
+        """Advances the solution by `steps` time steps."""
 
     def inspect(self) -> None:
         """Raises an error where a guard finds that the state has diverged."""
@@ -104,7 +104,7 @@ class Run(ABC):
         return float(engine.largest_change())
 
     def look(self) -> None:  # noqa: B027 (nothing is to do by default)
-        """Makes the present state the reference of the next change."""
+        """Stores the present state, from which the next call of change() measures."""
 
     def conserved(self) -> float:
         """The conserved quantity, usually the mass; 0 if there is none."""
@@ -159,12 +159,13 @@ def said_of(figures: Mapping[str, Any], names: Mapping[str, str], form: str = ".
 
 
 class Solver(ABC, Generic[CaseT]):
-    """The answers of a solver about its cases. The registry names its module, whose SOLVER is an instance."""
+    """A solver as commands see it: it checks, plans and starts cases. The registry names its module, whose SOLVER is an
+    instance."""
 
     compiled: tuple[str, str]  #: name of the compiled module, and of its class
     runs: tuple[str, str]  #: module and class of its runs, which are imported late
     case_type: type[CaseT]
-    unit_of_rate: str  #: unit of a million updates a second, in the solver's own word
+    unit_of_rate: str  #: unit of millions of updates per second, such as "Mcell/s"
     files: Sequence[str]  #: files that runs of this solver write in addition to those of all solvers
     pictures: Mapping[str, str] = {}  #: pictures that runs of this solver write, with what they show
     #: Collision models that may run the solver's cases, each with its keys, such as `lbm.collision`.
@@ -184,7 +185,7 @@ class Solver(ABC, Generic[CaseT]):
 
     @abstractmethod
     def inputs(self, case: CaseT) -> dict[str, str | int]:
-        """The method in a few words, for rows of benchmarks, "precision" among them."""
+        """Names of the numerical method in a few words, for rows of benchmarks; one of them is "precision"."""
 
     @abstractmethod
     def title(self, case: CaseT) -> str:
@@ -201,7 +202,7 @@ class Solver(ABC, Generic[CaseT]):
         """Changes of keys that would take less memory, the least costly ones first."""
 
     def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        """Allocates and fills the state."""
+        """Allocates the fields of a case, sets its initial state, and returns the run."""
         module, name = self.runs
         found: Run = getattr(import_module(module), name)(setup, trace)
         return found

@@ -17,28 +17,29 @@ def _rim_form(value: Any) -> str:
     return "word" if isinstance(value, str) else "widths"
 
 
-#: Cells per axis, or "auto"; discriminated first, so that a mistake gives one error.
+#: Type of the key `rim`: cells per axis, or "auto". The form of the value chooses between both, so that a mistake gives
+#: one error.
 Rim = Annotated[
     Annotated[ExtentOrZero, Tag("widths")] | Annotated[Literal["auto"], Tag("word")],
     Discriminator(_rim_form),
 ]
 RIM_FORMS = frozenset({"widths", "word"})
 
-#: Patterns of a route, alone or with a sign, and of other words.
+#: Regular expressions: name of a route with an optional sign, and a name of any other kind.
 _ROUTE, _WORD = rf"^[+-]?({'|'.join(ROUTES)})$", r"^[A-Za-z0-9_-]+$"
 _NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
 RouteName = Annotated[str, Field(pattern=_ROUTE)]
-#: Lowest and highest expected value of a finding.
+#: Type of an expected range for a result of a run: its lowest and its highest value.
 Range = tuple[Finite, Finite]
 ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
 _BITS = r"(, rate [0-9.]+)?(, block [0-9]+)?(, max error [0-9.eE+-]+)?"
 _CODING = rf"^(raw|cast( to (f32|f16|bf16))?|(blockfloat|zfp){_BITS}|auto(, max error [0-9.eE+-]+)?)$"
 CodingName = Annotated[str, Field(pattern=_CODING)]
-#: Text with a rate and a latency; the engine checks their bounds.
+#: Type of a throttle: text with a rate and a latency, whose bounds the engine checks.
 ThrottleText = Annotated[str, Field(pattern=_SLOW)]
 BodyName = Annotated[str, Field(pattern=_WORD)]
-#: Descriptions of patterns, for messages.
+#: Sentences for error messages that say what text each regular expression accepts.
 PATTERNS = {
     _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(ROUTES)}",
     _CODING: "should be 'raw', 'cast', 'cast to f32', 'cast to f16', 'cast to bf16', 'blockfloat' or 'zfp', the last "

@@ -84,6 +84,6 @@ class Converter:
 
 
 def whole(value: float) -> float:
-    """Rounds a quotient to an integer if it differs from it by rounding errors only."""
+    """Rounds a quotient to the nearest integer, if only rounding errors separate them."""
     near = round(value)
     return float(near) if math.isclose(value, near, rel_tol=1e-12) else value

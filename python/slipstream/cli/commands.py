@@ -20,7 +20,7 @@ from slipstream.machine.discovery import MachineTable
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
-    """Overrides given as a.b=c, and those from options such as --output."""
+    """Overrides of keys, from arguments such as a.b=c and from options such as --output."""
     found = list(arguments.overrides)
     if bind := getattr(arguments, "bind", None):
         found.append(f"machine.bind={'true' if bind == 'on' else 'false'}")
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def bind_before_mpi(arguments: argparse.Namespace) -> None:
-    """Lets a run or a benchmark take its network card before MPI starts."""
+    """Registers the choice of a network card for a run or a benchmark, which takes effect only before MPI starts."""
     wanted: MachineTable | None = None
     if arguments.command == "run":
         wanted = machine_given(arguments.case, _overrides(arguments), arguments.variant)
@@ -62,7 +62,7 @@ def bind_before_mpi(arguments: argparse.Namespace) -> None:
 
 
 def check_before_start(arguments: argparse.Namespace) -> None:
-    """Checks that one process can do before ranks start."""
+    """Checks the arguments of a command as far as one process can do it before ranks start."""
     bind_before_mpi(arguments)
     if arguments.command == "compare":
         from slipstream.run import compare
@@ -88,7 +88,7 @@ def check_before_start(arguments: argparse.Namespace) -> None:
 
 
 def _list_keys(wanted: str, console: Console) -> None:
-    """The tables of case files, or the keys of one of them."""
+    """Prints the names of all tables of case files, or the keys of the wanted table."""
     from slipstream.case import key_list
 
     found = key_list.listed(wanted)
@@ -199,7 +199,7 @@ def info(arguments: argparse.Namespace, console: Console) -> None:
         rows = [(route["name"], _available(route)) for route in routes]
         console.print(terminal.table(f"available here, backend {backend}", ["route", "available"], rows, left=2))
         for kind in ("capability", "execution"):
-            # The documentation explains the keys; a terminal has no room for that.
+            # Explanations (`how`) are left out, because a terminal has no room for them and the documentation has them.
             keys = list(dict.fromkeys(key for route in routes for key in route[kind] if key != "how"))
             rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
             console.print(terminal.table(kind, ["route", *keys], rows, left=len(keys) + 1))

@@ -8,12 +8,12 @@ from pathlib import Path
 from slipstream.base.errors import Coded, Fault
 from slipstream.base.visible import visible
 
-#: Names a file to which each error is added as a line of JSON, with codes and facts.
+#: Environment variable with the path of a file to which each error is added as a line of JSON, with code and facts.
 FILE = "SLIPSTREAM_ERRORS"
 
 
 def say(error: BaseException, where: str = "error") -> None:
-    """Prints one message, and adds one line to the file of errors."""
+    """Prints an error to standard error, and adds it to the file that SLIPSTREAM_ERRORS names."""
     print(f"slipstream: {where}: {visible(str(error))}", file=sys.stderr, flush=True)
     if path := os.environ.get(FILE):
         coded = error if isinstance(error, Coded) else Coded(Fault.of(error))

@@ -23,7 +23,7 @@ Action = Callable[[argparse.Namespace, Console], int | None]
 
 
 class _Parser(argparse.ArgumentParser):
-    """Suggests the nearest word for unknown commands and options."""
+    """A parser that suggests the nearest word for unknown commands and options."""
 
     def error(self, message: str) -> NoReturn:
         if found := re.match(r"(.*invalid choice: '?(.*?)'?) \(choose from (.*)\)$", message):
@@ -138,7 +138,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """argparse accepts overrides a.b=c only before the first option, but here they may stand anywhere."""
+    """Parses a command line. Overrides a.b=c may stand anywhere, although argparse accepts them only before the first
+    option."""
     if words[:1] == ["bench"]:
         return _parse_bench(words[1:])
     parser = _parser()

@@ -10,7 +10,7 @@ from slipstream.case.case import Case
 from slipstream.dns.own_table import DnsTable
 from slipstream.dns.tables import BeginTable, DnsOutputTable, DnsRunTable
 
-#: Keys that a restart may change.
+#: Keys of a pseudo-spectral case that may differ between a run and its restart.
 FREE = (
     "dns.process_grid", "dns.store", "dns.overlap", "dns.largest_courant", "dns.budget", "dns.time_step",
     "dns.device_memory", "dns.host_copies", "dns.synchronous", "dns.courant", "output.transfer",
@@ -29,7 +29,7 @@ class DnsCase(Case):
     run: DnsRunTable = DnsRunTable()
     output: DnsOutputTable = DnsOutputTable()
 
-    #: Step and time from which the current time step applies, and whether a checkpoint set them.
+    #: Step and time from which the present time step applies; the next variable says whether a checkpoint set them.
     _since: tuple[int, float] = PrivateAttr((0, 0.0))
     _restarted: bool = PrivateAttr(False)
     _clock: Callable[[], tuple[int, float]] | None = PrivateAttr(None)

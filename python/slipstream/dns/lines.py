@@ -21,7 +21,7 @@ def longitudinal_spectrum(velocity: Array, axis: int = 0) -> Array:
     lines = _lines(velocity, axis)
     n = lines.shape[1]
     found: Array = (abs(np.fft.rfft(lines, axis=1)) ** 2).mean(0) / n**2
-    found[1 : (n + 1) // 2] *= 2  # counts the mode -k, too
+    found[1 : (n + 1) // 2] *= 2  # the modes k and -k have the same energy
     return found
 
 

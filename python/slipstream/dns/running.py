@@ -109,7 +109,7 @@ class DnsRun(Run):
             self.engine.carry(dict(carried))
 
     def _statistics(self) -> dict[str, Any]:
-        """Statistics of this step, cached."""
+        """Statistics of the flow at the present step, computed once a step."""
         if self._taken != self.engine.step:
             self._last = dict(self.engine.statistics())
             self._last["kmax_eta"] = self._last.pop("largest_mode_eta")
@@ -143,7 +143,7 @@ class DnsRun(Run):
         if self._case.output.lines:
             along_x = lines.columns(cells[0])
             found.append(table("lines.csv", along_x, lambda: lines.along_x(self.engine.own_velocity(), cells)))
-        # The spectrum comes first, so that it is also written when the flow is too fast.
+        # The spectrum is written first, because the second monitor raises an error if the flow is too fast.
         found.append(table("spectra.csv", shells, spectrum))
         statistics = table("statistics.csv", COLUMNS, self._statistics)
 
@@ -197,7 +197,8 @@ class DnsRun(Run):
         conclude(case, figures, findings, console, troubles, said)
 
     def _scalars(self) -> dict[str, float]:
-        """Means over the window, and the balance of production and dissipation of each variance."""
+        """Findings of scalars.csv: means over the window of [output] mean_from, and production over dissipation of each
+        variance."""
         case = self._case
         if not case.dns.schmidt:
             return {}
@@ -217,8 +218,8 @@ class DnsRun(Run):
         return result
 
     def _mean_spectrum(self) -> tuple[float, np.ndarray]:
-        """Mean of the rows of spectra.csv from a time on, and the time of the first one. If the file is incomplete, it
-        is the present spectrum."""
+        """Mean spectrum of the rows of spectra.csv from output.mean_from on, and the time of the first of them. Without
+        rows, it is the spectrum of the present step."""
         table = np.array(rows.read(self._case.folder / "spectra.csv")[1], dtype=float)
         if not table.size:
             return float(self._last["time"]), np.asarray(self._last["spectrum"])
@@ -236,8 +237,8 @@ class DnsRun(Run):
         rate = -np.gradient(column["energy"], column["time"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
         figures["energy"] = found = energy.compare(vortex.decay(case), reference)
-        # The budget comes from differences between rows, unless every step was accounted for. Without losses it is
-        # relative to the energy.
+        # The error of the energy budget is found from differences between rows, relative to the dissipation. Without
+        # dissipation it is relative to the energy.
         budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max()
         budget /= column["dissipation"].max() or column["energy"].max() or 1.0
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}

@@ -80,7 +80,7 @@ class Simulation(CaseSimulation[DnsCase, "Dns"]):
         return blocks
 
     def run(self, steps: int = 1) -> None:
-        """Makes `steps` steps."""
+        """Advances the solution by `steps` time steps."""
         self._engine.advance(steps)
 
     @property

@@ -35,7 +35,7 @@ def _forcing(case: DnsCase) -> str:
 
 
 def _of_flow(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a flow, without those of a described machine."""
+    """Options of the compiled flow, without `host_memory`, which describes the machine."""
     return {key: value for key, value in options.items() if key != "host_memory"}
 
 
@@ -55,7 +55,7 @@ def _vorticity(plane: Any) -> Any:
 
 
 class DnsSolver(Solver[DnsCase]):
-    """Pseudo-spectral flows."""
+    """The solver of pseudo-spectral flows in a periodic box."""
 
     compiled = ("dns", "Dns")
     runs = ("slipstream.dns.running", "DnsRun")
@@ -91,7 +91,8 @@ class DnsSolver(Solver[DnsCase]):
 
     def warnings(self, case: DnsCase) -> list[str]:
         cells = max(case.grid.cells)
-        # Resolution kmax eta = 1.5 with the dissipation that results from the forcing (Pope 2000, 9.1).
+        # A grid resolves the flow if kmax eta is 1.5 or more, with the dissipation that equals the forcing (Pope 2000,
+        # 9.1).
         power, viscosity = case.dns.forcing_power, case.dns.viscosity
         if not (power and viscosity):
             return []
@@ -142,7 +143,7 @@ class DnsSolver(Solver[DnsCase]):
         with as_case_error():
             found: Plan = part("dns").Dns.plan(machine, _of_flow(options))
         found["overlaps"] = False  # nothing overlaps, because a transform needs all values of the one before it
-        if machine.discovered:  # the free memory changes while ranks look at it
+        if machine.discovered:  # ranks use the value of rank 0: free memory may change between their queries
             found["host_memory"] = int(core().broadcast(str(found["host_memory"]), 0))
         return found
 

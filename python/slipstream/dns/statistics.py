@@ -41,7 +41,7 @@ class Statistics(Record):
     kolmogorov_scale: float  #: Kolmogorov length eta, in length
     largest_mode_eta: float  #: resolution: largest wave number times eta
     courant: float
-    time_step: float  #: length of the next step
+    time_step: float  #: length of the next time step, in units of time
     skewness: float  #: skewness of the longitudinal derivatives; 0 where nothing moves
     flatness: float
     budget_error: float  #: largest error of the energy budget; NaN without `budget`

@@ -11,7 +11,8 @@ from slipstream.exchange.arrays import Described
 
 @dataclass(frozen=True)
 class Place:
-    """Memory that a call reads or writes. `array`: the array, if other values may lie in its gaps."""
+    """Range of memory that a call reads or writes, from the byte `first` to before `behind`. `array`: its shape and
+    strides, if other values may lie in its gaps; else None."""
 
     name: str
     first: int
@@ -19,7 +20,7 @@ class Place:
     written: bool
     read_only: bool = False
     array: Described | None = None
-    side: str = ""  #: side of a transform, component and block, as text
+    side: str = ""  #: text that names the side of a transform, the component and the block
     component: int = 0
     block: int = 0
 
@@ -40,7 +41,7 @@ def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = 
     """Raises ArgumentError if two places share memory, and `why` gives a reason. `why` gets them in the order in which
     they are given."""
     given = [place for place in places if place.first < place.behind]
-    before: list[int] = []  # earlier places that extend to the next one
+    before: list[int] = []  # numbers of earlier places that extend to the start of the present one
     for number in sorted(range(len(given)), key=lambda n: given[n].first):
         before = [n for n in before if given[n].behind > given[number].first]
         for other in before:
@@ -56,7 +57,7 @@ def _meet(a: Place, b: Place) -> bool:
         return True
     import numpy as np
 
-    most: Any = 100_000  # cast to Any, because NumPy's type stubs lack `max_work`
+    most: Any = 100_000  # declared as Any, because NumPy's type stubs lack the argument `max_work`
     try:
         return bool(np.shares_memory(np.asarray(_Bytes(a.array)), np.asarray(_Bytes(b.array)), max_work=most))
     except np.exceptions.TooHardError:
@@ -64,7 +65,8 @@ def _meet(a: Place, b: Place) -> bool:
 
 
 class _Bytes:
-    """Describes the memory of an array to NumPy, for a comparison of addresses; reads no values."""
+    """Describes the memory of an array to NumPy, which compares its addresses with those of another array; no value is
+    read."""
 
     def __init__(self, array: Described) -> None:
         strides = tuple(stride * array.size for stride in array.strides)

@@ -11,8 +11,8 @@ from typing import Any
 from slipstream.base.core import core
 from slipstream.base.errors import ArgumentError, ErrorCode, OptionError
 
-#: Number formats by NumPy's kind and size in bytes. Calls that only move values also accept other formats of the same
-#: size.
+#: Names of number formats by NumPy's kind and size in bytes. Calls that only move values also accept other formats of
+#: the same size.
 _FORMATS = {
     ("f", 2): "f16",
     ("f", 4): "f32",
@@ -24,7 +24,7 @@ _FORMATS = {
     ("c", 16): "c128",
 }
 _BY_SIZE = {1: "u8", 2: "f16", 4: "i32", 8: "i64"}
-#: Type codes of DLPack as NumPy's kinds.
+#: Letters that NumPy has for kinds of number formats, by the type codes of DLPack.
 _KINDS = {0: "i", 1: "u", 2: "f", 4: "V", 5: "c", 6: "b"}
 _OTHER_ORDER = ">" if sys.byteorder == "little" else "<"
 
@@ -36,9 +36,9 @@ class Described:
     pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    size: int  #: bytes of a value
+    size: int  #: size of a value in bytes
     format: str
-    exact: bool  #: whether values have this format, and not another one of the same size
+    exact: bool  #: whether values have the named format, and not another one of the same size
     on_host: bool
     read_only: bool
 
@@ -109,7 +109,7 @@ def _from_interface(interface: dict[str, Any], on_host: bool, name: str) -> Desc
 
 
 def require_own_order(text: str, name: str) -> None:
-    """Refuses byte-swapped values. text: a number format, which may begin with a byte order."""
+    """Raises an error for byte-swapped values. text: a number format, which may begin with a byte order."""
     if text.startswith((_OTHER_ORDER, "!")):
         raise ArgumentError(
             f"{name}: the array's numbers ('{text}') have the other byte order than this machine's: give "
@@ -134,7 +134,7 @@ def _aligned(array: Described, name: str) -> Described:
 
 
 def _format(kind: str, size: int, name: str) -> tuple[str, bool]:
-    """The number format, and whether it is exact."""
+    """Name of the number format, and whether it is that of the values, not only one of the same size."""
     exact = _FORMATS.get((kind, size))
     found = exact or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
@@ -161,8 +161,8 @@ def require_writable(array: Described, name: str, why: str) -> None:
 
 @contextmanager
 def told_to_others(refuse: Callable[[], object]) -> Iterator[None]:
-    """If this rank refuses its arguments, `refuse` makes the call without any. Ranks that compare their calls with it
-    then learn of the error."""
+    """Context in which a rank checks its arguments. If they are invalid, `refuse` makes the call without arguments.
+    Ranks that compare their calls with it then learn of the error."""
     try:
         yield
     except (TypeError, ValueError):
@@ -190,7 +190,7 @@ def stream_pointer(stream: Any) -> int:
 
 
 def one_each(given: Any, devices: int) -> list[Any]:
-    """An array for each device of a rank, from a list, or from the array alone where there is one device."""
+    """Arrays by device of a rank, from a list, or from a single array where there is one device."""
     found = list(given) if isinstance(given, list | tuple) else [given]
     if len(found) != devices:
         raise ArgumentError(
@@ -202,8 +202,8 @@ def one_each(given: Any, devices: int) -> list[Any]:
 
 
 def packed(array: Any, values: int, dtype: str, backend: str, done: str, components: int = 1) -> Described:
-    """Describes an array of `count` contiguous values, in memory that the backend's kernels reach. `done`: what happens
-    to them, for the error. Several components are the first axis if the array has several axes."""
+    """Describes an array of `values` contiguous values, in memory that the backend's kernels reach. `done`: what
+    happens to them, for the error. Several components are the first axis if the array has several axes."""
     found = describe(array, f"an array of values that are {done}")
     size = math.prod(found.shape)
     if size != values or found.format != dtype or not found.exact:

@@ -8,7 +8,7 @@ from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid
 from slipstream.machine.told import Triple
 
-#: Keys of a field that follow from its arrays.
+#: Keys of the description of a field that follow from its arrays.
 KIND = ("type", "components")
 
 
@@ -23,8 +23,8 @@ def item(
     written: str = "",
     places: list[apart.Place] | None = None,
 ) -> dict[str, Any]:
-    """Describes one field for the compiled module. written: reason why the call writes it, if it does. places: list to
-    which the places of its arrays are added."""
+    """Describes one field of an exchange for the compiled module. written: reason why the call writes it, if it does.
+    places: list to which the places of its arrays are added."""
     copies = value if isinstance(value, tuple) else (value,)
     lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
     for given in lists:
@@ -79,11 +79,12 @@ def _place_name(name: str, block: int, blocks: int) -> str:
 def _check(
     grid: Grid, name: str, block: int, array: arrays.Described, widths: dict[str, Triple], layout: str
 ) -> int | None:
-    """Checks the shape of an array, and returns its number of components; None without such an axis."""
+    """Checks the shape of a block's array, and returns its number of components; None if it has no axis of
+    components."""
     components = None
     if len(array.shape) == grid.axes + 1:
         components = array.shape[-1 if layout == "aos" else 0]
-    # Padding may lie behind the array or inside it.
+    # Padding, elements without values, may lie behind the cells of the array or belong to its shape.
     ghost, padding = (widths[key][: grid.axes] for key in ("ghost", "padding"))
     shapes = [grid.array_shape(ghost, components, block=block, layout=layout, padding=extra) for extra in (0, padding)]
     if array.shape not in shapes:
@@ -123,7 +124,8 @@ def _check(
 
 
 def _placed(grid: Grid, array: arrays.Described, components: int | None, layout: str) -> dict[str, Any]:
-    """Address and strides, x first; strides are 0 along axes of one cell, where they are arbitrary."""
+    """Address and strides of an array, x first. Strides are 0 along axes of one cell, whose strides NumPy leaves
+    arbitrary."""
     strides = [stride if n > 1 else 0 for n, stride in zip(array.shape, array.strides, strict=True)]
     component = 0
     if components is not None:
@@ -133,12 +135,13 @@ def _placed(grid: Grid, array: arrays.Described, components: int | None, layout:
 
 
 def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Strides of each array of a field, as the compiled module takes them."""
+    """Strides of each array of a field, as the compiled module expects them: x, y, z, component."""
     return [(*array["stride"], array["component_stride"]) for array in item["arrays"]]
 
 
 def agree(comm: Any, items: list[dict[str, Any]]) -> None:
-    """Checks that all ranks have the same fields. Ranks without blocks get their kinds. Collective."""
+    """Checks that all ranks have the same fields. Ranks without blocks get number formats and components from other
+    ranks. Collective."""
     kinds = [[item[key] for key in KIND] if item["arrays"] else None for item in items]
     mine = {"names": [item["name"] for item in items], "kinds": kinds}
     everyone = [json.loads(text) for text in comm.all_gather(json.dumps(mine))]

@@ -130,7 +130,7 @@ class GatherScatter(Closing):
 
     @property
     def tuning(self) -> Tuning:
-        """The choice of routes and its source."""
+        """The choice of routes by the tuner and its source."""
         return Tuning.of(self._inner.tuning())
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class GatherScatter(Closing):
         call(at, into, natives)
 
     def _addresses(self, values: Any, *unique: Any, written: str = "values") -> list[list[int]]:
-        """Addresses of the values, and of unique ones where there are some, one for each device."""
+        """Addresses of the arrays `values`, and of the arrays `unique` if there are any: a list for each device."""
         places: list[apart.Place] = []
         found = [self._packed(values, self._points, "combined", "values", written, places)]
         found += [self._packed(one, self._unique, "unique", "unique", written, places) for one in unique]

@@ -201,7 +201,7 @@ def _triple(numbers: tuple[int, ...], last: int) -> Triple:
 
 
 def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[int, ...]:
-    """Converts each of the values to a number. Raises ValueError."""
+    """Converts each of the values to a number by the function `of`. Raises ValueError."""
     try:
         return tuple(map(of, values))
     except TypeError:
@@ -211,7 +211,7 @@ def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[
 
 
 def _boxes(given: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> list[tuple[Any, Any, int]]:
-    """Extends boxes of two axes to three. Raises ValueError."""
+    """Extends boxes (lo, hi, device) of a two-dimensional grid by one cell along z. Raises ValueError."""
     try:
         return [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in given]
     except (TypeError, ValueError):

@@ -113,7 +113,7 @@ def _shown(grid: Grid, items: list[dict[str, Any]]) -> str:
 
 
 def _of(value: Any, name: str, what: str) -> Any:
-    """The value for one field, from a single value or from a dict by name."""
+    """The value of an argument for one field, from a single value for all fields or from a dict by field name."""
     if not isinstance(value, Mapping):
         return value
     if name not in value:
@@ -124,6 +124,7 @@ def _of(value: Any, name: str, what: str) -> Any:
 
 
 def _widths(grid: Grid, name: str, layers: Mapping[str, Any]) -> dict[str, Triple]:
-    """Widths of one field's layers by axis on the low and high sides; the ghosts, unless `layers` has others."""
+    """Widths of one field's layers by axis on the low and high sides; the width of the ghosts, unless `layers` has
+    others."""
     given = {key: _of(of, name, key) for key, of in layers.items()}
     return {key: grid.triple(given["ghost"] if width is None else width) for key, width in given.items()}

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from slipstream.base.errors import ErrorCode, OptionError
 from slipstream.base.faults import unknown
 
-#: Width of layers in cells, or one width for each axis, x first.
+#: Type of a width of layers: a number of cells, or one number for each axis, x first.
 Width = int | Sequence[int]
 
 
@@ -48,7 +48,7 @@ class StencilOptions(ExchangeOptions, total=False):
 
 
 class GridOptions(TypedDict, total=False):
-    """Options of a grid: counts along x, y and z, and the seed of random placement."""
+    """Options of a grid: numbers of blocks and devices along x, y and z, and the seed of random placement."""
 
     blocks_per_device: Sequence[int]
     device_grid: Sequence[int]
@@ -57,13 +57,14 @@ class GridOptions(TypedDict, total=False):
 
 
 class UnknownOption(OptionError):
-    """A keyword argument is unknown."""
+    """Error of a call with an unknown keyword argument."""
 
     code = ErrorCode.NOT_FOUND
 
 
 def check(what: str, call: Callable[..., Any], options: Iterable[str], kind: type) -> None:
-    """Raises UnknownOption, with the nearest name, for options that neither `kind`, a TypedDict, nor `call` has."""
+    """Raises UnknownOption, with the nearest name, for keyword arguments that neither `kind`, a TypedDict, nor the
+    function `call` has."""
     for key in options:
         if key not in kind.__annotations__:
             own = [name for name in inspect.signature(call).parameters if name != "options"]

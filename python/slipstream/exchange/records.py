@@ -10,7 +10,7 @@ from slipstream.machine.told import Triple
 
 @dataclass(frozen=True)
 class Block(Record):
-    """A block: cells lo <= cell < hi of a grid, x first, and a device counted over all ranks."""
+    """A block of a grid: its cells lo <= cell < hi, x first, and its device, counted over all ranks."""
 
     id: int
     lo: Triple
@@ -26,7 +26,7 @@ class Block(Record):
 
 @dataclass(frozen=True)
 class LocalBlock(Block):
-    """A block of this rank."""
+    """A block of a grid whose device belongs to this rank."""
 
     device_index: int  #: the device's number in this process, as CuPy and others use it
 
@@ -47,22 +47,23 @@ class Message(Record):
 
 @dataclass(frozen=True)
 class Delivery(Message):
-    """A message of the last exchange. The last seven are None where not known."""
+    """A message of the last exchange, with times, rates and errors of its values. The last seven fields are None if
+    they were not measured."""
 
     source_rank: int
     target_rank: int
-    time_us: float | None  #: microseconds from the exchange's beginning at the target to arrival
+    time_us: float | None  #: microseconds from the start of the exchange at the target to the arrival of the message
     gbs: float | None
     percent_of_link: float | None
     largest_error: float | None  #: largest absolute difference of decoded and sent values; needs measure_errors=True
     rms_error: float | None
-    encode_us: float | None  #: microseconds of the launch alone, measured by events; needs measure_errors=True
+    encode_us: float | None  #: microseconds of encoding the message, measured by events; needs measure_errors=True
     decode_us: float | None
 
 
 @dataclass(frozen=True)
 class Knobs(Record):
-    """Values of the options that the tuner chooses, as Exchange has them."""
+    """Values of the options that the tuner chooses; Exchange documents each."""
 
     pack: str
     streams: str
@@ -78,11 +79,11 @@ class Knobs(Record):
 
 @dataclass(frozen=True)
 class Tuning(Record):
-    """The choice of routes and knobs, and its source."""
+    """The routes and options that the tuner chose, and the source of this choice."""
 
-    source: str  #: source of the choice: "rules", "measured" or "cache"
-    file: str  #: file of the cached choice; empty: not cached
-    seconds: float  #: duration of the measurements in seconds
+    source: str  #: source of the tuner's choice: "rules", "measured" or "cache"
+    file: str  #: file that holds the tuner's choice; empty: it was not cached
+    seconds: float  #: duration of the tuner's measurements in seconds
     notes: tuple[str, ...]
     knobs: Knobs
 
@@ -107,10 +108,10 @@ class Arena(Record):
 class Counts(Record):
     """Numbers of points, ids and values of a gather-scatter on one device."""
 
-    shared_points: int  #: points that have another copy
-    local_ids: int  #: shared ids whose copies are all on this device
-    remote_ids: int  #: ids with copies on other devices, too
+    shared_points: int  #: number of points that share their id with another point
+    local_ids: int  #: number of shared ids whose points are all on this device
+    remote_ids: int  #: number of ids that also have points on other devices
     sent_values: int
-    unique_ids: int  #: ids that the device owns; needs unique=True, as do the next two numbers
-    gathered_values: int  #: values per component that gather() sends to owners on other devices
-    scattered_values: int  #: values per component that scatter() sends from owners to other devices
+    unique_ids: int  #: number of ids that the device owns; needs unique=True, as do the next two numbers
+    gathered_values: int  #: number of values per component that gather() sends to owners on other devices
+    scattered_values: int  #: number of values per component that scatter() sends from owners to other devices

@@ -17,13 +17,13 @@ from slipstream.exchange.records import Arena, Block, Delivery, Tuning
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Endings of files for pictures, which matplotlib draws.
+#: Endings of file names for which the report is drawn by matplotlib.
 PICTURES = (".png", ".pdf", ".svg")
 
 
 @dataclass(frozen=True)
 class Report:
-    """The messages of all ranks, by source and target.
+    """Report of an exchange: the messages of all ranks, by source and target.
 
     devices: the devices of the machine, with name, node and rank. tuning: None without a tuner.
     """
@@ -45,7 +45,7 @@ class Report:
         return Group(self._messages(), *self._arenas())
 
     def _arenas(self) -> list[str]:
-        """A line on the devices with the largest arenas."""
+        """A line of text on the devices whose shared memory for exchanges (arena) is the largest."""
         if not self.arenas:
             return []
         most = max(self.arenas, key=lambda arena: (arena.bytes, arena.host_bytes))
@@ -102,7 +102,7 @@ class Report:
         return json.dumps(content, indent=1) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Writes JSON or a picture, by the ending of the name. Not collective: call it on one rank."""
+        """Writes the report as JSON or as a picture, by the ending of the name. Not collective: call it on one rank."""
         path = Path(path)
         check_name(path)
         try:
@@ -132,7 +132,7 @@ def reasons_once(reasons: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def check_name(path: Path) -> None:
-    """Raises CaseError for an unknown ending of a file name."""
+    """Raises CaseError if the ending of a report's file name is unknown."""
     if path.suffix not in (".json", *PICTURES):
         raise CaseError(
             f"report: {path}: name a file that ends in .json, {', '.join(PICTURES)}",
@@ -152,7 +152,7 @@ def _mib(size: int) -> str:
 
 
 def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
-    """Lines on the choice of routes, for the terminal."""
+    """Lines of text on the choice of routes by the tuner, for the terminal."""
     lines = []
     if tuning["source"] == "cache":
         lines.append(f"routes: measured before, from {tuning['file']}")
@@ -163,7 +163,7 @@ def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
 
 
 def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
-    """Lines on choices that were measured; empty if options or rules decided."""
+    """Lines of text on choices that were measured; empty if options or rules decided."""
     lines = []
     if tuned["source"] != "options":
         how = f"from {tuned['file']}"
@@ -174,7 +174,7 @@ def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
 
 
 def split_lines(split: Mapping[str, Any]) -> list[str]:
-    """Lines on the choice of the boundary region's width, for the terminal."""
+    """Lines of text on the measured choice of the boundary region's width, for the terminal."""
     what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
     if split["overlap"] and split["rim_processors"]:
         what += f" on {split['rim_processors']} multiprocessors"
@@ -182,13 +182,14 @@ def split_lines(split: Mapping[str, Any]) -> list[str]:
 
 
 def team_lines(teams: Mapping[str, Any]) -> list[str]:
-    """Lines on the choice of the tile of a step by moments, for the terminal."""
+    """Lines of text on the measured choice of the tile of cells in the moment representation, for the terminal."""
     tile = " x ".join(map(str, teams["tile"])) + f" cells, {teams['chunk']} planes"
     return _found("tile", tile if teams["chunk"] else "as usual", teams)
 
 
 def solid_lines(blocks: Mapping[str, Any]) -> list[str]:
-    """How the storage of blocks with solid cells was chosen, for the terminal; empty if rules decided."""
+    """Lines of text on the measured choice of storage for blocks with solid cells, for the terminal; empty if rules
+    decided."""
     lines = []
     if blocks["source"] != "rules":
         what = ", ".join(f"{way} in {terminal.count(n, 'block')}" for way, n in blocks["blocks"].items() if n)

@@ -26,7 +26,7 @@ class Running(Closing):
         self._what = what
         self._closed = False
         self._exchange = inner
-        self._arrays = arrays  # keeps the arrays alive
+        self._arrays = arrays  # a reference that keeps the caller's arrays alive
         self._open: list[int] = []
         for note in self.tuning.notes:
             warnings.warn(note, RuntimeWarning, stacklevel=3)
@@ -75,12 +75,12 @@ class Running(Closing):
         return f"<slipstream.{type(self).__name__}: {self._what}; {state}>"
 
     def messages(self) -> list[Message]:
-        """Messages that leave or reach this rank."""
+        """Messages of each exchange that leave or reach this rank."""
         return [Message(**each) for each in self._exchange.messages()]
 
     @property
     def tuning(self) -> Tuning:
-        """The choice of routes and its source."""
+        """The choice of routes by the tuner and its source."""
         return Tuning.of(self._exchange.tuning())
 
     @property

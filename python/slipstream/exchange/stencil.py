@@ -16,7 +16,7 @@ from slipstream.exchange.halo import Exchange
 from slipstream.exchange.options import StencilOptions, UnknownOption, check
 from slipstream.exchange.records import Block, LocalBlock
 
-#: Range of a block's cells along x, y and z: the first cell, and one past the last.
+#: Type of a range of a block's cells along x, y and z: the first cell, and one past the last.
 Cells = list[tuple[int, int]]
 
 #: Largest number of axes along which a neighbour may differ, by the reach of the exchange.
@@ -170,7 +170,7 @@ class Stencil(Closing):
         return self
 
     def interior(self, name: str, block: int = 0) -> Any:
-        """The cells of a local block, without ghosts, [z, y, x]: a view of the current values. Raises ValueError for a
+        """The cells of a local block, without ghosts, [z, y, x]: a view of the present values. Raises ValueError for a
         name that no field has."""
         self._known(name)
         if not 0 <= block < len(self.grid.local):
@@ -275,7 +275,7 @@ def _count(what: str, value: Any, least: int) -> int:
 
 
 def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
-    """Raises ValueError for an unknown reach, and where a block is thinner than the radius."""
+    """Raises ValueError for an unknown reach, or if a block has fewer cells along an axis than the radius."""
     if reach not in _AXES:
         raise ArgumentError(
             f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}",
@@ -315,7 +315,7 @@ def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
 
 
 def _names(fields: Any) -> tuple[str, ...]:
-    """Checks the names of fields. Raises ValueError."""
+    """Checks the names of a Stencil's fields, and returns them. Raises ValueError."""
     given = tuple(fields) if isinstance(fields, list | tuple) else ()
     if not given or not all(isinstance(name, str) for name in given) or len(set(given)) < len(given):
         raise ArgumentError(
@@ -331,7 +331,8 @@ def _extent(block: Block, axes: int) -> list[int]:
 
 
 def _split(cells: Cells, width: int) -> tuple[Cells, list[Cells]]:
-    """Splits a block into the cells farther than `width` from its sides, and disjoint boxes of the others."""
+    """Splits a block into the box of cells farther than `width` from its sides, and disjoint boxes of all other
+    cells."""
     inner = [(a + width, b - width) for a, b in cells]
     if any(a >= b for a, b in inner):
         return [(0, 0)] * len(cells), [cells]

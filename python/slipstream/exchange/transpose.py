@@ -156,7 +156,7 @@ class Transpose(Running):
 
 
 def _why(a: Place, b: Place) -> str:
-    """The reason why two arrays must not share memory; a source and a target may."""
+    """The reason why two arrays of a transpose must not share memory; empty for a source and a target, which may."""
     if a.written == b.written:
         return apart.apart_or_why(a, b)
     source, target = (b, a) if a.written else (a, b)
@@ -177,7 +177,7 @@ def _named(given: Any) -> dict[str, Any]:
 
 
 def _axes(given: Sequence[int], extents: int) -> Axes:
-    """Converts the order of two or three axes to three axes; z stays in place for grids of two extents."""
+    """Converts the order of two or three axes to one of three; in grids with two axes z stays in place."""
     if len(given) != 3 and len(given) != extents:
         raise ArgumentError(
             f"axes: give one for each of the grid's {extents} axes, not {len(given)}",
@@ -190,7 +190,7 @@ def _axes(given: Sequence[int], extents: int) -> Axes:
 
 
 def _kept(given: Mapping[int, Sequence[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
-    """Checks the ranges of cells, and returns them by axis."""
+    """Checks the ranges of cells that a transpose moves, and returns them by axis of the source."""
     for axis, ranges in given.items():
         if axis not in (0, 1, 2):
             raise ArgumentError(
@@ -211,7 +211,7 @@ def _kept(given: Mapping[int, Sequence[tuple[int, int]]]) -> list[list[tuple[int
 
 
 class _End:
-    """Layout and ghosts of the arrays at one end of a transpose."""
+    """Layout and ghosts of the arrays on one side of a transpose, its source or its target."""
 
     def __init__(self, grid: Grid, name: str, layout: str, ghost: Axes) -> None:
         self.grid, self.name, self.layout = grid, name, layout

@@ -21,7 +21,7 @@ from slipstream.machine.told import Triple
 if TYPE_CHECKING:
     from slipstream._fft import ArrayFft
 
-#: Number formats of values in physical space by NumPy's names, and of their spectra.
+#: Number formats of values in physical space and in spectra, by NumPy's names.
 TYPES = {"float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128"}
 SPECTRA = {"f32": "c64", "f64": "c128", "c64": "c64", "c128": "c128"}
 NAMES = {short: name for name, short in TYPES.items()}
@@ -30,23 +30,23 @@ BYTES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16}
 
 @dataclass(frozen=True)
 class ProcessGrids(Record):
-    """The choice of the process grid and its source."""
+    """The choice of the process grid, with its source and the measured times."""
 
-    source: str  #: source of the choice: "given", "rules", "measured" or "cache"
-    #: Process grids (p_1, p_2) with the microseconds of one transform there and back, on the slowest rank
+    source: str  #: source of the process grid: "given", "rules", "measured" or "cache"
+    #: Process grids (p_1, p_2), each with the microseconds of a forward and a backward transform on the slowest rank.
     times: tuple[tuple[tuple[int, int], float], ...]
-    notes: tuple[str, ...]  #: notes on the measurement, on rank 0
+    notes: tuple[str, ...]  #: sentences about the measurement of process grids, on rank 0 alone
 
 
 @dataclass(frozen=True)
 class Memory(Record):
-    """Memory in bytes on one device."""
+    """Memory of a plan on one device, in bytes."""
 
-    physical: int  #: array of one component of u, which the caller owns
-    spectral: int  #: array of one component of v
+    physical: int  #: bytes of the array of one component of u, which the caller owns
+    spectral: int  #: bytes of the array of one component of v
     work: int
-    messages: int  #: estimate for values in flight
-    library: int  #: estimate for the library that transforms lines
+    messages: int  #: estimated bytes of values in flight between devices
+    library: int  #: estimated bytes that the library for transforms along lines needs
     total: int
 
 
@@ -157,7 +157,7 @@ class Plan(Closing):
         return views[0], views[1]
 
     def room(self, block: int = 0) -> int:
-        """Number of bytes of u or v of a local block, whichever is larger."""
+        """Number of bytes of the array u or v of a local block, whichever is larger."""
         return max(math.prod(grid.array_shape(0, block=block)) * BYTES[dtype] for grid, dtype in self._sides())
 
     def _sides(self) -> tuple[tuple[Grid, str], tuple[Grid, str]]:
@@ -251,7 +251,7 @@ class Plan(Closing):
         return kinds.get(item["type"], "real"), found[0] if found else []
 
     def describe(self) -> str:
-        """Describes the moves, and where convolve() applies its factor, as text."""
+        """Text on how values move between devices, and where convolve() applies its factor."""
         return self._plan.describe()
 
     def modes(self, block: int = 0) -> tuple[Any, Any, Any]:
@@ -276,7 +276,7 @@ class Plan(Closing):
         self._plan.check()
 
     def close(self) -> None:
-        """Frees the memory of the plan. Collective."""
+        """Frees the memory of the plan, which is unusable afterwards. Collective."""
         self._plan.close()
 
     def __repr__(self) -> str:
@@ -323,7 +323,7 @@ class Plan(Closing):
         self._plan.run(forward, source, target, natives)
 
     def _sides_given(self, names: str, arrays: Sequence[Any]) -> tuple[list[list[list[int]]], list[Place]]:
-        """Addresses of each side by component and block, and the list of all places."""
+        """Addresses of the arrays u, v or w by component and block, and the list of all places in memory."""
         sides = dict(zip("uvw", (*self._sides(), self._sides()[0]), strict=True))
         found = [
             _places(sides[name][0], name, array, sides[name][1], number > 0)
@@ -374,8 +374,8 @@ def _why(a: Place, b: Place) -> str:
 
 
 def _in_turn(read: Place, written: Place) -> bool:
-    """Whether reads precede writes: the first step reads each component, and the last step writes it. A convolution
-    reads all of u before it writes w. A component may work in place."""
+    """Whether a transform may write one array over another: its first step reads each component before its last step
+    writes it. A convolution reads all of u before it writes w. A component may work in place."""
     sides = {read.side, written.side}
     if "multiply" in sides or len(sides) == 1:
         return False

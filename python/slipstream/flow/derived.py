@@ -71,7 +71,8 @@ def derivative(case: Case, values: Array, component: int, axis: int, place: int,
 def _neighbour(
     case: Case, values: Array, component: int, axis: int, place: int, solid: Array, sign: str
 ) -> tuple[Array, Array]:
-    """Values on one side of each cell, from the neighbour or from a wall between, and their distances."""
+    """Values of a field on one side of each cell, at the neighbour or at a wall between them, and the distances to
+    them."""
     h, step = case.spacing, 1 if sign == "-" else -1
     wall = np.roll(solid, step, place)
     near = np.where(wall, 0.0, np.roll(values, step, place))
@@ -87,7 +88,7 @@ def _neighbour(
 
 
 def _continued(values: Array, place: int, step: int) -> Array:
-    """Extrapolates to half a cell beyond the first (step 1) or last cell of an axis."""
+    """Linear extrapolation of values to half a cell beyond the first (step 1) or last cell of an axis."""
     count = values.shape[place]
     last, before = (0, min(1, count - 1)) if step == 1 else (count - 1, max(count - 2, 0))
     found: Array = 1.5 * np.take(values, last, place) - 0.5 * np.take(values, before, place)

@@ -42,14 +42,14 @@ class History:
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case, self._path = engine, case, path
-        self.rows: list[tuple[int, float, float]] = []  #: (step, energy, dissipation) in the units of the file
+        self.rows: list[tuple[int, float, float]] = []  #: rows (step, energy, dissipation) in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
             self.rows = [(int(r[0]), float(r[2]), float(r[3])) for r in rows.read(path)[1] if int(r[0]) <= engine.step]
         last = self.rows[-1][0] if self.rows else -1
         self._last_goes = rows.made_by_an_end(last, engine.step, case.check_every)
 
     def take(self) -> None:
-        """Adds a row for this step, if there is none. Collective."""
+        """Adds the row of energy.csv for this step, if there is none. Collective."""
         kinetic, dissipation = measure(self._engine, self._case)
         if core().rank() != 0 or (self.rows and self.rows[-1][0] >= self._engine.step):
             return
@@ -79,17 +79,16 @@ def _distance(time: Array, values: Array, other_time: Array, others: Array) -> f
 
 @dataclass(frozen=True)
 class Decay:
-    """Energy and dissipation over time, in units of the reference velocity and the length."""
+    """Kinetic energy E and its dissipation over time, in units of the reference velocity and the length."""
 
     time: Array
     kinetic: Array
-    dissipation: Array  #: dissipation from the stress
-    decay: Array  #: decay -dE/dt of the energy
+    dissipation: Array  #: dissipation of the kinetic energy, computed from the stress
+    decay: Array  #: decay -dE/dt of the kinetic energy
 
     def peak(self) -> tuple[float, float]:
-        """Time and value of the largest decay: the maximum of the parabola through the largest value and its
-        neighbours.
-        """
+        """Time and value of the largest decay of the energy: the maximum of the parabola through the largest value and
+        its neighbours."""
         n = int(np.argmax(self.decay))
         if n in (0, len(self.decay) - 1):
             return float(self.time[n]), float(self.decay[n])
@@ -97,7 +96,7 @@ class Decay:
         return float(self.time[n] - b / (2 * a)), float(c - b * b / (4 * a))
 
     def distance(self, other: "Decay") -> float:
-        """Relative L2 distance of this decay from another one, over all times until the first of both ends."""
+        """Relative L2 distance of this decay of the energy from another one, until the first of both ends."""
         return _distance(self.time, self.decay, other.time, other.decay)
 
 
@@ -112,14 +111,14 @@ def read(path: Path, case: FlowCase) -> Decay:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published decay of the energy."""
+    """A published decay of the kinetic energy over time."""
 
     title: str
     citation: str
     time: Array
     kinetic: Array
     dissipation: Array
-    enstrophy: Array  #: enstrophy <|curl u|^2 / 2>
+    enstrophy: Array  #: enstrophy <|curl u|^2 / 2>, at each time
 
     def enstrophy_error(self, time: Array, enstrophy: Array) -> float:
         """Relative L2 error of a run's enstrophy, over all times until the last published one."""
@@ -127,7 +126,7 @@ class Reference:
 
 
 def taylor_green_1600() -> Reference:
-    """The Taylor-Green vortex at Reynolds number 1600, by a spectral method with 512^3 modes."""
+    """Published energy of the Taylor-Green vortex at Reynolds number 1600, by a spectral method with 512^3 modes."""
     text = (files("slipstream.flow.reference") / "taylor_green1600.csv").read_text(encoding="utf-8").splitlines()
     table = np.array([[float(v) for v in line.split(",")] for line in text if line and line[0].isdigit()])
     citation = " ".join(line[1:].strip() for line in text if line.startswith("#"))
@@ -146,8 +145,8 @@ def reference_for(case: FlowCase) -> Reference | None:
 
 
 def compare(found: Decay, reference: Reference | None) -> dict[str, Any]:
-    """The peak of the decay, and its error against the published one, for comparison.json. `dissipation_error` is the
-    relative L2 error of the decay over all times."""
+    """The largest decay of the energy, and its error against the published one, for comparison.json.
+    `dissipation_error` is the relative L2 error of the decay over all times."""
     time, peak = found.peak()
     result: dict[str, Any] = {"peak_dissipation": peak, "peak_time": time}
     if reference is None:

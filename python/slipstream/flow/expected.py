@@ -11,8 +11,8 @@ from slipstream.flow.loads import AXES
 
 
 def of_loads(path: Path, case: FlowCase) -> dict[str, float]:
-    """Coefficients of each body with an area, by name: the last value, and the mean, least and largest over the last
-    half of the run. The Strouhal number is that of the component across the stream that oscillates most."""
+    """Force coefficients of each body with an area, by name: the last value, and the mean, least and largest over the
+    last half of the run. The Strouhal number is that of the component across the stream that oscillates most."""
     found: dict[str, float] = {}
     for one in load_series.read(path, case):
         if not one.coefficients:
@@ -28,7 +28,7 @@ def of_loads(path: Path, case: FlowCase) -> dict[str, float]:
 
 
 def against(case: Case, found: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Each range that the case gives, with the value and whether it lies inside."""
+    """Each range of values that the case expects, with the value of the run and whether it lies inside."""
     return [
         {"quantity": name, "low": low, "high": high, "value": found.get(name),
          "met": name in found and low <= found[name] <= high}

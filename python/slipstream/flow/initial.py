@@ -12,14 +12,14 @@ from slipstream.case.expression import evaluate
 from slipstream.case.flow_case import FlowCase
 
 Array = np.ndarray
-#: Number of cells that are evaluated at once.
+#: Number of cells in which expressions are evaluated at once, to bound the memory.
 SLAB = 1 << 20
 
 
 def _fields(
     case: FlowCase, parts: Sequence[float | str], cells: Sequence[Array], more: dict[str, float]
 ) -> list[Array]:
-    """The values of expressions at the centres of cells, as [z][y][x]."""
+    """Values of expressions in the coordinates, at the centres of cells, as [z][y][x]."""
     edge = case.cell_edge
     x, y, z = ((n + 0.5) * edge for n in cells)
     names = case.names(x[None, None, :], y[None, :, None], z[:, None, None]) | more
@@ -36,7 +36,7 @@ def flow(case: FlowCase, cells: Sequence[Array]) -> Array:
     speed, converter = case.scales.reference_velocity, case.converter
     *velocity, pressure = _fields(case, [*case.initial.velocity, case.initial.pressure], cells, {})
     unit = 1.0 / converter.pressure if case.units.speeds and converter else speed**2
-    # The pressure is a third of the density.
+    # A difference in pressure is a third of that in density.
     return np.stack(
         [3.0 * unit * pressure, *(speed * case.in_reference_velocities(part) for part in velocity)], axis=-1
     )

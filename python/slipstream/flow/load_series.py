@@ -18,7 +18,7 @@ LEAST_ROWS, STEADY = 16, 1e-4
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Spectrum of a load: amplitudes by frequency x length / reference velocity."""
+    """Spectrum of the force on a body: amplitudes by frequency x length / reference velocity."""
 
     strouhal: Array
     amplitude: Array
@@ -29,16 +29,17 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class LoadSeries:
-    """The load on one body. Values are coefficients where the body has an area, else forces in the unit of the file."""
+    """Force on one body over time. Values are coefficients where the body has an area, else forces in the unit of the
+    file."""
 
     name: str
     coefficients: bool
     time: Array  #: time in units of length / reference velocity
-    values: Array  #: load of each row, [row][x, y, z]
+    values: Array  #: force on the body at each time, [row][x, y, z]
 
     @property
     def late(self) -> Array:
-        """Mask of the rows in the last half of the time."""
+        """Mask of the rows in the second half of the run's time."""
         late: Array = self.time >= 0.5 * (self.time[0] + self.time[-1])
         return late
 
@@ -104,9 +105,7 @@ def read(path: Path, case: FlowCase) -> list[LoadSeries]:
 
 
 def table(found: Sequence[LoadSeries], case: FlowCase) -> tuple[list[str], list[list[str | None]]]:
-    """A table for a report: columns and rows with loads on the bodies over the last half of the run, and Strouhal
-    numbers.
-    """
+    """Columns and rows of a table with forces on the bodies over the last half of the run, and Strouhal numbers."""
     stream, force = stream_axis(case), "force, N" if case.si else "force"
     lines: list[list[str | None]] = []
     for one in found:

@@ -25,7 +25,7 @@ class Load(Record):
     force: Vector
     moment: Vector
     coefficient: Vector | None = None  #: force coefficient: force / (density reference_velocity^2 area / 2)
-    #: moment coefficient: moment / (density reference_velocity^2 area length / 2)
+    #: Moment coefficient: moment / (density reference_velocity^2 area length / 2).
     moment_coefficient: Vector | None = None
 
     def keys(self) -> list[str]:
@@ -52,7 +52,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
         point = about if about is not None or body is None else body.about
         moment = load["moment"]
         if point is not None:
-            # Moment about a point p: the sum of (x - p) x f.
+            # The moment about a point p is the sum of (x - p) x f over the forces f at places x.
             moment = np.subtract(moment, np.cross(np.divide(point, case.cell_edge), load["force"])).tolist()
         entry = Load(_times(force, load["force"]), _times(length, _times(force, moment)))
         if body is not None and body.area is not None:
@@ -62,7 +62,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
 
 
 def _with_coefficients(case: FlowCase, area: float, load: Load, about: bool) -> Load:
-    """Adds the coefficients to a load. The moment has one only for a given point (`about`)."""
+    """Adds the force coefficient to a load, and the moment coefficient if a point was given (`about`)."""
     unit, cell = (case.converter.force, case.converter.length) if case.converter else (1.0, 1.0)
     push = unit * case.scales.reference_velocity**2 * (area / case.cell_edge**2)
     turn = push * cell * case.scales.length
@@ -84,7 +84,7 @@ class History:
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case = engine, case
-        #: The latest loads by name, on every rank.
+        #: The latest forces and moments by name of the wall or the body, on every rank.
         self.last: dict[str, Load] = {}
         self._step = -1
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
@@ -93,7 +93,7 @@ class History:
             self._rows = Rows(path, engine.step if goes_on else -1, self._by_areas, case.loads_every)
 
     def take(self) -> None:
-        """Adds a row for this step, if there is none. Collective."""
+        """Adds the row of loads.csv for this step, if there is none. Collective."""
         if self._step == self._engine.step:
             return
         self._step = self._engine.step
@@ -106,7 +106,7 @@ class History:
         self._rows.add(when | dict(_columns(bodies, self._unit)))
 
     def _by_areas(self, row: Mapping[str, str]) -> dict[str, Any]:
-        """An earlier row with coefficients recomputed for the areas of this case."""
+        """A row that an earlier run wrote, with coefficients recomputed for the areas of this case."""
         found: dict[str, Any] = {}
         for column, value in row.items():
             name, _, rest = column.partition(" ")

@@ -13,8 +13,8 @@ from slipstream.case.flow_case import FlowCase
 class Permeability:
     """Permeability of a periodic bed along the force, in cells and steps or in SI."""
 
-    superficial_velocity: float  #: mean over the whole box, including solids
-    #: permeability in units of area: viscosity times superficial velocity over the force per volume
+    superficial_velocity: float  #: mean velocity over the whole box, in which solids count as at rest
+    #: Permeability, an area: viscosity times superficial velocity over the force per volume.
     permeability: float
     solid_share: float
 

@@ -28,7 +28,7 @@ Box = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 def lagrange_weights(nodes: Array, at: float) -> Array:
-    """Weights of the values at `nodes` in the polynomial through them, at one position."""
+    """Weights of values at `nodes` in the Lagrange polynomial through them, evaluated at one position."""
     weights = np.ones(len(nodes))
     for i, node in enumerate(nodes):
         others = np.delete(nodes, i)
@@ -37,7 +37,7 @@ def lagrange_weights(nodes: Array, at: float) -> Array:
 
 
 def _window(nodes: Array, at: float) -> slice:
-    """Range of the four nodes nearest to a position, two on each side if possible."""
+    """Range of the four nodes nearest to a position, two on each side if possible; cubic interpolation uses them."""
     first = int(np.searchsorted(nodes, at)) - 2
     first = max(0, min(first, len(nodes) - 4))
     return slice(first, min(first + 4, len(nodes)))
@@ -55,7 +55,7 @@ def interpolate(nodes: Array, values: Array, at: Array) -> Array:
 
 
 def _stretches(values: Array) -> list[slice]:
-    """Intervals without solid points."""
+    """Ranges of consecutive points in the fluid, between solid points."""
     ends = np.flatnonzero(np.diff(np.isfinite(values).astype(int), prepend=0, append=0))
     return [slice(first, last) for first, last in zip(ends[::2], ends[1::2], strict=True)]
 
@@ -84,7 +84,8 @@ def _extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float]:
 
 
 def middle(cells: int) -> tuple[int, int, Array]:
-    """First cell around 1/2, one past the last, and their interpolation weights: one cell, or up to four."""
+    """First cell around the middle of an axis, one past the last, and their interpolation weights: one cell, or up to
+    four."""
     if cells % 2 == 1 or cells < 2:
         return cells // 2, cells // 2 + 1, np.ones(1)
     half = min(2, cells // 2)
@@ -97,7 +98,7 @@ class Profile:
     """Velocity along a centreline, walls included, in units of the reference velocity."""
 
     axis: str  #: axis of the line, x or y
-    place: Array  #: position along the axis, 0 to 1
+    place: Array  #: position along the axis, as a share 0 to 1 of the box's edge
     velocity: Array  #: velocity as [point][component], nan where the point is solid
 
 
@@ -124,9 +125,8 @@ def _profile(engine: Any, case: FlowCase, axis: int) -> Profile | None:
 
 
 def _half_way(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
-    """Interpolates layers to the position 1/2 of an axis of the arrays. Returns the mean of the fluid, and the mask of
-    solids.
-    """
+    """Interpolates layers of cells to the middle of an axis of the arrays. Returns the mean of the fluid, and the mask
+    of solids."""
     if solid.any() and len(weights) > 2:
         # Cubic interpolation over four layers would cross walls here, so two layers are averaged.
         values, solid, weights = values.take([1, 2], axis), solid.take([1, 2], axis), np.full(2, 0.5)
@@ -134,7 +134,7 @@ def _half_way(values: Array, solid: Array, weights: Array, axis: int) -> tuple[A
 
 
 def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
-    """Adds the points at 0 and 1: walls, or the neighbours across a periodic end."""
+    """Adds the end points 0 and 1 to a profile: walls, or the neighbours across a periodic side."""
     count = len(line)
     centres = (np.arange(count) + 0.5) / count
     if case.grid.periodic[axis]:
@@ -212,9 +212,8 @@ def spanwise(engine: Any, case: FlowCase) -> float | None:
 
 
 def reference_for(case: FlowCase) -> Reference | None:
-    """The table of published values that the case asks for. Raises CaseError where the named table does not belong to
-    this cavity.
-    """
+    """Published velocities of a cavity that the case asks for. Raises CaseError if the named table belongs to another
+    cavity."""
     wanted = case.output.reference
     if wanted in ("none", "taylor_green1600"):
         return None
@@ -239,7 +238,7 @@ def reference_for(case: FlowCase) -> Reference | None:
 
 @dataclass(frozen=True)
 class Point:
-    """A reference point of a profile, with the computed value."""
+    """A published point of a velocity profile, with the computed value."""
 
     line: str
     place: float
@@ -248,13 +247,13 @@ class Point:
 
     @property
     def error_percent(self) -> float:
-        """Error in percent of the reference velocity."""
+        """Difference of computed and published velocity, in percent of the reference velocity."""
         return 100.0 * (self.computed - self.reference)
 
 
 @dataclass(frozen=True)
 class ExtremumPoint:
-    """An extremum of a profile; the reference is None where no published one is known here."""
+    """An extremum of a velocity profile; its reference is None where no published one is known here."""
 
     name: str
     value: float
@@ -264,13 +263,13 @@ class ExtremumPoint:
 
     @property
     def error_percent(self) -> float | None:
-        """Error in percent of the published extremum."""
+        """Difference of computed and published extremum, in percent of the published one."""
         return None if self.reference is None else 100.0 * (self.value / self.reference - 1.0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of profiles with a reference, point by point."""
+    """Comparison of velocity profiles with published values, point by point."""
 
     reference: Reference | None
     points: tuple[Point, ...]
@@ -278,7 +277,7 @@ class Comparison:
 
     @property
     def largest_percent(self) -> float | None:
-        """Largest error of all points, in percent of the reference velocity."""
+        """Largest error of all points of the profiles, in percent of the reference velocity."""
         return max((abs(point.error_percent) for point in self.points), default=None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -292,7 +291,7 @@ class Comparison:
 
 
 def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison:
-    """Compares profiles with a reference. `lines`: the vertical and the horizontal profile."""
+    """Compares velocity profiles with a reference. `lines`: the vertical and the horizontal profile."""
     vertical, horizontal = lines
     columns = {
         "u_of_y": (vertical.place, vertical.velocity[:, 0]),
@@ -315,7 +314,8 @@ def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison
 
 
 def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None:
-    """Writes both profiles as CSV, relative to the box side and the reference velocity, or in m and m/s for SI."""
+    """Writes both velocity profiles as CSV, relative to the box side and the reference velocity, or in m and m/s for
+    SI."""
     converter = case.converter
     speed = case.physics.reference_velocity if converter else 1.0
     header = ["axis", "place", "u", "v", "w"]
@@ -330,7 +330,8 @@ def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None
 
 
 def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
-    """Reads profiles from write_profiles, vertical and horizontal, in units of the reference velocity."""
+    """Reads velocity profiles that write_profiles() wrote, vertical and horizontal, in units of the reference
+    velocity."""
     speed = case.physics.reference_velocity if case.converter else 1.0
     assert speed is not None
     found: dict[str, list[list[float]]] = {"y": [], "x": []}
@@ -351,5 +352,5 @@ def _profile_of(axis: str, table: Array, speed: float) -> Profile:
 
 
 def write_json(path: Path, comparison: Comparison, run: dict[str, Any]) -> None:
-    """Writes the comparison and the figures of the run as JSON."""
+    """Writes the comparison with published profiles and the results of the run as JSON."""
     write_text(path, json.dumps({"run": run, **comparison.as_dict()}, indent=2) + "\n")

@@ -15,7 +15,7 @@ def side_speeds(case: FlowCase) -> list[float]:
         try:
             speeds.append(float(np.linalg.norm(case.profile(side, boundary), axis=1).max()))
         except ValueError:
-            continue  # `check` reports expressions that have no value
+            continue  # skipped, because another check reports expressions that have no value
     return speeds
 
 

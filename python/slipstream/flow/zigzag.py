@@ -9,9 +9,9 @@ from typing import Any
 class Zigzag:
     """The largest checkerboard oscillation of a flow: a velocity component along an axis."""
 
-    share: float  #: root mean square of the amplitude, over the mean speed of the fluid; nan: nothing flows
+    share: float  #: root mean square of the oscillation, over the mean speed of the fluid; nan if nothing flows
     component: str  #: velocity component: u, v or w
-    axis: str  #: axis along which it oscillates: x, y or z
+    axis: str  #: axis along which the component oscillates: x, y or z
 
     def figures(self) -> dict[str, Any]:
         return {"share": self.share if math.isfinite(self.share) else None, "of": self.component, "along": self.axis}

@@ -11,12 +11,12 @@ ROUNDS = 4000
 
 
 def solid_share(count: int, radius: float, cells: tuple[int, int, int]) -> float:
-    """Volume fraction of spheres that do not overlap."""
+    """Volume fraction of `count` spheres of one radius in a box, if they do not overlap."""
     return count * 4.0 / 3.0 * math.pi * radius**3 / math.prod(cells)
 
 
 def count_for(share: float, radius: float, cells: tuple[int, int, int]) -> int:
-    """Number of spheres whose volume fraction is nearest to `share`."""
+    """Number of spheres of one radius in a box whose volume fraction is nearest to `share`."""
     return max(1, round(share * math.prod(cells) * 3.0 / (4.0 * math.pi * radius**3)))
 
 
@@ -55,7 +55,8 @@ def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> n
 
 
 def _near(centres: np.ndarray, box: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of centres nearer than `reach`: vectors from the second to the first, their lengths, and both indices."""
+    """Pairs of spheres' centres nearer than `reach`: vectors from the second to the first, their lengths, and both
+    indices."""
     count = len(centres)
     first, second = np.triu_indices(count, 1)
     apart = centres[first] - centres[second]
@@ -66,7 +67,7 @@ def _near(centres: np.ndarray, box: np.ndarray, reach: float) -> tuple[np.ndarra
 
 
 def mask(cells: tuple[int, int, int], centres: np.ndarray, radius: float) -> np.ndarray:
-    """Marks cells [z][y][x] of a periodic box whose centre lies inside a sphere."""
+    """Marks cells [z][y][x] of a periodic box whose centre lies inside one of the spheres."""
     solid = np.zeros(tuple(reversed(cells)), dtype=bool)
     for centre in centres:
         near = [np.arange(math.floor(c - radius), math.ceil(c + radius) + 1) for c in centre]
@@ -79,7 +80,7 @@ def mask(cells: tuple[int, int, int], centres: np.ndarray, radius: float) -> np.
 
 
 def with_images(cells: tuple[int, int, int], centres: np.ndarray, reach: float) -> np.ndarray:
-    """All centres and their periodic images that lie within `reach` of the box."""
+    """Centres of all spheres, and their periodic images that lie within `reach` of the box."""
     box = np.asarray(cells, dtype=float)
     steps = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
     images = (centres[None] + steps * box).reshape(-1, 3)

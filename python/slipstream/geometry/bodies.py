@@ -25,7 +25,7 @@ BEAD_REFINEMENTS = 4
 
 
 def prism(centre: tuple[float, float, float], radius: float, axis: int, low: float, high: float) -> Any:
-    """A closed cylinder along an axis, between two positions on it."""
+    """Closed surface of a cylinder along an axis, between two positions on it."""
     angle = 2.0 * math.pi * np.arange(CYLINDER_SIDES) / CYLINDER_SIDES
     first, second = (axis + 1) % 3, (axis + 2) % 3
     vertices = np.empty((2 * CYLINDER_SIDES + 2, 3))
@@ -47,14 +47,15 @@ def prism(centre: tuple[float, float, float], radius: float, axis: int, low: flo
 
 
 def _beads(body: Body, case: FlowCase) -> Any:
-    """A packing with periodic images: spheres that cross sides of the box occur twice or more often."""
+    """Surface of a packing of spheres with periodic images: spheres that cross sides of the box occur twice or more
+    often."""
     assert body.radius is not None and body.solid is not None
     cells, radius = case.grid.cells, body.radius / case.cell_edge
     try:
         centres = beads.pack(cells, radius, beads.count_for(body.solid, radius, cells), body.seed)
     except ValueError as error:
         raise CaseError(Fault.of(error)) from None
-    # Links of the outermost cells reach a cell and a half beyond the sides.
+    # The outermost cells need bodies up to a cell and a half beyond the sides of the box.
     shown = beads.with_images(cells, centres, radius + 2.0)
     spheres = np.ascontiguousarray(shown * case.cell_edge)
     return core().Mesh.spheres(spheres, body.radius, BEAD_REFINEMENTS)
@@ -90,7 +91,7 @@ def checksums(case: FlowCase) -> dict[str, str]:
 
 
 def surface(body: Body, case: FlowCase) -> Any:
-    """The mesh of a body, in the lengths of the case."""
+    """Triangles of a body's surface, in the unit of length of the case."""
     if body.mesh is not None:
         return read(body)
     if body.shape == "beads":
@@ -98,14 +99,14 @@ def surface(body: Body, case: FlowCase) -> Any:
     assert body.centre is not None and body.radius is not None
     if body.shape == "sphere":
         return core().Mesh.sphere(body.centre, body.radius, SPHERE_REFINEMENTS)
-    # A cylinder spans the domain and extends beyond its ends.
+    # Both ends of a cylinder lie beyond the sides of the domain, so that it spans the domain.
     axis = "xyz".index(body.axis)
     edge = case.cell_edge
     return prism(body.centre, body.radius, axis, -3 * edge, (case.grid.cells[axis] + 3) * edge)
 
 
 def _continued(body: Body) -> tuple[bool, bool, bool]:
-    """Axes along which the mesh of a body extends beyond the box by itself."""
+    """For each axis, whether the mesh of a body extends beyond the box without periodic images."""
     if body.shape == "beads":
         return (True, True, True)
     through = body.axis if body.shape == "cylinder" else ""
@@ -113,27 +114,27 @@ def _continued(body: Body) -> tuple[bool, bool, bool]:
 
 
 def _periodic(case: FlowCase) -> tuple[bool, bool, bool]:
-    """Axes with periodic images of bodies; the single cell of a plane flow has no sides along z."""
+    """For each axis, whether bodies have periodic images; the single cell of a plane flow has no sides along z."""
     x, y, z = case.grid.periodic
     return (x, y, z and case.dimensions == 3)
 
 
 def with_images(mesh: Any, body: Body, case: FlowCase) -> Any:
-    """The mesh of a body with its images at periodic sides."""
+    """The mesh of a body, joined with its images beyond periodic sides."""
     axes = zip(_periodic(case), _continued(body), strict=True)
     return mesh.with_images(case.cell_edge, case.grid.cells, tuple(p and not c for p, c in axes))
 
 
 def kinds_of_links(case: FlowCase) -> list[str]:
-    """Kind of the links of each body, "interpolated" or "half-way", in the order of bodies."""
+    """Kind of wall condition of each body, "interpolated" or "half-way", in the order of bodies."""
     return [body.links for body in case.bodies.values()]
 
 
 def link_memory(
     case: FlowCase, blocks: Sequence[PlannedBlock], lattice: str, representation: str, precision: str
 ) -> dict[int, int]:
-    """Estimated bytes of the bodies' links by device. In a moment representation they include links of cells beside
-    bodies. In 2-D they are negligible."""
+    """Estimated bytes by device for links, the pairs of fluid and solid cells at bodies. In a moment representation
+    they include links of cells beside bodies. In 2-D they are negligible."""
     needed = dict.fromkeys((block["device"] for block in blocks), 0)
     if case.dimensions < 3:
         return needed
@@ -148,7 +149,7 @@ def link_memory(
 
 
 def make(case: FlowCase) -> Any:
-    """All bodies of the case on its cells. Raises CaseError that names the body and what is wrong with it."""
+    """Finds the cells inside all bodies of the case. Raises CaseError that names the body and what is wrong with it."""
     named = []
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}"):
@@ -184,7 +185,7 @@ def _cells_inside(case: FlowCase, goes_on: tuple[bool, bool, bool], mesh: Any) -
 
 
 def thin_places(engine: Any, case: FlowCase) -> list[str]:
-    """Warnings of bodies through which fluid passes. Collective."""
+    """Warnings of bodies thinner than a cell, through which fluid passes. Collective."""
     counts = zip(case.bodies, engine.links_through_bodies(), strict=True) if case.bodies else ()
     return [
         f"{count} links pass through body {name} where it is thinner than a cell: fluid passes there"
@@ -194,8 +195,8 @@ def thin_places(engine: Any, case: FlowCase) -> list[str]:
 
 
 def check_room(case: FlowCase, solid_cells: Callable[[Corner, Corner], int], who: str) -> None:
-    """Refuses bodies that leave no fluid in the box, or at a side through which it flows. `solid_cells` counts the
-    solid cells between two corners of a box."""
+    """Raises CaseError for bodies that leave no fluid in the box, or at a side through which it flows. `solid_cells`
+    counts the solid cells between two corners of a box."""
     cells = case.grid.cells
     if solid_cells((0, 0, 0), cells) == case.cell_count:
         raise CaseError(

@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 def labels(vertices: int, triangles: Array) -> Array:
-    """Label of each triangle's shell: the lowest vertex of the connected component."""
+    """Number of each triangle's shell, a connected part of a surface: the lowest index of its vertices."""
     found = np.arange(vertices)
     while True:
         least = found[triangles].min(axis=1)
@@ -27,14 +27,14 @@ def labels(vertices: int, triangles: Array) -> Array:
 
 
 def volumes(vertices: Array, triangles: Array, shells: Array, count: int) -> Array:
-    """The volume of each shell, negative if its normals point inwards."""
+    """Volume that each closed shell of a surface encloses, negative if its normals point inwards."""
     a, b, c = (vertices[triangles[:, n]] for n in range(3))
     return np.bincount(shells, np.einsum("ij,ij->i", a, np.cross(b, c)) / 6, count)
 
 
 def check(name: str, mesh: Any, solid_cells: Callable[[Any], int]) -> None:
-    """Raises CaseError if a shell with inward normals lies partly inside of outward ones. One that lies wholly inside
-    is a cavity. `solid_cells` counts the cells that a mesh encloses."""
+    """Raises CaseError if a shell, a connected part of a mesh, with inward normals lies partly inside of outward ones.
+    One that lies wholly inside is a cavity. `solid_cells` counts the cells that a mesh encloses."""
     vertices, triangles = np.asarray(mesh.vertices), np.asarray(mesh.triangles)
     numbers, shells = np.unique(labels(len(vertices), triangles), return_inverse=True)
     enclosed = volumes(vertices, triangles, shells.ravel(), len(numbers))

@@ -12,16 +12,18 @@ from slipstream.lbm.checks import problems
 from slipstream.lbm.scales import top_speed
 from slipstream.lbm.tables import BY_MAGIC
 
-#: Largest grid Reynolds number at an inlet that was observed to be stable with the second magic number alone.
+#: Largest grid Reynolds number at an inlet that was observed to be stable if only `lbm.magic` was changed, to its
+#: second value.
 _INLET_REYNOLDS_HELD = 20.0
 _EDDIES = 0.1
-#: Threshold of the zigzag over the mean speed. Without stripes, taylor_green had 2.1 %, because it hardly resolves
-#: the turbulence. Other flows of cases/ had at most 0.13 %. Flows with stripes had 4 to 24 %.
+#: Amplitude of a checkerboard oscillation over the mean speed, above which a flow counts as striped. Without stripes,
+#: taylor_green had 2.1 %, because it hardly resolves the turbulence. Other flows of cases/ had at most 0.13 %. Flows
+#: with stripes had 4 to 24 %.
 STRIPES_HIGH = 0.03
 
 
 def remedies(case: LbmCase) -> list[dict[str, Any]]:
-    """Keys of [lbm] that may stabilise a flow, the cheapest first, without those in use."""
+    """Changes of keys of [lbm] that may stabilise a flow, the cheapest first, without those in use."""
     return [keys for keys in _candidates(case) if not _in_use(case, keys) and not problems(case.changed(lbm=keys))]
 
 
@@ -49,13 +51,13 @@ def _in_use(case: LbmCase, keys: dict[str, Any]) -> bool:
 
 
 def against_stripes(case: LbmCase) -> list[dict[str, Any]]:
-    """Keys of [lbm] that may suppress checkerboard oscillations, without those in use."""
+    """Changes of keys of [lbm] that may suppress checkerboard oscillations, without those in use."""
     return [keys for keys in _smoothing(case) if not _in_use(case, keys) and not problems(case.changed(lbm=keys))]
 
 
 def _smoothing(case: LbmCase) -> Iterator[dict[str, Any]]:
-    """Stripes are odd moments with a long relaxation time, magic / (3 viscosity) + 1/2. With magic = viscosity it is
-    below 1."""
+    """Changes of keys that damp checkerboard oscillations. These are odd moments with a long relaxation time, magic /
+    (3 viscosity) + 1/2. With magic = viscosity it is below 1."""
     lbm, short = case.lbm, float(f"{case.scales.viscosity:.2g}")
     if lbm.collision in BY_MAGIC and lbm.magic > short:
         yield {"magic": short} if lbm.collision == "MRT" else {"collision": "MRT", "magic": short}
@@ -82,7 +84,7 @@ def of_stripes(case: LbmCase, found: Zigzag) -> str:
 
 
 def in_words(case: LbmCase) -> str:
-    """The remedies of an unstable flow as text."""
+    """Text on the changes of keys that may stabilise a flow."""
     found = _named(remedies(case))
     cells = math.ceil(case.scales.reynolds / GRID_REYNOLDS_HIGH)
     found.append(f"{cells} cells along the length" if cells > case.scales.length else "more cells along the length")

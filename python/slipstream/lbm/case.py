@@ -6,7 +6,7 @@ from slipstream.case.case import Conversion
 from slipstream.case.flow_case import FlowCase
 from slipstream.lbm.tables import BY_MAGIC, LbmTable
 
-#: Keys of [lbm] that change no bit of a flow.
+#: Keys of [lbm] that change no bit of a flow, so that a restart may change them.
 FREE_KEYS = frozenset(
     {"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment", "lbm.tile", "lbm.chunk"},
 )
@@ -40,9 +40,8 @@ class LbmCase(FlowCase):
         return Conversion(frozenset({"lbm.representation", "lbm.collision", "lbm.magic"}), lost)
 
     def refined(self, n: int) -> dict[str, Any] | None:
-        """Lattice speeds shrink with the cells, so that the compressibility error falls with that of the grid. Forces
-        follow, and the Reynolds number stays. Not supported for bodies.
-        """
+        """The keys that refine the grid by n. Lattice speeds shrink with the cells, so that the compressibility error
+        falls with that of the grid. Forces follow, and the Reynolds number stays. Bodies cannot be refined."""
         if self.bodies:
             return None
         return {
@@ -53,7 +52,8 @@ class LbmCase(FlowCase):
         }
 
     def options(self) -> dict[str, Any]:
-        """The flat dictionary that the compiled solver reads; walls in lattice units."""
+        """All options as the flat dictionary that the compiled solver reads; velocities of walls are in cells per
+        step."""
         scales, lbm = self.scales, self.lbm
         velocities = {side: self.wall_velocity(side) for side, _ in self.walls.given()}
         walls = {
@@ -62,7 +62,7 @@ class LbmCase(FlowCase):
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,
-            **lbm.model_dump(exclude={"chunk"}),  # [exchange] has a key `chunk`, too
+            **lbm.model_dump(exclude={"chunk"}),  # `chunk` of [exchange] is a different option
             "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
             "tile": lbm.tile_cells,
             "tile_planes": 0 if lbm.chunk == "auto" else lbm.chunk,

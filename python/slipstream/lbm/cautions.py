@@ -9,10 +9,10 @@ from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import MACH_HIGH, rounded, top_speed
 from slipstream.lbm.tables import BY_MAGIC
 
-#: Reynolds number per cell at which cavities were observed to diverge or to oscillate.
+#: Reynolds number per cell above which cavities were observed to diverge or to oscillate.
 GRID_REYNOLDS_HIGH = 20.0
 
-#: Grid Reynolds number above which inlets became unstable with magic = 3/16, but not with the second value.
+#: Grid Reynolds number above which inlets became unstable with lbm.magic = 3/16, but not with its second value.
 INLET_REYNOLDS_HIGH = 10.0
 INLET_MAGIC = 0.05
 #: Largest change of a steady flow's velocity in f16, relative to the largest velocity, observed in small channels.
@@ -27,7 +27,7 @@ def warnings(case: LbmCase) -> list[str]:
 
 
 def of_flow(case: LbmCase) -> list[str]:
-    """Warnings about the flow, for any use of it."""
+    """Warnings about the stability of the flow, for runs and for library use."""
     return [
         *_fine_scales(case),
         *_inlet(case),
@@ -121,7 +121,7 @@ def _driven_speed(case: LbmCase) -> Iterator[str]:
 
 
 def _slow_force(case: LbmCase) -> Iterator[str]:
-    """Warns of a force so weak that the first check would already find the flow steady."""
+    """Warns if a force is so weak that the first check of the residual would already find the flow steady."""
     scales, wanted, force = case.scales, case.run.residual, math.hypot(*case.force)
     if wanted is None or not force or max(side_speeds(case), default=0.0) >= 1.0:
         return
@@ -144,7 +144,8 @@ def _slow_force(case: LbmCase) -> Iterator[str]:
 
 
 def _loose_pressure(case: LbmCase) -> Iterator[str]:
-    """Warns of a box without pressure boundary, in which mass that enters before the flow is developed stays."""
+    """Warns of a box without a pressure boundary, because mass that enters before the flow is developed cannot leave
+    it."""
     given = {boundary.kind: (side, boundary) for side, boundary in case.boundaries.given()}
     if "convective" not in given or "pressure" in given or case.initial is not None:
         return
@@ -167,7 +168,7 @@ def _long_length(case: LbmCase) -> Iterator[str]:
 
 
 def drift(case: LbmCase, share: float) -> str:
-    """Advice on a mass that has changed by this share since the start; empty if the change is small."""
+    """Advice on a run whose mass has changed by this share since the start; empty if the change is small."""
     pressures = [case.side_density(b) - 1.0 for _, b in case.boundaries.given() if b.kind == "pressure"]
     if min([0.0, *pressures]) - DRIFT_HIGH <= share <= max([0.0, *pressures]) + DRIFT_HIGH:
         return ""

@@ -59,13 +59,13 @@ def _shapes(case: LbmCase) -> Iterator[Fault]:
     yield from shared.counts(case)
 
 
-#: Reasons why lattices have no moment representation.
+#: Reasons why some lattices have no moment representation.
 NO_MOMENTS = {
     "D2Q9": "in two dimensions six numbers would stand for nine, a third less to move where D3Q19 moves half",
     "D3Q27": "ten moments say no more on it than on D3Q19, but for the one third-order term along all three axes",
 }
 
-#: Values of shared keys that the moment representation supports, and the reason.
+#: Values of keys that the moment representation supports, and the reason why it supports no others.
 SUITED = {
     "streaming": (("two",), "a cell reads what 18 neighbours sent, so the old array must last as long as the step"),
     "layout": (("auto", "soa"), "teams take them by rows along x, each of the ten in an array of its own"),

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Fields(FieldSeries):
-    """Writes fields as a VTKHDF series. Its units are the length, length / reference velocity and the reference
-    velocity. Density is relative to that at rest; pressure is above that at rest, over density x reference
-    velocity^2. Cases in SI have SI units. Solid cells are hidden from VTK (vtkGhostType)."""
+    """Writes velocity, density and pressure of a run as a VTKHDF series. Its units are the length, length / reference
+    velocity and the reference velocity. Density is relative to that at rest; pressure is above that at rest, over
+    density x reference velocity^2. Cases in SI have SI units. Solid cells are hidden from VTK (vtkGhostType)."""
 
     _case: LbmCase
 

@@ -51,7 +51,8 @@ def _si_figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
 def results(
     lbm: Any, case: LbmCase, reference: Any, figures: dict[str, Any], console: Console, troubles: Troubles
 ) -> None:
-    """Computes profiles and their comparison, and draws pictures. Collective; rank 0 writes."""
+    """Computes velocity profiles and their comparison with published ones, and draws pictures. Collective; rank 0
+    writes."""
     folder, step, shown = case.folder, figures["steps"], case.output.profiles or case.output.pictures
     lines = profiles.profiles(lbm, case) if shown or reference else None
     result = profiles.compare(lines, reference) if lines is not None else None
@@ -95,7 +96,7 @@ def _findings(
     console: Console,
     troubles: Troubles,
 ) -> dict[str, float]:
-    """Findings by name, which the case may give ranges for; on rank 0. Collective."""
+    """Results of a run as numbers by name, for which the case may give ranges; on rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
     if core().rank() != 0:
         return {}
@@ -117,7 +118,7 @@ def _findings(
 
 
 def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) -> None:
-    """Shows the loads over the last half of the run, and draws their picture."""
+    """Prints the forces on bodies over the last half of the run, and draws their picture."""
     series = load_series.read(case.folder / "loads.csv", case)
     if not series:
         return
@@ -131,7 +132,7 @@ def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) 
 
 
 def _decay(case: LbmCase, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:
-    """Findings of the energy over time, and its picture."""
+    """Results on the kinetic energy over time, as numbers by name, and its picture."""
     decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
     figures["energy"] = compared = energy.compare(decay, reference)
     if case.output.pictures:

@@ -11,14 +11,14 @@ from slipstream.lbm.own_table import LbmKeywords
 from slipstream.run.simulation import MachineOptions
 
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
-#: Three numbers, along x, y and z.
+#: Type of a vector: three numbers, along x, y and z.
 Vector = Sequence[float] | np.ndarray
-#: Three numbers or expressions of a case file.
+#: Type of a vector of numbers, or of texts with expressions as in a case file.
 Parts = Sequence[float | str] | np.ndarray
 
 
 class Boundary(TypedDict, total=False):
-    """Keys of [boundaries] for one side."""
+    """Keys of a table [boundaries.SIDE] of a case file."""
 
     kind: Required[Literal["velocity", "pressure", "convective", "slip"]]
     velocity: Parts
@@ -29,7 +29,7 @@ class Boundary(TypedDict, total=False):
 
 
 class Body(TypedDict, total=False):
-    """Keys of [bodies.NAME]."""
+    """Keys of a table [bodies.NAME] of a case file."""
 
     mesh: str
     shape: Literal["cylinder", "sphere", "beads"]
@@ -51,14 +51,14 @@ class Body(TypedDict, total=False):
 
 
 class Initial(TypedDict, total=False):
-    """Keys of [initial]."""
+    """Keys of the table [initial] of a case file."""
 
     velocity: Parts
     pressure: float | str
 
 
 class Units(TypedDict, total=False):
-    """Keys of [units]."""
+    """Keys of the table [units] of a case file."""
 
     system: Literal["lattice", "SI"]
     cell: float
@@ -69,7 +69,7 @@ class Units(TypedDict, total=False):
 
 
 class Domain(TypedDict, total=False):
-    """Keys of [domain]."""
+    """Keys of the table [domain] of a case file."""
 
     bodies: Sequence[str]
     margin_low: Vector
@@ -79,14 +79,14 @@ class Domain(TypedDict, total=False):
 
 
 class Guard(TypedDict, total=False):
-    """Keys of [guard]."""
+    """Keys of the table [guard] of a case file."""
 
     every: int
     density: Sequence[float]
 
 
 class Checkpoint(TypedDict, total=False):
-    """Keys of [checkpoint]."""
+    """Keys of the table [checkpoint] of a case file."""
 
     every: int
     final: bool
@@ -118,7 +118,7 @@ Bodies = Mapping[str, Body]
 
 
 def velocity_of(side: str, given: Any) -> list[float]:
-    """The velocity of a wall. Raises CaseError where it is no vector."""
+    """Three components of a wall's velocity. Raises CaseError if the value is no vector."""
     try:
         return list(map(float, given))
     except (TypeError, ValueError):

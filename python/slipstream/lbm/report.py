@@ -15,7 +15,7 @@ from slipstream.results import record
 
 
 def facts(case: LbmCase) -> list[tuple[str, str]]:
-    """The method and the flow, for the banner."""
+    """Names and values of the method and the flow, for the banner of a run."""
     scales = case.scales
     lbm, force, converter = case.lbm, case.physics.force, case.converter
     speed, time = f"{scales.reference_velocity:.4g} cells a step", f"{scales.steps_per_time:.6g} steps"
@@ -43,7 +43,7 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
 
 
 def conversion(case: LbmCase) -> Group | None:
-    """SI values of one lattice unit, and the dimensionless numbers; None for a case in cells and steps."""
+    """Table of the SI values of one lattice unit, and the dimensionless numbers; None for a case in cells and steps."""
     if case.converter is None:
         return None
     scales = case.scales
@@ -59,7 +59,7 @@ def conversion(case: LbmCase) -> Group | None:
 
 
 def loads(found: Mapping[str, Load], case: LbmCase) -> Group:
-    """Forces on the bodies, moments about given points, and coefficients for given areas."""
+    """Table of forces on the bodies, moments about given points, and coefficients for given areas."""
     rows = []
     for name, entry in found.items():
         moments = ["moment", "moment_coefficient"] if case.bodies[name].about else []
@@ -102,7 +102,8 @@ def _rows_of_extrema(found: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def comparison(result: Comparison) -> list[Group | str]:
-    """Comparison with a reference: every point, the largest error, the extrema."""
+    """Tables on the comparison of velocity profiles with published ones: every point, the largest error, the
+    extrema."""
     parts: list[Group | str] = []
     found = result.as_dict()
     if result.reference:
@@ -116,7 +117,8 @@ def comparison(result: Comparison) -> list[Group | str]:
 
 
 def compared(folder: Path) -> list[tuple[str, list[str], list[list[Any]]]]:
-    """The comparison from the file of a finished run. Raises CaseError if it is damaged."""
+    """Tables on the comparison with published profiles, from the file of a finished run. Raises CaseError if it is
+    damaged."""
     found = record.read_json(folder / "comparison.json")
     parts = []
     if reference := found.get("reference"):

@@ -41,7 +41,7 @@ def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
 
 
 def fill(lbm: "Lbm", case: LbmCase) -> None:
-    """Sets the initial flow of a new solver, or of one with new solid cells."""
+    """Sets the initial flow of a solver that is new, or whose solid cells have changed."""
     if case.initial:
         # Errors are agreed on by all ranks: each evaluates its own cells only, and an expression may be undefined in
         # one of them.
@@ -59,7 +59,7 @@ class LbmRun(Run):
         self.engine, self._case = engine, case
         self._loads: loads.History | None = None
         self._drift = 0.0
-        # step and result of the last measurement of the checkerboard oscillation
+        # Step and result of the last measurement of the checkerboard oscillation.
         self._zigzag: tuple[int, zigzag.Zigzag] | None = None
 
     def cautions(self) -> list[str]:
@@ -86,7 +86,7 @@ class LbmRun(Run):
         return rate
 
     def conserved(self) -> float:
-        """Mass of the fluid in cells at density 1."""
+        """Mass of the fluid, in units of a cell at density 1."""
         mass: float = self.engine.mass()
         return mass
 
@@ -117,7 +117,7 @@ class LbmRun(Run):
         return Fields(self.engine, self._case, path, goes_on)
 
     def bytes_of(self, frames: int) -> int:
-        # Counts velocity, density and pressure of each frame; flags are written once.
+        # The sum counts velocity, density and pressure of each frame, and flags once, because they are written once.
         number, parts = (8 if self._case.lbm.precision == "f64" else 4), (2 if self._case.lbm.lattice == "D2Q9" else 3)
         return self._case.cell_count * (number * (parts + 2) * frames + 1)
 

@@ -11,7 +11,7 @@ from slipstream.lbm.tables import BY_MAGIC
 #: Relaxation time below which rounding and gradients near walls grow faster than viscosity damps them.
 TAU_LOW = 0.502
 
-#: The same limit for runs whose LES model adds eddy viscosity.
+#: Relaxation time below which runs become unstable if their LES model adds eddy viscosity.
 TAU_LOW_WITH_EDDIES = 0.5001
 
 #: Least distance of a relaxation time of odd moments from 1/2; the largest relaxation time is its inverse. Rounding
@@ -30,7 +30,7 @@ def top_speed(case: LbmCase) -> float:
 
 
 def problems(case: LbmCase) -> Iterator[Fault]:
-    """Faults of a case whose shapes are valid."""
+    """Faults of the physical scales of a case: velocities, relaxation times and their limits."""
     yield from _mach(case)
     yield from _tau(case)
     yield from _magic(case)
@@ -51,7 +51,7 @@ def _mach(case: LbmCase) -> Iterator[Fault]:
 
 
 def step_remedy(case: LbmCase, factor: float) -> tuple[str, str]:
-    """The key of an SI case that sets the step, and the bound that changes the step by the factor."""
+    """The key of an SI case that sets the time step, and text on the bound that changes the step by the factor."""
     key, now, unit = "lattice_speed", case.scales.reference_velocity, ""
     if case.units.step:
         key, now, unit = "step", case.units.step, " s"
@@ -97,7 +97,8 @@ def _tau_remedies(case: LbmCase, tau_low: float) -> str:
 
 
 def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
-    """Bounds of the step, the cell and the fluid, each for fixed values of the other two."""
+    """Texts on bounds of the step, the cell and the viscosity that bring tau into its range, each for fixed values of
+    the other two."""
     scales, units, physics = case.scales, case.units, case.physics
     small = scales.tau < tau_low
     factor = ((tau_low if small else TAU_HIGH) - 0.5) / 3 / scales.viscosity
@@ -106,7 +107,8 @@ def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
     if scales.mach * top_speed(case) * factor <= MACH_HIGH:
         remedies.append(step_remedy(case, factor)[1])
     assert units.cell is not None
-    # Bounds for refining at a fixed lattice_speed, which has no effect if the Reynolds number and the cells are given.
+    # A cell changes tau only at a fixed lattice_speed, which has no effect if the Reynolds number and the cells are
+    # given.
     if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
         remedies.append(f"units.cell {'<=' if small else '>='} {rounded(units.cell / factor, up=not small)} m")
     if physics.viscosity is not None:
@@ -128,7 +130,7 @@ def _magic(case: LbmCase) -> Iterator[Fault]:
 
 
 def rounded(value: float, up: bool) -> str:
-    """Rounds a bound to three digits, on the safe side."""
+    """Rounds a bound to three digits, away from the range that it excludes."""
     if not 1e-300 < value < math.inf:
         return f"{value:g}"
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)

@@ -7,7 +7,7 @@ from slipstream.base.errors import Fault, unsupported
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import step_remedy
 
-#: Tolerance of the balance between sides of given velocity: difference of inflow and outflow over their sum.
+#: Tolerated imbalance between sides of given velocity: difference of inflow and outflow over their sum.
 BALANCE = 1e-3
 
 
@@ -61,7 +61,7 @@ def boundaries(case: LbmCase) -> Iterator[Fault]:
 
 
 def _flow_in(case: LbmCase) -> dict[str, float]:
-    """The inflow through each side of given velocity: in reference velocities times cells, summed over cell centres."""
+    """Inflow through each side of given velocity, in reference velocity times cells: the sum over centres of cells."""
     found, cells = {}, case.grid.cells
     for side, boundary in case.boundaries.given():
         if boundary.kind != "velocity":
@@ -80,7 +80,7 @@ def closed(case: LbmCase) -> Iterator[Fault]:
     try:
         flows = _flow_in(case)
     except ValueError:
-        return  # the check `profiles` reports the invalid expression
+        return  # expressions that have no value are reported by the check profiles()
     total = sum(flows.values())
     if abs(total) <= BALANCE * sum(map(abs, flows.values())):
         return
@@ -112,7 +112,7 @@ def pressure_drop(case: LbmCase) -> Iterator[Fault]:
 
 
 def profiles(case: LbmCase) -> Iterator[Fault]:
-    """Faults of expressions that cannot be evaluated."""
+    """Faults of boundary velocities whose expressions have no value."""
     for side, boundary in case.boundaries.given():
         try:
             case.profile(side, boundary)
@@ -121,13 +121,13 @@ def profiles(case: LbmCase) -> Iterator[Fault]:
 
 
 def side_density(case: LbmCase) -> Iterator[Fault]:
-    """Faults of pressures in Pa that exceed the guard's range of density."""
+    """Faults of pressures at sides, in Pa, that exceed the guard's range of density."""
     low, high = case.guard.density
     for side, boundary in case.boundaries.given():
         density = case.side_density(boundary)
         if boundary.pressure is None or low <= density <= high:
             continue
-        # A pressure in lattice units grows with the square of the step.
+        # At a fixed pressure in Pa, the change of density in lattice units grows with the square of the time step.
         remedy = step_remedy(case, math.sqrt(((high if density > 1 else low) - 1.0) / (density - 1.0)))[1]
         said = f"the density that follows is {density:.3g} of that at rest, and guard.density reaches from {low:g} to "
         said += f"{high:g}; pressure counts from that at rest; take a smaller one, or {remedy}"

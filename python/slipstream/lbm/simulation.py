@@ -137,7 +137,7 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         _warn([*cautions.of_flow(case), *solids.thin_places(self._engine, case)], above=2)
         self._files: dict[Path, Fields] = {}
-        self._mass: float | None = None  # mass before the first step of the whole run
+        self._mass: float | None = None  # mass of the fluid before the first step of the whole run
         self._restored_in: Path | None = None  # folder of the checkpoint from which the run was restored
 
     def run(
@@ -200,7 +200,7 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
         return outcome
 
     def _keeper(self, console: Console) -> checkpoint.Keeper | None:
-        """The object that writes checkpoints, if the case asks for them."""
+        """The object that writes checkpoints during a run, if the case asks for them."""
         wanted = self.case.checkpoint
         if not (wanted.every or wanted.wall_clock_limit):
             return None
@@ -229,7 +229,7 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
         return checkpoint.save(self._engine, self.case, self._flow, into, goes_on)
 
     def _goes_on_in(self, folder: Path) -> bool:
-        """Whether the simulation was restored from a checkpoint in this folder."""
+        """Whether this simulation was restored from a checkpoint in the given folder."""
         return self._restored_in == folder.absolute()
 
     def restore(self, path: str | Path = "last") -> None:
@@ -257,7 +257,7 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
 
     @property
     def _time(self) -> float:
-        """Length of a step, in the unit of time in use."""
+        """Length of a step, in the unit of time of the caller."""
         return self.case.time_step
 
     @property
@@ -316,7 +316,7 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._engine.set_solid(mask)
-        self._files.clear()  # files of a flow that begins anew begin anew, too
+        self._files.clear()  # the flow begins anew, and so do its files
         self._mass = None
         running.fill(self._engine, self.case)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slipstream._core import Machine
 
 
-#: Number formats that take less memory than the key's own, the most accurate first.
+#: Number formats that take less memory than `lbm.precision`, the most accurate first.
 _SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
 
 
@@ -49,11 +49,11 @@ class LbmSolver(Solver[LbmCase]):
         return domain.fitted(data) if "domain" in data else data
 
     def check_before_start(self, case: LbmCase) -> None:
-        """Checks that a flow to compare with is known."""
+        """Raises CaseError if the case asks for a comparison with a published flow that does not exist here."""
         profiles.reference_for(case)
 
     def check_at_length(self, case: LbmCase) -> None:
-        """Checks that meshes enclose a body, and that bodies lie in the box."""
+        """Raises CaseError if a mesh encloses no volume, or a body lies outside of the box."""
         if case.bodies:
             bodies.make(case)
 
@@ -79,7 +79,7 @@ class LbmSolver(Solver[LbmCase]):
         return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
 
     def answer(self, case: LbmCase, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
-        """Tables and pictures of the loads on bodies."""
+        """Tables and pictures of the forces on bodies, which a report shows first."""
         path = folder / "loads.csv"
         try:
             found = load_series.read(path, case)
@@ -95,11 +95,12 @@ class LbmSolver(Solver[LbmCase]):
         return [table] if table else []
 
     def checksums(self, case: LbmCase) -> dict[str, str]:
-        """SHA-256 of the mesh files, by the name of the body."""
+        """SHA-256 of the mesh files of bodies, by the name of the body."""
         return bodies.checksums(case)
 
     def plan(self, case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-        """The memory of bodies is known only after they are cut, which takes time, so this is done if `thorough`."""
+        """Plan of a case. It includes the memory of bodies only if `thorough`, because the search for their cells takes
+        time."""
         made = None
         moments = case.lbm.representation == "moments"  # the moment representation stores all cells, solid ones too
         if thorough and case.bodies and options["solids"] != "dense" and not moments:

@@ -8,7 +8,7 @@ from slipstream.lbm import own_table
 
 #: Collisions that only the moment representation supports.
 BY_MOMENTS = frozenset({"regularised", "recursive"})
-#: Collisions whose magic number sets the rate of odd moments.
+#: Collisions for which `lbm.magic` sets the relaxation rate of odd moments.
 BY_MAGIC = frozenset({"TRT", "MRT"})
 
 
@@ -17,7 +17,7 @@ class LbmTable(own_table.LbmTable):
 
     @property
     def tile_cells(self) -> tuple[int, int]:
-        """Width and height of a tile along x and y; zeros: auto."""
+        """Width and height in cells of a tile along x and y; zeros for "auto"."""
         width, height = (0, 0) if self.tile == "auto" else map(int, self.tile.split("x"))
         return width, height
 

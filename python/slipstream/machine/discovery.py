@@ -84,7 +84,7 @@ def describe(description: MachineFile) -> "Machine":
 
 
 def crowding(machine: "Machine") -> list[str]:
-    """A warning about ranks with host devices that share cores: each step waits until all of them have run."""
+    """Warning that ranks with host devices share cores: each step waits until all of them have run."""
     ranks, cores = launched_here(), os.cpu_count() or 1
     if ranks <= cores or any(device["backend"] != "host" for device in machine.devices()):
         return []

@@ -29,16 +29,15 @@ _COLOURS = {FINE: "green", NOTE: "yellow", MEND: "bold red"}
 
 @dataclass(frozen=True)
 class Said:
-    """A finding, and the ranks that made it."""
+    """A result of a check of the machine, and the ranks that found it."""
 
     finding: Finding
     ranks: list[int]
 
 
 def doctor(console: Console, as_json: bool) -> int:
-    """Prints the findings of all ranks. Returns 1 if a route does not work until something is corrected, else 0.
-    Collective.
-    """
+    """Prints the results of all checks of the machine, from all ranks. Returns 1 if a route does not work until
+    something is corrected, else 0. Collective."""
     machine = None
     try:
         machine = core().Machine.discover(choose_backend("auto"), bind=False)
@@ -62,7 +61,7 @@ def doctor(console: Console, as_json: bool) -> int:
 
 
 def examine(machine: "Machine") -> list[Said]:
-    """All findings of all ranks, the same list on every rank. Collective."""
+    """Runs all checks of the machine on all ranks, and returns the same list on every rank. Collective."""
     comm = core().Communicator.world()
     checks: list[Callable[[], list[Finding]]] = [
         mpi,
@@ -85,7 +84,7 @@ def examine(machine: "Machine") -> list[Said]:
 
 
 def attempt(check: Callable[[], list[Finding]]) -> list[Finding]:
-    """The check's findings; an exception becomes a finding, so that other checks still run."""
+    """Runs one check of the machine. An exception becomes a result, so that other checks still run."""
     try:
         return check()
     except (OSError, RuntimeError, ValueError) as error:
@@ -94,7 +93,7 @@ def attempt(check: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def merged(by_rank: list[list[Finding]]) -> list[Said]:
-    """Merges equal findings of several ranks into one, in the order of the checks."""
+    """Merges equal results of several ranks into one, in the order of the checks."""
     ranks: dict[Finding, list[int]] = {}
     order: dict[str, int] = {}
     for rank, findings in enumerate(by_rank):
@@ -149,7 +148,7 @@ def launcher(ranks: int) -> list[Finding]:
 
 
 def gpus() -> list[Finding]:
-    """Checks the driver, the runtime and the devices."""
+    """Checks the CUDA driver, the CUDA runtime and the GPUs."""
     module = core()
     present = doctor_host.gpu_files()
     if not module.build_info()["cuda"]:
@@ -198,7 +197,8 @@ def peers(machine: "Machine") -> list[Finding]:
 
 
 def mapping(machine: "Machine", rank: int) -> list[Finding]:
-    """Maps memory of the next rank of the node, on all devices, and reads what it wrote. Collective."""
+    """Maps memory of the node's next rank into this process, on all devices, and reads the values that it wrote.
+    Collective."""
     mine = [device for device in machine.devices() if device["rank"] == rank]
     backend = mine[0]["backend"] if mine else choose_backend("auto")
     problem = core().map_neighbour(backend, [device["index"] for device in mine] or [0])
@@ -217,7 +217,7 @@ def mapping(machine: "Machine", rank: int) -> list[Finding]:
 
 
 def network_card(nearest: str, given: str | None) -> Finding:
-    """The card of this rank; `given` is what the user chose."""
+    """Result on the network card of this rank; `given` is the card that the user chose."""
     name = "network card"
     if given is not None:
         return Finding(name, FINE, f"{network.VARIABLE}={given} as you set it; the nearest is {nearest or 'not known'}")

@@ -10,7 +10,7 @@ from slipstream.base import routes
 FINE, NOTE, MEND = "fine", "note", "mend"
 
 MB = 1 << 20
-#: Bytes of shared memory for each rank of a node: Open MPI's segments and NCCL's buffers.
+#: Bytes of /dev/shm that each rank of a node needs for segments of Open MPI and buffers of NCCL.
 SHM_NEEDED_PER_RANK = 16 * MB
 #: Least limit of locked memory in bytes for registering the buffers of an InfiniBand card.
 LOCKED_NEEDED = 64 * MB
@@ -18,7 +18,8 @@ LOCKED_NEEDED = 64 * MB
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding with its status: "fine", "note" (costs speed or a choice) or "mend" (makes a route fail)."""
+    """Result of a check of the machine. Its status is "fine", "note" (costs speed or a choice) or "mend" (makes a route
+    fail)."""
 
     check: str
     status: str
@@ -27,7 +28,7 @@ class Finding:
 
 
 def gpu_files(devices: Path = Path("/dev")) -> int:
-    """Number of NVIDIA GPUs that the kernel shows this process."""
+    """Number of NVIDIA GPUs for which the kernel shows device files to this process."""
     return sum(path.name.removeprefix("nvidia").isdigit() for path in devices.glob("nvidia*"))
 
 
@@ -41,7 +42,7 @@ def cores_of(text: str) -> set[int]:
 
 
 def binding(bus_ids: list[str], sys: Path = Path("/sys"), mine: set[int] | None = None) -> list[Finding]:
-    """Compares this process's cores with those near its GPUs."""
+    """Compares the cores to which this process is bound with those near its GPUs."""
     mine = os.sched_getaffinity(0) if mine is None else mine
     if not bus_ids:
         return [Finding("binding", FINE, f"{len(mine)} cores, no GPU to be near")]
@@ -76,7 +77,7 @@ def shared_memory(ranks: int, folder: Path = Path("/dev/shm")) -> list[Finding]:
 
 
 def memory_files() -> list[Finding]:
-    """Checks memory files, which the host backend uses as memory that neighbours map."""
+    """Checks whether the kernel supports memory files, which the host backend maps between processes."""
     try:
         file = os.memfd_create("slipstream-doctor", os.MFD_CLOEXEC)
         try:

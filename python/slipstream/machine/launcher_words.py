@@ -28,16 +28,16 @@ _GO_ON = "a run goes on from its last checkpoint by --restart last"
 
 
 class Words(Pipe):
-    """Filters the standard error of a launcher."""
+    """Filters the text that a launcher writes to standard error."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
-        self._rest = ""  #: start of an incomplete line
-        self._block: list[str] | None = None  #: lines since the last line of dashes
+        self._rest = ""  #: start of a line whose end has not arrived
+        self._block: list[str] | None = None  #: lines since the last line of dashes; None outside of a block
         self._dead: re.Match[str] | None = None
         super().__init__(stream, sys.stderr.encoding)
 
     def end_of_a_rank(self, code: int) -> str:
-        """Names the rank that died first, the cause, and a remedy; empty if no rank was killed."""
+        """Text on the rank that died first, with the cause and a remedy; empty if no rank was killed."""
         if self._dead:
             rank, _, node, number = self._dead.groups()
             return f"rank {rank} on {node} was ended by {_name(int(number))}: {_advice(int(number))}; {_GO_ON}"

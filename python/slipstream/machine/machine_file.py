@@ -69,7 +69,7 @@ class HostTable(Table):
 
 
 class LinkTable(Table):
-    """Rates in each direction: of a single pair, and of what many concurrent pairs share."""
+    """Rates of a link in each direction: of a single pair of devices, and of what many concurrent pairs share."""
 
     kind: Kind
     gb_per_s: Positive
@@ -90,7 +90,7 @@ class PairTable(Table):
 
 
 class LinksTable(Table):
-    """Links by the distance between two devices."""
+    """Links of a described machine, by the distance between two devices."""
 
     within: LinkTable | None = None
     between: LinkTable | None = None
@@ -129,7 +129,7 @@ class MachineFile(Table):
         ]
 
     def group(self, device: int) -> int:
-        """Number of a device's group within its node."""
+        """Number of the group of a device within its node."""
         local, group = device % self.devices_per_node, 0
         while local >= self.device.groups[group]:
             local -= self.device.groups[group]
@@ -140,7 +140,7 @@ class MachineFile(Table):
         return device // self.devices_per_node
 
     def sort(self, a: int, b: int) -> str:
-        """Kind of link between two devices: "pair", "within", "between" or "network"."""
+        """Kind of the link between two devices: "pair", "within", "between" or "network"."""
         if self.node(a) != self.node(b):
             return "network"
         if self._pair(a, b) is not None:
@@ -148,8 +148,8 @@ class MachineFile(Table):
         return "within" if self.group(a) == self.group(b) else "between"
 
     def link(self, a: int, b: int) -> Link:
-        """The link from a to b: a pair's own rate, or its share of what all devices have together where that is less.
-        The link of a device to itself has half the rate of its memory."""
+        """The link from device a to device b: a pair's own rate, or its share of the rate for all devices if that is
+        less. The link of a device to itself has half the rate of its memory."""
         if a == b:
             return {"kind": "same", "gb_per_s": self.device.memory_gb_per_s / 2, "peer": True}
         table = self.table(a, b)
@@ -163,9 +163,8 @@ class MachineFile(Table):
         return table
 
     def link_classes(self) -> tuple[list[Link], list[list[int]], list[list[int]]]:
-        """Distinct links, and the index of the link between devices a and b of one node, and of different nodes: nodes
-        are equal.
-        """
+        """The distinct links, and tables of their indices: for devices a and b of one node, and of different nodes. All
+        nodes have the same table, because they are equal."""
         per_node = self.devices_per_node
         links: list[Link] = []
 

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 VARIABLE = "UCX_NET_DEVICES"
 
-#: Whether bind() has set the variable.
+#: Whether bind() has set the environment variable UCX_NET_DEVICES.
 _bound = False
 
 
 def is_fabric(card: str) -> bool:
-    """Whether it is a card for UCX, named with its port, and not one of Ethernet alone."""
+    """Whether a card's name has a port, as UCX needs it for InfiniBand; cards of Ethernet alone have none."""
     return ":" in card
 
 
 def bind(wanted: MachineTable, module: ModuleType) -> None:
-    """Sets the variable for this rank, before MPI starts. Nothing changes without GPUs or cards, on one node, or if the
-    user has set the variable. A launcher must tell the rank's place on its node."""
+    """Chooses the network card of this rank by UCX_NET_DEVICES, before MPI starts. Nothing changes without GPUs or
+    cards, on one node, or if the user has set the variable. A launcher must tell the rank's place on its node."""
     global _bound
     place, ranks = core.place_here(), core.launched_here()
     if not wanted.bind or wanted.backend == "host" or place is None or ranks >= (core.launched_size() or 1):
@@ -36,14 +36,14 @@ def bind(wanted: MachineTable, module: ModuleType) -> None:
     try:
         cards = module.Machine.network_cards("cuda", wanted.devices_per_rank, place, ranks)
     except RuntimeError:
-        return  # discovery tells all ranks what is wrong with the devices
+        return  # the discovery of the machine reports faults of devices later, to all ranks
     if is_fabric(cards):
         os.environ[VARIABLE] = cards
         _bound = True
 
 
 def row(machine: "Machine") -> list[tuple[str, str]]:
-    """The row of a run's banner: the card of rank 0, and why it is that one."""
+    """The row of a run's banner with the network card of rank 0, and the reason for it."""
     cards = os.environ.get(VARIABLE)
     if not cards or machine.nodes == 1:
         return []

@@ -8,7 +8,7 @@ from typing import IO
 
 
 class Pipe:
-    """Reads a stream of a launcher until it is closed."""
+    """Reads the output of a launcher in a thread, until the launcher closes it."""
 
     def __init__(self, stream: IO[bytes] | None, encoding: str | None) -> None:
         assert stream is not None
@@ -19,17 +19,17 @@ class Pipe:
         self._thread.start()
 
     def wait(self) -> None:
-        """Waits until all output was read. Does not wait for processes that outlive the launcher."""
+        """Waits until all output of the launcher was read. Does not wait for processes that outlive the launcher."""
         self._thread.join(5.0)
         while self._thread.is_alive() and self._handing_on:
             self._thread.join(0.1)
 
     def take(self, text: str) -> None:
-        """Handles a part of the output, which may end within a line."""
+        """Handles a piece of the launcher's output, which may end within a line."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """Called after the last part of the output."""
+        """Hook that is called after the last piece of the launcher's output."""
 
     def _read(self) -> None:
         while part := os.read(self._stream.fileno(), 65536):

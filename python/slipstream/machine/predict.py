@@ -15,13 +15,13 @@ from slipstream.machine.told import Device, Plan
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Size of probe arrays in bytes, larger than caches.
+#: Size in bytes of the arrays that measure memory bandwidth; it exceeds the size of caches.
 PROBE_BYTES = 256_000_000
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Times of one step in seconds, of the slowest device."""
+    """Predicted times of one step on the slowest device, in seconds."""
 
     compute: float
     exchange: float
@@ -32,7 +32,7 @@ class Prediction:
         return max(self.compute, self.exchange) if self.overlap else self.compute + self.exchange
 
     def rate(self, cells: int) -> float:
-        """Rate in millions of cells a second."""
+        """Predicted rate in millions of cells per second."""
         return cells / self.step / 1e6
 
 
@@ -56,7 +56,7 @@ def measure_memory(devices: Sequence[Device], probe_bytes: int = PROBE_BYTES, se
 
 
 def predict(machine: "Machine", plan: Plan, overlap: str, throttle: str | None = None) -> Prediction:
-    """Bytes over rates, for the slowest device.
+    """Predicts the time of a step on the slowest device, as bytes over measured rates.
 
     A throttle slows messages of the routes that the host drives. Messages of other pairs of devices are concurrent.
     """

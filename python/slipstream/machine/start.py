@@ -24,7 +24,7 @@ ASKED_BY = "SLIPSTREAM_ASKED_BY"
 
 
 def check_launcher(ranks: int) -> str:
-    """Path of mpiexec. Raises CaseError that says why `ranks` ranks cannot be started."""
+    """Path of mpiexec. Raises CaseError with the reason if `ranks` ranks cannot be started."""
     if ranks < 1:
         raise CaseError(f"-n {ranks}: at least one rank is needed", key="-n", given=ranks, allowed=">= 1")
     if launched_size() is not None:
@@ -47,7 +47,7 @@ def check_launcher(ranks: int) -> str:
     return mpiexec
 
 
-#: Arguments of Python that start slipstream.
+#: Arguments of the Python interpreter that start Slipstream's command line.
 SLIPSTREAM = ("-m", "slipstream")
 
 
@@ -70,14 +70,14 @@ def environment(open_mpi: bool) -> dict[str, str]:
 
 
 def asked_by(heard: str) -> str:
-    """The signal that the user sent. The launcher may have replaced it by `heard`, which this rank got."""
+    """The signal that the user sent, which the launcher may have replaced by `heard`, the signal that this rank got."""
     path = os.environ.get(ASKED_BY)
     if heard != "SIGUSR1" or path is None:
         return heard
     try:
         return Path(path).read_text(encoding="utf-8") or heard
     except OSError:
-        return heard  # this node does not see the file, or only this rank got the signal
+        return heard  # this node does not see the file, or the signal came to this rank alone
 
 
 #: Signals that ask a run to end.
@@ -88,7 +88,7 @@ def _children(process: int) -> list[int]:
     """Ids of child processes: those of a launcher are its ranks on this node. Empty if the system does not tell."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # the process may have ended meanwhile
+        with contextlib.suppress(OSError):  # the child process may have ended meanwhile
             if int(processes.status(int(path.name))[1]) == process:
                 found.append(int(path.name))
     return found
@@ -121,8 +121,8 @@ class _Requests:
         self._seen.add(number)
         self.first = self.first or signal.Signals(number)
         self._note.write_text(self.first.name, encoding="utf-8")
-        # Not all launchers forward signals, so ranks that are all local get them directly. Others depend on the
-        # launcher.
+        # Not all launchers forward signals. Ranks get them directly if all are on this node; ranks on other nodes
+        # depend on the launcher.
         started = _children(self._job.pid)
         for process in started if len(started) == self._ranks else [self._job.pid]:
             with contextlib.suppress(ProcessLookupError):
@@ -140,7 +140,7 @@ def _with_its_parent() -> Callable[[], None]:
 
     def ask() -> None:
         if control:
-            control(1, signal.SIGTERM)  # 1 is PR_SET_PDEATHSIG
+            control(1, signal.SIGTERM)  # 1 is the option PR_SET_PDEATHSIG: a signal at the parent's death
 
     return ask
 
@@ -173,7 +173,7 @@ def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTR
                 output.wait()
                 words.wait()
     if requests.first and (requests.at_once or code == 128 + signal.SIGUSR1):
-        # Ranks that have not begun a run die of the signal.
+        # The signal kills ranks that have not begun a run, and the launcher then reports its number.
         print(f"slipstream: ended at once by {requests.first.name}", file=sys.stderr, flush=True)
         return 128 + requests.first
     if said := words.end_of_a_rank(code):

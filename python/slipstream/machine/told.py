@@ -6,14 +6,14 @@ Triple = tuple[int, int, int]
 
 
 class Device(TypedDict):
-    """A device, counted over all ranks. The last two keys exist for discovered devices only."""
+    """A device of a machine, counted over all ranks. The last two keys exist for discovered devices only."""
 
     node: int
     rank: int
-    index: int  #: number of the device in its process
+    index: int  #: number of the device within its process
     name: str
-    memory: int  #: free memory in bytes
-    memory_gb_per_s: float  #: memory bandwidth; 0: not known
+    memory: int  #: free memory of the device in bytes
+    memory_gb_per_s: float  #: bandwidth of the device's memory in GB/s; 0: not known
     backend: NotRequired[str]
     uuid: NotRequired[str]
 
@@ -22,12 +22,12 @@ class Link(TypedDict):
     """The link from one device to another."""
 
     kind: str
-    gb_per_s: float  #: rate of the link; 0: not known
+    gb_per_s: float  #: rate of the link in GB/s; 0: not known
     peer: bool  #: whether kernels of one device can load and store the other's memory
 
 
 class PlannedBlock(TypedDict):
-    """A block: cells lo <= cell < hi, x first."""
+    """A block of the plan: its cells lo <= cell < hi, x first."""
 
     id: int
     lo: Triple
@@ -37,7 +37,7 @@ class PlannedBlock(TypedDict):
 
 
 class PlannedMessage(TypedDict):
-    """A message of each step; with `sources` and `targets` it stands for equal messages of as many devices."""
+    """A message that each step sends; with `sources` and `targets` it stands for equal messages of as many devices."""
 
     source: int
     target: int
@@ -57,7 +57,7 @@ class ArrayBytes(TypedDict):
 
 
 class Partition(TypedDict):
-    """Numbers of parts along x, y and z."""
+    """Numbers of parts along x, y and z into which the grid is cut for nodes, devices and blocks."""
 
     nodes: Triple
     devices: Triple
@@ -67,12 +67,12 @@ class Partition(TypedDict):
 class Batches(TypedDict):
     """Parts of arrays in host memory that are on a device at once (docs/dns.md)."""
 
-    buffer: int  #: bytes of a buffer
-    modes: int  #: number of modes along x in a piece
+    buffer: int  #: bytes of one buffer on the device
+    modes: int  #: number of modes along x that a piece of an array has
     planes_y: int
     planes_z: int
     sweeps: int
-    fields: float  #: number of fields that move in each direction in a stage
+    fields: float  #: number of fields that move in each direction during one stage
 
 
 class Plan(TypedDict):
@@ -87,13 +87,13 @@ class Plan(TypedDict):
     placement_cost: float
     trivial_cost: float
     overlaps: NotRequired[bool]  #: whether messages can overlap with computation; default: true
-    host_bytes: NotRequired[int]  #: bytes of host memory per node, where arrays lie in host memory
-    host_memory: NotRequired[int]  #: host memory of a node in bytes; 0: not known
+    host_bytes: NotRequired[int]  #: bytes of host memory per node that the case needs, if arrays lie in host memory
+    host_memory: NotRequired[int]  #: bytes of host memory that a node has; 0: not known
     batches: NotRequired[Batches]
 
 
 class Phase(TypedDict):
-    """Time of a kernel or an exchange of a run."""
+    """Time that one kernel or one exchange took in a run."""
 
     name: str
     calls: int

@@ -21,10 +21,10 @@ _UNIT = "GB/s each way (* loads and stores reach)"
 
 @dataclass(frozen=True)
 class Sort:
-    """A group of nodes with the same devices in the same order, joined by the same links."""
+    """A group of nodes that have the same devices in the same order, joined by the same links."""
 
     nodes: list[int]
-    devices: list[list[int]]  #: devices of each node of the group
+    devices: list[list[int]]  #: numbers of the devices of each node in the group
 
     @property
     def name(self) -> str:
@@ -32,13 +32,14 @@ class Sort:
 
 
 class Topology:
-    """Devices and links of a machine, grouped for the tables."""
+    """Devices and links of a machine, grouped by equal nodes for printed tables."""
 
     def __init__(self, machine: "Machine") -> None:
         self.devices: list[Device] = machine.devices()
         classes = machine.link_classes()
         self.links: list[Link] = classes["links"]
-        #: Indices of links between two devices: a table for each kind of node, and one for groups of different nodes.
+        #: For each kind of node, the table with the index of the link between any two devices; then one for groups of
+        #: different nodes.
         self._within = [np.array(table) for table in classes["within"]]
         self._between = np.array(classes["between"])
         self._kinds: list[int] = classes["kind"]
@@ -58,7 +59,7 @@ class Topology:
         return list(found.values())
 
     def rows_of_node(self, members: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Rows on the devices of a node; devices and ranks are counted from the node's first."""
+        """Rows of a table of devices, for those of a node; devices and ranks are counted from the node's first."""
         first = min(self.devices[d]["rank"] for d in members)
         return [
             (d - members[0], self.devices[d]["name"], self.devices[d]["rank"] - first, *_memory(self.devices[d]))
@@ -66,11 +67,11 @@ class Topology:
         ]
 
     def within(self, members: Sequence[int]) -> np.ndarray:
-        """Indices of the links between all devices of a node."""
+        """Table with the index of the link between any two devices of a node."""
         return self._within[self._kinds[self.devices[members[0]]["node"]]]
 
     def which(self) -> np.ndarray:
-        """Indices of the links between all devices."""
+        """Table with the index of the link between any two devices of the machine."""
         found: np.ndarray = self._between[np.ix_(self._groups, self._groups)]
         for sort in self.sorts:
             for members in sort.devices:
@@ -85,7 +86,7 @@ class Topology:
         return table(f"links, {_UNIT}", ["from \\ to", *map(str, range(len(which)))], rows)
 
     def between_table(self) -> Group:
-        """Links from devices of one node to those of others, with the number of pairs that each joins."""
+        """Table of links from devices of one node to those of others, with the number of pairs that each joins."""
         rows = [
             (here.name, there.name, _show(link), pairs)
             for here, there in product(self.sorts, repeat=2)
@@ -104,7 +105,7 @@ class Topology:
                 yield link, int(number)
 
     def _pairs(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Number of pairs that each link joins, as if all devices were on different nodes."""
+        """Number of pairs of devices that each link joins, as if all devices were on different nodes."""
         groups = len(self._between)
         of_groups = np.outer(
             np.bincount(self._groups[some], minlength=groups), np.bincount(self._groups[others], minlength=groups)

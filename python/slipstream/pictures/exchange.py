@@ -18,8 +18,8 @@ from slipstream.pictures.style import drawn
 #: Colours of routes, which are the same in all pictures.
 _PALETTE = ("#7f7f7f", "#1f5fa8", "#2a9d6f", "#8a5fb0", "#c8442e", "#e08a1e", "#b03a7a", "#5c4a32")
 COLOURS = dict(zip(known_routes.NAMES, itertools.cycle(_PALETTE), strict=False))
-_BOX = (1.5, 1.0)  #: width and height of a device
-_STEP = (3.2, 2.4)  #: horizontal and vertical distance between devices
+_BOX = (1.5, 1.0)  #: width and height of the box of a device, in units of the axes
+_STEP = (3.2, 2.4)  #: horizontal and vertical distance between boxes of devices
 _MOST_LABELS = 60
 _MOST_BLOCKS = 3
 
@@ -63,10 +63,10 @@ def _device_text(report: Report, device: int) -> str:
 
 
 def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres: dict[int, Point]) -> None:
-    """Draws a message, with its rate if it is known and the picture is not crowded."""
+    """Draws a message as an arrow, with its rate if the rate is known and the picture is not crowded."""
     start, end = centres[row.source], centres[row.target]
     colour = COLOURS.get(row.route, "black")
-    bend = 0.16  # an offset separates the arrows of both directions
+    bend = 0.16  # bend of the arrows, which separates both directions
     axes.add_patch(
         FancyArrowPatch(
             start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=10, color=colour,
@@ -76,7 +76,7 @@ def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres:
     if row.gbs is None:
         return
     dx, dy = end[0] - start[0], end[1] - start[1]
-    # Labels are nearer to the target than to the source, so that those of crossing arrows do not overlap.
+    # Labels of arrows lie nearer to the target than to the source, so that those of crossing arrows do not overlap.
     at = 0.58
     push = 2 * at * (1 - at) * bend
     axes.text(
@@ -86,7 +86,7 @@ def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres:
 
 
 def draw(report: Report, path: Path) -> None:
-    """Draws a report and writes the picture."""
+    """Draws the report of an exchange, and writes the picture."""
     centres, frames = places(report.devices)
     right = max(x + w for x, _, w, _ in frames.values())
     bottom = min(y for _, y, _, _ in frames.values())

@@ -26,7 +26,7 @@ def pixels(figure: Figure) -> Array:
 
 
 def _even(frames: Iterable[Array]) -> Iterator[Array]:
-    """Pads frames to even numbers of rows and columns, as video codecs need."""
+    """Pads the frames of a film to even numbers of rows and columns, as video codecs need."""
     for frame in frames:
         rows, columns = frame.shape[0] % 2, frame.shape[1] % 2
         yield np.pad(frame, ((0, rows), (0, columns), (0, 0)), mode="edge")
@@ -37,9 +37,8 @@ def _has_ffmpeg() -> bool:
 
 
 def write(path: Path, frames: Iterable[Array], per_second: float) -> tuple[Path, str]:
-    """Writes all frames, holding one in memory at a time. Returns the path, and a sentence if the format is not the
-    requested one.
-    """
+    """Writes a film frame by frame, with one frame in memory at a time. Returns the path, and a sentence if the format
+    is not the requested one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".gif":
         _write_gif(path, frames, per_second)

@@ -31,7 +31,7 @@ def _density_above_rest(case: FlowCase, density: Array) -> Array:
 
 
 def quantities(case: FlowCase) -> Mapping[str, Quantity]:
-    """Quantities by their names in `slipstream plot`."""
+    """Quantities of a flow that pictures show, by their names in `slipstream plot`."""
     unit = case.field_units
 
     def part(n: int) -> Quantity:

@@ -17,14 +17,14 @@ from slipstream.pictures.scene import BODY, Picture, Still, View, Wish, shot, st
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
-#: Share of the fluid's cells inside the surface of Q, if no value is given.
+#: Share of the fluid's cells that a surface of the Q criterion encloses, if no value of Q is given.
 VORTEX_SHARE = 0.04
-#: Number of streamlines.
+#: Number of streamlines that a scene starts.
 LINES = 90
 
 
 class Flow(Still):
-    """A frame for PyVista: values at the cell centres and on the sides of the box."""
+    """A frame of a flow for PyVista: values at the cell centres and on the sides of the box."""
 
     case: FlowCase
 
@@ -47,7 +47,8 @@ class Flow(Still):
         self._add("velocity", padded.reshape(-1, 3))
         self._add("speed", np.linalg.norm(padded, axis=-1).ravel())
         self.top = float(self.grid["speed"].max()) or 1.0
-        #: Percentile of the speed at which colours end. Thin fast layers under a lid would otherwise darken the rest.
+        #: Speed at which colours end: the 97th percentile. Thin fast layers under a lid would otherwise darken the
+        #: rest.
         self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97))
         self.usual_top = self.usual_top or float(self.grid["speed"].max())
 
@@ -55,11 +56,11 @@ class Flow(Still):
         self.grid.point_data[name] = np.ascontiguousarray(values, dtype=np.float32)
 
     def extend(self, norm: Normalize) -> str:
-        """Ends of a colour bar that some values exceed, as Matplotlib's `extend`."""
+        """Ends of a colour bar that some values exceed: `extend` in Matplotlib."""
         return "max" if self.top > 1.0001 * float(norm.vmax or 0.0) else "neither"
 
     def add_cells(self, name: str, values: Array) -> None:
-        """Values [z][y][x] of the cells, continued to the sides."""
+        """Adds values [z][y][x] of the cells to the mesh, continued to the sides of the box."""
         self._add(name, derived.with_sides(values, (2, 1, 0), self.case.grid.periodic).ravel())
 
     def body(self) -> Any | None:
@@ -70,9 +71,8 @@ class Flow(Still):
         return self.grid.contour([0.5], scalars="solid").smooth_taubin(n_iter=30, pass_band=0.05)
 
     def add_pressure(self) -> None:
-        """Adds the pressure above that at rest. Cells of bodies get the pressure of the nearest fluid, so that surfaces
-        show it.
-        """
+        """Adds the pressure above that at rest to the mesh. Cells of bodies get the pressure of the nearest fluid, so
+        that surfaces show it."""
         pressure = flow_quantities.pressure(self.case, self.shown.read(self.frame, "density").astype(np.float64))
         self.add_cells("pressure", spread_into(pressure, self.solid, layers=3))
 
@@ -94,7 +94,7 @@ def spread_into(values: Array, solid: Array, layers: int) -> Array:
 
 
 def _shifted(values: Array, axis: int, step: int) -> Array:
-    """Neighbours' values along an axis; zero beyond the ends."""
+    """Values of the neighbours along an axis; zero beyond the ends."""
     result = np.zeros_like(values)
     target: list[slice] = [slice(None)] * 3
     source: list[slice] = [slice(None)] * 3
@@ -111,7 +111,7 @@ def _speed_look(flow: Flow, top: float | None) -> tuple[Normalize, Colormap, dic
 
 
 def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: float | None = None) -> Picture:
-    """Draws planes coloured by the speed."""
+    """Draws planes through the box, coloured by the speed."""
     stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     names = []
@@ -138,7 +138,7 @@ def _seeds(flow: Flow) -> Any:
 
 
 def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = None) -> Picture:
-    """Draws tubes along the velocity, coloured by the speed."""
+    """Draws streamlines of the velocity as tubes, coloured by the speed."""
     stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     lines = flow.grid.streamlines_from_source(
@@ -151,7 +151,7 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
         terminal_speed=1e-4 * flow.top,
         max_steps=4000,
     )
-    # A fluid at rest, as at the start of a run, has points but no lines.
+    # A flow at rest, as at the start of a run, has points but no streamlines.
     tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10) if lines.n_points else lines
     if "speed" in tubes.point_data:
         stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)
@@ -160,12 +160,12 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
 
 
 def usual_q(q: Array, solid: Array) -> float:
-    """The value of Q above which VORTEX_SHARE of the fluid's cells lie; 0 without rotation."""
+    """The value of the Q criterion above which VORTEX_SHARE of the fluid's cells lie; 0 without rotation."""
     return max(0.0, float(np.quantile(q[~solid], 1.0 - VORTEX_SHARE)))
 
 
 def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top: float | None = None) -> Picture:
-    """Draws the surface on which Q has a given value, coloured by the speed."""
+    """Draws the surface on which the Q criterion has a given value, coloured by the speed."""
     stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     q = derived.q_criterion(flow.case, flow.velocity, flow.solid)
@@ -190,7 +190,7 @@ def _inside_of_sides(flow: Flow, body: Any) -> Any:
 
 
 def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
-    """Draws the body coloured by the pressure of the fluid next to it."""
+    """Draws a body coloured by the pressure of the fluid next to it."""
     stage = stage_of(flow, view, None, box=False)
     flow.add_pressure()
     sampled = _inside_of_sides(flow, body).sample(flow.grid)
@@ -240,7 +240,7 @@ class FlowArtist:
         return self._mesh if self._mesh is not None else flow.body()
 
     def there(self, frame: Frame) -> list[str]:
-        """Scenes that a frame has; "body" only if there is a body."""
+        """Names of the scenes that can be drawn of a frame; "body" only if there is a body."""
         return [name for name in self.scenes if name != "body" or self._body(self._flow(frame)) is not None]
 
     def name(self, scene_name: str) -> str:
@@ -271,7 +271,7 @@ class FlowArtist:
         return body_pressure(flow, view, body)
 
     def film(self, scene_name: str) -> Iterator[Array]:
-        """All frames of a film, with the colours of the fastest frame and the Q value of the last one."""
+        """All frames of a film of one scene, with the colours of the fastest frame and the Q value of the last one."""
         top = max(self._flow(frame).usual_top for frame in self._shown.frames)
         if scene_name == "q" and self._q is None:
             last = self._flow(self._shown.frames[-1])

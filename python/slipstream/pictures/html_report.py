@@ -17,9 +17,9 @@ from slipstream.results.results import CASE, PICTURES, Results
 from slipstream.results.taken import compared, phases
 
 FILE = "report.html"
-#: Largest file that is embedded in the page; larger ones are only named.
+#: Size in bytes of the largest file that the page embeds; it only names larger ones.
 MOST_BYTES = 16_000_000
-#: Largest number of messages of an exchange that are shown.
+#: Largest number of an exchange's messages that the page shows.
 MOST_MESSAGES = 64
 
 STYLE = """
@@ -55,7 +55,8 @@ summary { cursor: pointer; color: var(--blue); margin: 6px 0; }
 
 
 def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
-    """Writes the page and returns its path. `draw`: includes pictures of planes of the last frame. Raises CaseError."""
+    """Writes the page of a run and returns its path. `draw`: includes pictures of planes of the last frame. Raises
+    CaseError."""
     shown = Results(folder)
     path = output or shown.folder / FILE
     text = page(shown, record.read(shown.folder), draw)
@@ -67,7 +68,7 @@ def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
 
 
 def page(shown: Results, run: Record | None, draw: bool = True) -> str:
-    """HTML of the whole page."""
+    """HTML of the whole page about a run."""
     exchanged = record.read_json(shown.folder / "exchange.json")
     figures = run.figures if run else {}
     parts = [

@@ -23,7 +23,7 @@ NOTHING = 1e-6
 
 
 def _side_name(case: FlowCase, axis: str) -> str:
-    """Label of an axis across the box, whose edge may differ from the length."""
+    """Label of an axis across the box, whose edge may differ from the reference length."""
     edge = case.grid.cells["xyz".index(axis)]
     return f"{axis} / L" if edge == case.scales.length else f"{axis} / L{axis}"
 
@@ -43,7 +43,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         across, up = (_side_name(case, axis) for axis in "xy")
         left.set(xlabel="u / U", ylabel=up, ylim=(0, 1), title="vertical centreline")
         right.set(xlabel=across, ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
-        # If all velocities are rounding errors, the scale of the axis shows that they are zero.
+        # If all velocities are rounding errors, the axis gets a wide range, so that the curve shows zero.
         if np.nanmax(np.abs(vertical.velocity[:, 0]), initial=0.0) < NOTHING:
             left.set_xlim(-1, 1)
         if np.nanmax(np.abs(horizontal.velocity[:, 1]), initial=0.0) < NOTHING:
@@ -94,7 +94,7 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z")
 
 
 def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energies.Reference | None) -> None:
-    """Draws the energy and its decay over time."""
+    """Draws the kinetic energy and its decay over time."""
     with drawn(path, 9.0, 4.2, ncols=2) as (figure, (left, right)):
         left.plot(found.time, found.kinetic, color=BLUE, label="slipstream")
         right.plot(found.time, found.decay, color=BLUE, label="decay, -dE/dt")
@@ -111,14 +111,13 @@ def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energie
         headed(figure, case)
 
 
-#: Largest number of bodies that have a row in the picture of loads.
+#: Largest number of bodies that have a row in the picture of forces.
 MOST_BODIES = 4
 
 
 def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
-    """Draws loads over time, and the spectrum of the largest oscillation in the last half, with a row for each of the
-    first bodies.
-    """
+    """Draws forces on bodies over time, and the spectrum of the largest oscillation in the last half, with a row for
+    each of the first bodies."""
     shown, stream = found[:MOST_BODIES], load_series.stream_axis(case)
     force = "force / N" if case.si else "force, lattice units"
     height = 1.2 + 2.8 * len(shown)
@@ -129,7 +128,7 @@ def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
                 kind = "drag" if axis == stream else "across"
                 left.plot(one.time, one.values[:, n], color=colour, label=f"{kind}, {axis}", lw=1.2)
             left.axvspan(one.time[one.late][0], one.time[-1], color="0.96", zorder=0)
-            # The scale excludes the start: an impulsive start causes a short peak of loads that would dominate it.
+            # The scale excludes the start: an impulsive start causes a short peak of forces that would dominate it.
             begun = one.values[one.time >= one.time[0] + 0.1 * np.ptp(one.time)]
             low, high = min(float(begun.min()), 0.0), max(float(begun.max()), 0.0)
             room = 0.1 * (high - low or 1.0)

@@ -3,13 +3,13 @@
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-#: Colour map from dark to light, for values from zero on.
+#: Colour map from dark to light, for quantities that are never negative.
 SEQUENTIAL = "viridis"
-#: Grey level of solid cells.
+#: Grey level of solid cells in pictures, as Matplotlib takes it.
 SOLID = "0.62"
 _BLUE, _MIDDLE, _RED = "#15529c", "#f6f4f1", "#b02a1c"
 
-# Oklab (B. Ottosson 2020): a perceptually uniform colour space.
+# Matrices of Oklab (B. Ottosson 2020), a perceptually uniform colour space.
 _TO_LMS = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -47,7 +47,7 @@ def diverging() -> ListedColormap:
     """Diverging colour map from blue over nearly white to red; both halves are perceptually equal."""
     low, middle, high = map(_colour, (_BLUE, _MIDDLE, _RED))
     arm = np.linspace(0.0, 1.0, 129)[:, None]
-    # Both ends have the same lightness, so that neither sign stands out.
+    # Both ends of the colour map have the same lightness, so that neither sign stands out.
     low[0] = high[0] = (low[0] + high[0]) / 2
     lab = np.concatenate([low + (middle - low) * arm, (middle + (high - middle) * arm)[1:]])
     return ListedColormap(_srgb(lab), "slipstream")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: Scenes of `render`; a body is drawn only if there is one.
+#: Names of the scenes that `render` can draw; "body" needs a body.
 SCENES = ("slices", "streamlines", "q", "body")
 FILMS = (".mp4", ".gif")
 

@@ -23,17 +23,17 @@ from slipstream.results import results
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
-#: The two axes of a plane with this normal, across and up.
+#: Axes of a cutting plane, across and up, by the axis normal to it.
 ACROSS = {"x": "yz", "y": "xz", "z": "xy"}
 #: Name of the field that marks solid cells.
 FLAGS = "flags"
-#: Percentile at which colours of a signed field end, because values are singular in corners under a lid.
+#: Percentile of magnitudes at which colours of a signed field end, because values are singular in corners under a lid.
 _WITHIN = 99.0
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Position of a cut, such as `z = 0.5`, in units of the length or in m."""
+    """Position of a plane that cuts the box, such as `z = 0.5`, in units of the length or in m."""
 
     normal: str
     at: float
@@ -44,8 +44,8 @@ class Cut:
 
 
 class Plane:
-    """One cut through one frame. Arrays are [up][across], with components last. The cells next to the cut are read on
-    demand; values of the fluid are interpolated between them."""
+    """Values of one frame in a plane through the box. Arrays are [up][across], with components last. The cells next to
+    the cut are read on demand; values of the fluid are interpolated between them."""
 
     def __init__(self, shown: Results, frame: Frame, cut: Cut, time: float | None) -> None:
         """`time`: time of the title; None: the title has none."""
@@ -75,14 +75,14 @@ class Plane:
         return derived.across_layers(values, walls, self._weights, 2 - self._axis)
 
     def field(self, name: str) -> Array:
-        """A field as stored in the file, [up][across][component]."""
+        """Values of a field in the plane as the file stores them, [up][across][component]."""
         if name not in self._fields:
             values, _ = self._mean(self._read(name))
             self._fields[name] = values if values.ndim > 2 else values[..., None]
         return self._fields[name]
 
     def vectors(self, name: str) -> Array:
-        """Components x, y, z of a vector field; 0 along z in two dimensions."""
+        """Components x, y, z of a vector field in the plane; 0 along z in two dimensions."""
         values = self.field(name)
         return np.pad(values, [(0, 0)] * 2 + [(0, 3 - values.shape[-1])])
 
@@ -92,19 +92,19 @@ class Plane:
 
     @property
     def corner(self) -> tuple[float, float]:
-        """Coordinates of the low corner."""
+        """Coordinates of the low corner of the plane."""
         across, up = (self.case.corner["xyz".index(axis)] for axis in self.axes)
         return across, up
 
     @property
     def edges(self) -> tuple[float, float]:
-        """Width and height, in units of the length or in m."""
+        """Width and height of the plane, in units of the length or in m."""
         across, up = ("xyz".index(axis) for axis in self.axes)
         size = results.box_size(self.case)
         return size[across], size[up]
 
     def values(self, field: str) -> Array:
-        """Values of a quantity; solid cells, and values that are not finite, are masked."""
+        """Values of a quantity in the plane; solid cells, and values that are not finite, are masked."""
         values = solver_of(self.case).quantities(self.case)[field].values(self)
         return np.ma.masked_invalid(np.ma.masked_array(values, self.solid))
 
@@ -175,7 +175,7 @@ def cut_plane(shown: Results, frame: Frame, cut: Cut) -> Plane:
 
 @dataclass(frozen=True)
 class Look:
-    """Colours and labels of a field."""
+    """Colours and labels with which a field is drawn."""
 
     norm: Normalize
     colours: Colormap
@@ -184,7 +184,7 @@ class Look:
 
 
 def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
-    """A scale of colours for all of the values: from zero on, or symmetric if both signs occur."""
+    """Range of colours and labels for a field in several planes: from zero on, or symmetric if both signs occur."""
     quantity = solver_of(case).quantities(case)[field]
     label = quantity.label(cut.normal)
     sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
@@ -208,7 +208,7 @@ def _figure_size(width: float, height: float) -> tuple[float, float]:
 
 
 def _bar_at_right(width: float, height: float) -> bool:
-    """Whether the colour bar stands beside the picture; it lies below wide pictures."""
+    """Whether the colour bar stands beside the picture; it lies below pictures that are wide."""
     return width <= 1.8 * height
 
 
@@ -230,7 +230,7 @@ def paint(axes: Axes, plane: Plane, field: str, how: Look) -> Any:
 
 
 def where(plane: Plane) -> str:
-    """Text on the cut and the time."""
+    """Text on the position of the plane and the time of the frame."""
     unit = plane.case.field_units
     parts = [] if plane.case.dimensions < 3 else [unit.at(plane.cut.normal, plane.cut.at)]
     parts += [] if plane.time is None or not plane.case.marches else [unit.time(plane.time)]

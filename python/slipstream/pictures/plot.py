@@ -79,19 +79,20 @@ def _pictures(shown: Results, frame: Frame, cuts: Sequence[Cut], fields: Sequenc
 
 
 def draw(plane: planes.Plane, field: str) -> Figure:
-    """Draws one picture whose colours depend on its own values."""
+    """Draws a field in one plane, with colours that depend on its own values."""
     if field == "streamlines":
         return planes.streamlines(plane)
     return planes.picture(plane, field, planes.look(plane.case, plane.cut, field, [plane.values(field)]))
 
 
 def _frames(shown: Results, cut: Cut, field: str) -> Iterator[np.ndarray]:
-    """Draws all frames in the same colours. Planes are read twice, because the colours depend on all of them."""
+    """Draws a field in all frames with the same colours. Planes are read twice, because the colours depend on all of
+    them."""
     ground = "speed" if field == "streamlines" else field
     sampled: list[np.ndarray] = []
     for frame in shown.frames:
         values = planes.cut_plane(shown, frame, cut).values(ground)
-        # Extremes and a sample of the values are kept, for a percentile.
+        # Only extremes and a sample of each frame's values are kept, from which a percentile of all frames is found.
         flat = np.ma.compressed(values)
         if flat.size:
             sampled.append(np.concatenate([flat[:: max(1, flat.size // 20000)], [flat.min(), flat.max()]]))

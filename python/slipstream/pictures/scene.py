@@ -27,9 +27,9 @@ from slipstream.pictures.style import heading, styled
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
-#: Colour of a body without values.
+#: Colour of a body that shows no quantity.
 BODY = "#b9b4ab"
-#: Distance of the eye from the middle of the box, in diagonals of the box.
+#: Distance of the camera from the middle of the box, in diagonals of the box.
 DISTANCE = 2.6
 
 
@@ -64,11 +64,11 @@ def _quiet(pyvista: Any) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class View:
-    """Camera position and size of the picture."""
+    """Camera position and size of a picture."""
 
     up: str
-    azimuth: float  #: angle in degrees round the axis that points up
-    elevation: float  #: angle in degrees above the horizontal plane
+    azimuth: float  #: angle of the camera in degrees round the axis that points up
+    elevation: float  #: angle of the camera in degrees above the horizontal plane
     pixels: tuple[int, int]
 
     def direction(self) -> tuple[Array, Array]:
@@ -86,9 +86,9 @@ class View:
 
 @dataclass(frozen=True)
 class Wish:
-    """Options of `render` other than scenes and times."""
+    """Options of `slipstream render`, except scenes and times."""
 
-    options: argparse.Namespace  #: options of the command: field, q, body
+    options: argparse.Namespace  #: arguments of the command; field, q and body are read
     view: View
     cuts: Sequence[Cut]
     console: Console
@@ -102,21 +102,21 @@ class Artist(Protocol):
     film_scene: ClassVar[str]  #: default scene of a film
 
     def there(self, frame: Frame) -> list[str]:
-        """The scenes that a frame has."""
+        """Names of the scenes that can be drawn of a frame."""
 
     def name(self, scene_name: str) -> str:
-        """Name of a scene in the picture's file name."""
+        """The part of a picture's file name that names the scene."""
 
     def figure(self, frame: Frame, scene_name: str) -> Figure:
-        """Draws a scene. The caller saves and closes the figure."""
+        """Draws one scene of a frame. The caller saves and closes the figure."""
 
     def film(self, scene_name: str) -> Iterator[Array]:
-        """The pixels of all frames, in the same colours."""
+        """The pixels of all frames of one scene, in the same colours, for a film."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn scene and the meaning of its colours."""
+    """An image of a scene, and the meaning of its colours."""
 
     image: Array
     norm: Normalize

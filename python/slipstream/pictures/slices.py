@@ -16,7 +16,7 @@ from slipstream.results.results import Frame, Results
 
 
 def usual_field(case: Case, asked: Sequence[str]) -> str:
-    """The field to show. Raises CaseError for a field that the case does not have."""
+    """Name of the field to draw. Raises CaseError for a field that the case does not have."""
     known = solver_of(case).quantities(case)
     for name in asked:
         if name not in known:
@@ -51,7 +51,7 @@ class SliceArtist:
         return [planes.cut_plane(self._shown, frame, cut) for cut in self._cuts]
 
     def _look(self, frames: Sequence[Frame]) -> Look:
-        """Colours that all frames share."""
+        """Range of colours that all frames of a film share."""
         values = [plane.values(self._field) for frame in frames for plane in self._planes(frame)]
         return planes.look(self._shown.case, self._cuts[0], self._field, values)
 
@@ -73,13 +73,13 @@ class SliceArtist:
         return scene.framed(still, picture)
 
     def _mesh(self, plane: Plane) -> Any:
-        """A flat grid in the box, with one value per cell."""
+        """A flat mesh for PyVista in the plane, with one value per cell."""
         values = np.ma.filled(plane.values(self._field).astype(np.float64), np.nan)
         at: list[np.ndarray] = [np.array([plane.cut.at])] * 3
         for axis, low, edge, count in zip(plane.axes, plane.corner, plane.edges, reversed(values.shape), strict=True):
             at["xyz".index(axis)] = np.linspace(low, low + edge, count + 1)
         mesh = self._pyvista.RectilinearGrid(*at)
-        mesh.cell_data["values"] = values.ravel()  # values as planes have them, the first axis fastest
+        mesh.cell_data["values"] = values.ravel()  # the mesh takes values with the first axis of the plane fastest
         return mesh
 
     def film(self, scene_name: str) -> Iterator[np.ndarray]:

@@ -18,7 +18,7 @@ def spectrum(
     path: Path, case: Case, energy: np.ndarray, found: Mapping[str, Any], mean: tuple[float, np.ndarray]
 ) -> None:
     """Draws E(k), its mean from a time on, the line C epsilon^(2/3) k^(-5/3), and the Kolmogorov wave number. `energy`
-    and the mean are per shell of width found["shell"]."""
+    and the mean are sums over shells of width found["shell"]."""
     width = found["shell"]
     k, energy = width * np.arange(len(energy)), energy / width
     shown = (k > 0) & (energy > energy.max() * 1e-14)
@@ -40,7 +40,7 @@ def spectrum(
 
 
 def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], reference: Any | None) -> None:
-    """Draws the dissipation over time, with a published one if there is one."""
+    """Draws the dissipation rate over time, with a published one if there is one."""
     with drawn(path, 6.4, 4.4) as (_, axes):
         axes.plot(column["time"], column["dissipation"], color=BLUE, label="dissipation")
         if column["power"].any():

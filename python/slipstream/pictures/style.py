@@ -19,7 +19,7 @@ from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 
 BLUE, RED = "#1f5fa8", "#c8442e"
-Colour = tuple[float, float, float, float]  #: red, green, blue and opacity
+Colour = tuple[float, float, float, float]  #: four shares from 0 to 1: red, green, blue and opacity
 
 
 def styled(grid: bool = True) -> AbstractContextManager[None]:
@@ -55,15 +55,15 @@ def colours(name: str) -> list[Colour]:
 
 
 def case_title(case: Case) -> str:
-    """Title with the subject and the method. Draw it with parse_math=False, because a dollar in a case's text is no
-    formula."""
+    """Title of a picture: the name of the case and the method. Draw it with parse_math=False, because a dollar in a
+    case's text is no formula."""
     cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
     what = case.case.description.rstrip(".") or case.case.name
     return f"{what}, {cells}, {solver_of(case).title(case)}"
 
 
 def heading(case: Case, inches: float, size: float) -> str:
-    """The title of the case, wrapped to the width of the picture; a letter is about half as wide as the font is
+    """Title of the case, broken into lines of a given width. A letter is taken to be half as wide as the font is
     high."""
     return textwrap.fill(case_title(case), max(24, int(inches * 72 / (0.52 * size))), break_long_words=False)
 

@@ -15,13 +15,13 @@ from slipstream.case.flow_case import FlowCase
 from slipstream.geometry import bodies
 from slipstream.results.results import Results
 
-#: Files of surfaces, which are also searched in the folder of results.
+#: Endings of mesh files, which are also searched in the folder of results.
 MESHES = (".stl", ".obj", ".ply", ".vtp")
 
 
 def find(arguments: argparse.Namespace, shown: Results, pyvista: Any, console: Console) -> Any | None:
-    """The surface of the named bodies, else of meshes beside the fields, else of the case's own bodies. None if there
-    are none, or if the case's bodies cannot be made, which is printed."""
+    """The surface of bodies to draw: the named ones, else those in mesh files beside the fields, else the case's own.
+    None if there are none, or if the case's bodies cannot be made, which is printed."""
     paths = arguments.body or sorted(path for path in shown.folder.iterdir() if path.suffix.lower() in MESHES)
     if paths:
         whole = _joined([read(path, pyvista) for path in paths])

@@ -17,23 +17,24 @@ from matplotlib.patches import Patch
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.pictures.style import Colour, colours, drawn
 
-#: Categories of what the engine and the solvers write, in the order of their colours.
+#: Categories of activities in traces of the engine and the solvers, in the order of their colours.
 ENGINE_KINDS = ("compute", "copy", "host", "kernel", "message", "step")
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of a timeline: an activity of a row."""
+    """One bar of a timeline: an activity of a stream or a thread."""
 
     name: str
     category: str
-    start: float  #: start in microseconds
+    start: float  #: start of the activity in microseconds
     duration: float
 
 
 @dataclass
 class Row:
-    """A stream, a host thread or a state machine of a rank. Bars that overlap lie in different lanes."""
+    """Activities of a stream, a host thread or a state machine of a rank, drawn in one row. Bars that overlap lie in
+    different lanes."""
 
     rank: str
     name: str
@@ -42,7 +43,7 @@ class Row:
     def lanes(self) -> list[list[Bar]]:
         result: list[list[Bar]] = []
         for bar in sorted(self.bars, key=lambda bar: (bar.start, -bar.duration)):
-            # The tolerance covers rounding from nanoseconds to microseconds.
+            # Times of bars have rounding errors, because they were converted from nanoseconds to microseconds.
             lane = next((lane for lane in result if lane[-1].start + lane[-1].duration <= bar.start + 1e-6), None)
             if lane is None:
                 result.append([bar])
@@ -80,12 +81,13 @@ def _bar(event: dict[str, Any], path: Path) -> Bar:
 
 
 def _number(key: Any) -> tuple[int, float, str]:
-    """Sort key that orders numbers by value, before words."""
+    """Key for sorting names: numbers by value, before words."""
     return (0, float(key), "") if isinstance(key, int | float) else (1, 0.0, str(key))
 
 
 def read(paths: Sequence[Path]) -> list[Row]:
-    """Rows of all files, by rank and then in the order that each file gives. Time 0 is the first event of all files."""
+    """Rows of the timeline from trace files, by rank and then in the order that each file gives. Time 0 is the first
+    event of all files."""
     rows: dict[tuple[str, str], Row] = {}
     order: dict[tuple[str, str], Any] = {}
     for path in paths:
@@ -119,20 +121,20 @@ def read(paths: Sequence[Path]) -> list[Row]:
 
 
 def _colours(categories: Sequence[str]) -> dict[str, Colour]:
-    """Colours by category; those of the engine are the same in every picture."""
+    """Colours of bars by category; those of the engine are the same in every picture."""
     names = [*ENGINE_KINDS, *(name for name in categories if name not in ENGINE_KINDS)]
     palette = colours("Set2" if len(names) <= 8 else "tab20")
     return {name: palette[index % len(palette)] for index, name in enumerate(names)}
 
 
 def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Colour], span: float) -> None:
-    """Draws a row of height 1, divided between its lanes."""
+    """Draws one row of the timeline with height 1, divided between its lanes."""
     lanes = row.lanes()
     height = 0.84 / len(lanes)
     for index, lane in enumerate(lanes):
         low = top + 0.08 + index * height
         for bar in lane:
-            # Bars have a minimum width, so that they stay visible.
+            # Short bars are drawn with a minimum width, so that they stay visible.
             axes.broken_barh(
                 [(bar.start, max(bar.duration, span / 2000))], (low, 0.92 * height), color=colour[bar.category], lw=0
             )
@@ -143,7 +145,7 @@ def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Colour], span:
 
 
 def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
-    """Draws rows grouped by rank, with one colour a category and microseconds to the right."""
+    """Draws a timeline of rows grouped by rank, with one colour per category, and time in microseconds."""
     categories = sorted({bar.category for row in rows for bar in row.bars})
     colour = _colours(categories)
     span = max(bar.start + bar.duration for row in rows for bar in row.bars) or 1.0
@@ -178,9 +180,8 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
 
 
 def window(rows: Sequence[Row], name: str, count: int) -> list[Row]:
-    """Restricts rows to the time of the middle `count` bars of that name on the first rank; all rows if there are
-    fewer.
-    """
+    """Restricts a timeline to the duration of the middle `count` bars with that name on the first rank. It keeps all
+    rows if there are fewer."""
     of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
     first = sorted((bar for bar in of_rank if bar.name == name), key=lambda bar: bar.start)
     if len(first) <= count:
@@ -207,8 +208,8 @@ def _overlap(bar: Bar, start: float, end: float) -> float:
 
 
 def _work_of_a_step(rows: Sequence[Row]) -> tuple[str, int]:
-    """The first name under which a device of the first rank computes, and its count per step. The host's bars of steps
-    are not used: they show when work was queued, not when devices do it."""
+    """Name of the first kernel by which a device of the first rank computes, and its count per step. The host's bars of
+    steps are not used: they show when work was queued, not when devices do it."""
     of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
     steps = sum(bar.name == "step" for bar in of_rank)
     work = [bar for bar in of_rank if bar.category == "compute"]
@@ -219,14 +220,14 @@ def _work_of_a_step(rows: Sequence[Row]) -> tuple[str, int]:
 
 
 def trace_steps(paths: Sequence[Path], output: Path, title: str = "") -> None:
-    """Draws two time steps from the middle of a run."""
+    """Draws the timeline of two time steps from the middle of a run."""
     rows = read(paths)
     name, times = _work_of_a_step(rows)
     draw(window(rows, name, 2 * times), output, title)
 
 
 def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = "", count: int = 2) -> None:
-    """Reads the files of all ranks and writes one picture; `middle`: only of the middle `count` bars of that name."""
+    """Draws one timeline from the trace files of all ranks; `middle`: only of the middle `count` bars of that name."""
     rows = read(paths)
     if middle and not any(bar.name == middle for row in rows for bar in row.bars):
         names = ", ".join(sorted({bar.name for row in rows for bar in row.bars})[:12])

@@ -20,9 +20,9 @@ def now() -> str:
 
 @dataclass
 class Record:
-    """The record of one run; after a restart it includes the log of the run before."""
+    """Record of one run as its JSON file holds it; after a restart it includes the log of the run before."""
 
-    facts: list[tuple[str, str]] = field(default_factory=list)  #: rows of the banner: names and texts
+    facts: list[tuple[str, str]] = field(default_factory=list)  #: rows of the run's banner, each a name and a text
     began: str = field(default_factory=now)
     ended: str = ""
     verdict: str = ""
@@ -30,10 +30,10 @@ class Record:
     error: dict[str, Any] = field(default_factory=dict)  #: code and facts of the error that ended the run
     figures: dict[str, Any] = field(default_factory=dict)
     took: dict[str, Any] = field(default_factory=dict)  #: measured: seconds of a step, steps, seconds, bytes on disk
-    #: the same numbers, predicted from the first steps; empty: too few steps
+    #: Costs as in `took`, predicted from the first steps; empty if the run had too few steps.
     predicted: dict[str, Any] = field(default_factory=dict)
     phases: list[Phase] = field(default_factory=list)
-    log: list[dict[str, Any]] = field(default_factory=list)  #: events of the log: time, step, text
+    log: list[dict[str, Any]] = field(default_factory=list)  #: events of the run's log, each with time, step and text
 
     def note(self, step: int, what: str) -> None:
         self.log.append({"when": now(), "step": step, "what": what})
@@ -53,7 +53,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Event:
-    """An event of the log, at a step."""
+    """An event of a run's log, at a step."""
 
     step: int
     what: str
@@ -61,13 +61,13 @@ class Event:
 
 
 def read(folder: Path) -> Record | None:
-    """The record in a folder; None if there is none. Raises CaseError if it cannot be read."""
+    """The record of a run in a folder; None if there is none. Raises CaseError if it cannot be read."""
     path = folder / FILE
     if not path.exists():
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        known = {entry.name for entry in fields(Record)}  # another version may have more fields, which are left out
+        known = {entry.name for entry in fields(Record)}  # fields that only another version has are left out
         return Record(**{key: value for key, value in found.items() if key in known})
     except (OSError, AttributeError, TypeError, ValueError) as error:
         raise CaseError(

@@ -16,9 +16,9 @@ CASE = "case.resolved.toml"
 FIELDS = "fields.vtkhdf"
 #: Suffix of a file of fields that a restart could not continue.
 DAMAGED = ".damaged"
-#: Fields that a run of an earlier version wrote after it was restarted at a step.
+#: Name of the file of fields that earlier versions wrote after a restart at a step.
 FIELDS_FROM = "fields_from_{}.vtkhdf"
-#: Folder for the pictures of `plot` and `render`.
+#: Folder for the pictures of `plot` and `render`, within the folder of a run.
 PICTURES = "pictures"
 
 Array = np.ndarray
@@ -28,11 +28,11 @@ WHOLE: Slices = (slice(None), slice(None), slice(None))
 
 @dataclass(frozen=True)
 class Frame:
-    """A time at which fields were written."""
+    """One of the times at which a run wrote its fields."""
 
     path: Path
-    step: int  #: index in the file's list of times
-    time: float  #: time in length / reference velocity, or in s
+    step: int  #: index of the frame in the file's list of times
+    time: float  #: time of the frame in length / reference velocity, or in s
 
 
 class Results:
@@ -58,7 +58,7 @@ class Results:
         self.frames = frames(self.folder)
 
     def frame(self, time: float | None = None) -> Frame:
-        """The frame nearest to a time; by default the last one."""
+        """The frame nearest to a time; by default the last frame of the run."""
         if not self.frames:
             raise CaseError(
                 f"{self.folder}: holds no fields ({FIELDS}); run the case with output.fields = true",
@@ -124,7 +124,7 @@ def _open(path: Path, fault: str = "is not a file of fields, or is damaged", **f
 
 
 def box_size(case: Case) -> tuple[float, float, float]:
-    """Edges of the box, in units of the length or in m."""
+    """Edges of the box, in units of the length or in m for SI."""
     x, y, z = (n * h for n, h in zip(case.samples, case.spacings, strict=True))
     return (x, y, z)
 

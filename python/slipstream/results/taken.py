@@ -8,7 +8,7 @@ from slipstream.machine.told import Phase
 
 
 def compared(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
-    """Rows of a table that compares: quantity, prediction, measurement."""
+    """Rows of a table that compares predicted and measured costs of a run: quantity, prediction, measurement."""
     if took["step"] is None:
         return []
     before, most = predicted, "at most " if predicted and predicted["at_most"] else ""
@@ -36,7 +36,7 @@ def phases(found: Sequence[Phase], digits: int) -> list[tuple[str | int | None, 
 
 
 def comparison(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> str:
-    """One line that compares prediction and measurement, for the terminal."""
+    """One line of text that compares predicted and measured costs of a run, for the terminal."""
     rows = compared(took, predicted)
     parts = [f"{what} {came}" + (f" (predicted {said})" if said else "") for what, said, came in rows]
     return f"took: {', '.join(parts)}" if parts else ""

@@ -24,12 +24,13 @@ from slipstream.run.locks import Locks
 class Flow:
     """Identity of a flow, by which a restart recognises its checkpoints."""
 
-    text: str  #: text of the resolved case
+    text: str  #: text of the case with all defaults filled in
     meshes: dict[str, str]  #: SHA-256 of the mesh file of each body that has one
 
     @classmethod
     def of(cls, case: Case, backend: str) -> "Flow":
-        """Reads the mesh files. Collective; raises CaseError where one cannot be read."""
+        """Collects the text of a case and the checksums of its mesh files. Collective; raises CaseError if a file
+        cannot be read."""
         with on_all_ranks():
             meshes = solver_of(case).checksums(case)
         return cls(case.resolved(backend).to_toml(), meshes)
@@ -37,7 +38,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Marks:
-    """State of the time loop, in addition to the fields."""
+    """State of the time loop that a checkpoint stores in addition to the fields."""
 
     checked: int = 0  #: step from which the next residual is measured
     residual: float | None = None
@@ -55,10 +56,10 @@ class Restart:
     path: str
     step: int
     marks: Marks
-    mass: float  #: mass before the first step of the whole run
-    lost: str = ""  #: description of information in the checkpoint that this run drops
-    time: float = 0.0  #: time as the solver counts it
-    carried: dict[str, Any] = field(default_factory=dict)  #: numbers from `Run.carried`
+    mass: float  #: mass of the fluid before the first step of the whole run
+    lost: str = ""  #: text on the information in the checkpoint that this run drops
+    time: float = 0.0  #: time of the checkpoint, in the solver's own units
+    carried: dict[str, Any] = field(default_factory=dict)  #: numbers that `Run.carried` gave for the checkpoint
 
     def fill(self, engine: Engine) -> None:
         """Sets the fields, time and step of a solver. Collective."""
@@ -72,8 +73,8 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def _of_the_flow(text: str) -> dict[str, Any]:
-    """Values by key, including defaults, as the text may come from a version without a key. Unknown keys are compared
-    as they are."""
+    """Values of a case's text by key, including defaults, because another version may have written the text without a
+    key. Unknown keys are compared as they are."""
     data = tomllib.loads(text)
     is_free = solver_of(data).case_type.is_free
     written = dict(toml_text.flat(data))
@@ -81,13 +82,13 @@ def _of_the_flow(text: str) -> dict[str, Any]:
         case, unknown = stored_case(text, "the checkpoint's case")
         data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
     except (CaseError, ValueError):
-        unknown = []  # the text cannot be parsed, so it is compared as it is
+        unknown = []  # a text that cannot be parsed is compared as it is
     values = dict(toml_text.flat(data)) | {key: written[key] for key in unknown if key in written}
     return {key: value for key, value in values.items() if not is_free(key)}
 
 
 def conversion(before: Flow, now: Flow) -> Conversion | None:
-    """The conversion of a checkpoint to another case's form; None: not supported or not needed."""
+    """The conversion of a checkpoint to the form of another case; None if no conversion is supported or needed."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
     case_type: type[Case] = solver_of(tomllib.loads(now.text)).case_type
     return case_type.conversion(old, new)
@@ -123,7 +124,7 @@ def _chosen(case: Case, wanted: str) -> str:
         return wanted
     there = files_in(case.checkpoint_folder)
     if not there and case.checkpoint.folder:
-        there = files_in(Path(case.checkpoint.folder))  # earlier versions put checkpoints into this folder
+        there = files_in(Path(case.checkpoint.folder))  # earlier versions put checkpoints there, without a subfolder
     if not there:
         raise CaseError(
             f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file",
@@ -135,14 +136,14 @@ def _chosen(case: Case, wanted: str) -> str:
 
 
 def text_of(case: Case, wanted: str) -> str:
-    """Text of the resolved case in a checkpoint."""
+    """Text of the resolved case that is stored in a checkpoint."""
     with as_case_error("--restart"):
         info = core().checkpoint_info(_chosen(case, wanted))
     return str(info["case"])
 
 
 def _flow_of(info: dict[str, Any]) -> Flow:
-    """Identity of the flow in a checkpoint."""
+    """Identity of the flow that is stored in a checkpoint."""
     return Flow(info["case"], json.loads(info["notes"]).get("meshes", {}))
 
 
@@ -186,7 +187,7 @@ def _is_of(path: Path, flow: Flow, output: Path | None) -> bool:
         way = conversion(before, flow)
         return not differences(before, flow, way.keys if way else frozenset())
     except (CaseError, ValueError):
-        return False  # the file was not written by the run of a case
+        return False  # another program wrote the file, not the run of a case
 
 
 def _output_of(flow: Flow) -> Path:
@@ -247,7 +248,8 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
 
 
 def find(case: Case, flow: Flow, wanted: str) -> Restart:
-    """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where this case cannot use it."""
+    """Finds the checkpoint `wanted`, a path or "last". Collective. Raises CaseError if this case cannot continue from
+    it."""
     text = ""
     problem: str | CaseError = ""
     if core().rank() == 0:
@@ -257,7 +259,7 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
             problem = error
     agree_on_error(problem)
     found = json.loads(core().broadcast(text, 0))
-    known = {part.name for part in fields(Marks)}  # another version may have more fields
+    known = {part.name for part in fields(Marks)}  # files of another version may have more fields
     marks = Marks(**{key: value for key, value in found["marks"].items() if key in known})
     return Restart(
         found["path"], found["step"], marks, found["mass"], found["lost"], found["time"], found.get("carried", {})
@@ -275,7 +277,7 @@ class Keeper:
         self._flow = flow
         self._console = console
         self._final = final
-        self._locks = locks or Locks(case.case.name)  #: locks of the run, which the run releases, or else its own locks
+        self._locks = locks or Locks(case.case.name)  #: locks of folders: those of the run, or the object's own
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._engine: Engine | None = None
@@ -284,11 +286,11 @@ class Keeper:
         self._ring: Any = None
         self._mass = 0.0
         self._began_from = ""
-        self._begun = -1  #: step at which the newest checkpoint was begun
+        self._begun = -1  #: step of the solver at which the newest checkpoint was begun
         self._now: Marks | None = None
-        #: Events of the checkpoints for the log, on rank 0.
+        #: Events for the run's log about checkpoints that were written or failed, on rank 0.
         self.events: list[Event] = []
-        #: State at the start of the time loop after a restart.
+        #: State of the time loop in the checkpoint from which the run continues; None without a restart.
         self.marks: Marks | None = None
 
     def watch(
@@ -304,19 +306,18 @@ class Keeper:
         self._engine, self._mass, self._before, self._carried = engine, mass, before, carried
         if resumed:
             self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
-        # The folder is checked now, because at the time limit it would be too late.
+        # The folder is checked at the start of the run, because a fault found at the time limit would lose the run.
         if self.every or self._case.checkpoint.wall_clock_limit:
             self._checkpoints()
 
     @property
     def every(self) -> int | None:
-        """Number of steps between checkpoints; None: none are made periodically."""
+        """Number of steps between periodic checkpoints; None: no periodic checkpoints."""
         return self._case.checkpoint.every
 
     def after(self, step: int, marks: Marks) -> str:
-        """Called between steps: makes a checkpoint if one is due. Returns the reason to stop; empty if the run
-        continues. Collective.
-        """
+        """Called between steps: writes a checkpoint if one is due. Returns the reason to stop the run; empty if it
+        continues. Collective."""
         if self._ring:
             self._ring.poll()
             self._tell()
@@ -337,7 +338,7 @@ class Keeper:
         return "".join([error for at, _, error in self._tell() if at == step][:1])
 
     def _reason(self) -> str:
-        """The reason to stop, after a signal of the user; empty without one. Collective."""
+        """The reason to stop the run, if the user sent a signal; empty without one. Collective."""
         why: str = self._stop.reason()
         return core().broadcast(asked_by(why), 0) if why == "SIGUSR1" else why
 
@@ -352,7 +353,7 @@ class Keeper:
         self._begun = step
 
     def end(self, step: int) -> None:
-        """Makes the last checkpoint at a regular end; a failure is only a warning. Collective."""
+        """Writes the last checkpoint at a regular end of the run; a failure is only a warning. Collective."""
         if not self._final or self._begun == step:
             return
         try:
@@ -365,12 +366,13 @@ class Keeper:
         self.finish()
 
     def leave(self, step: int) -> str:
-        """Makes a checkpoint after an error that leaves the state sound, and returns how to continue. Collective."""
+        """Writes a checkpoint after an error that leaves the state sound, and returns text on how to continue.
+        Collective."""
         self._now = Marks(step)
         try:
             self._begin(step)
             failed = self._finished(step)
-        except (RuntimeError, CaseError) as error:  # all ranks get the same error
+        except (RuntimeError, CaseError) as error:  # all ranks get the same error, so that none is left waiting
             failed = str(error)
         if failed:
             return f"its checkpoint was not written: {failed}; {self._newest()}"
@@ -388,14 +390,15 @@ class Keeper:
         self.release()
 
     def release(self) -> None:
-        """Restores the signal handlers and releases its own folder lock, also after an error. Not collective."""
+        """Restores the signal handlers and releases the lock of the checkpoint folder, also after an error. Not
+        collective."""
         self._stop = None
         if self._owns_locks:
             self._locks.release()
 
     @property
     def last(self) -> str:
-        """The newest complete checkpoint, else the one that the run started from; empty if there is none. After
+        """The newest complete checkpoint, else the one from which the run continued; empty if there is none. After
         finish() it is the same on all ranks."""
         return (self._ring.last if self._ring else "") or self._began_from
 
@@ -417,7 +420,7 @@ class Keeper:
         return self._ring
 
     def _tell(self) -> list[tuple[int, str, str]]:
-        """Logs finished checkpoints, and reports failed ones, on rank 0."""
+        """Adds finished checkpoints to the run's log, and reports failed ones, on rank 0."""
         results: list[tuple[int, str, str]] = self._ring.results()
         for step, path, error in results:
             if error:

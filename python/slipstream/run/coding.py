@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 AUTO, ERROR = "auto", ", max error "
 WARM_UPS, STEPS, TRIALS = 3, 10, 3
-#: Least speed-up over raw for a coding to be chosen; it exceeds the scatter of repeated measurements.
+#: Least speed-up over uncoded messages for which a coding is chosen; it exceeds the scatter of repeated measurements.
 LEAST_GAIN = 1.03
 
 
@@ -58,8 +58,8 @@ def _shown(seconds: dict[str, float]) -> str:
 
 
 def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
-    """Shortest time of several steps on the slowest rank. Infinite on all ranks if the solver refuses the coding, or a
-    value overflows it. Collective."""
+    """Shortest time of several steps with a coding, on the slowest rank. Infinite on all ranks if the solver refuses
+    the coding, or a value overflows it. Collective."""
     try:
         return _measured(case, machine)
     except (CaseError, OverflowError) as error:
@@ -83,5 +83,5 @@ def _measured(case: Case, machine: "Machine") -> float:
 
 
 def _largest(number: float) -> float:
-    """The largest of a number on all ranks. Collective."""
+    """The largest value that any rank passes. Collective."""
     return max(float(text) for text in core().Communicator.world().all_gather(repr(number)))

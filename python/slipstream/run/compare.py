@@ -35,26 +35,26 @@ QUIET = {"fields": False, "pictures": False, "report": False}
 class Vortex(Protocol):
     """Interface of a solver that can compute the Taylor-Green vortex. The registry names its module."""
 
-    title: str  #: title of the solver's curve
+    title: str  #: title of the solver's curve in the picture
     precisions: Sequence[str]  #: values of the solver's key `precision`; empty: the solver has no such key and uses f64
 
     def points(self, case: Case) -> int:
-        """Number of distinct points along each axis."""
+        """Number of distinct points along each axis, for a case of this solver."""
 
     def tables(self, cells: int, time: float) -> dict[str, Any]:
         """Tables of a case of the vortex on cells^3 cells, up to a time in units of length / speed. It records its
         energy ten times per unit. Raises CaseError if the solver cannot compute it on these cells."""
 
     def decay(self, case: Case) -> energy.Decay:
-        """The energy over time, from the results of a run."""
+        """The kinetic energy over time, from the results of a run."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Result of one solver in the comparison."""
+    """Result of one solver in the comparison of solvers."""
 
     title: str
-    points: int  #: number of points along each axis
+    points: int  #: number of points along each axis of the box
     case: Case
     decay: energy.Decay
     seconds: float  #: wall-clock time of the steps in seconds
@@ -137,8 +137,8 @@ def entries_of(chosen: Iterable[Case], console: Console, overwrite: bool) -> lis
 
 
 def _entry(vortex: Vortex, case: Case) -> Entry | None:
-    """The result of a case, on rank 0. Raises RunError on all ranks if a signal or the clock ended the run.
-    Collective."""
+    """The result of one case of the comparison, on rank 0. Raises RunError on all ranks if a signal or the clock ended
+    the run. Collective."""
     kept = record.read(case.folder) if core().rank() == 0 else None
     # A run that a signal or the clock ended has no findings.
     whole = bool(kept and "findings" in kept.figures)
@@ -151,7 +151,7 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
 
 
 def row(entry: Entry, reference: energy.Reference, first: Entry) -> dict[str, Any]:
-    """A row of the table for one solver. Errors of the peak are in percent of the published one. Errors of the
+    """A row of the comparison for one solver. Errors of the peak are in percent of the published one. Errors of the
     dissipation are relative in the L2 norm, against the published one and against the first row."""
     found = energy.compare(entry.decay, reference)
     return {

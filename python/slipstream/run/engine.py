@@ -24,11 +24,11 @@ class Setup:
     case: Case
     machine: "Machine"
     plan: Plan
-    options: dict[str, Any]  #: options for the compiled solver
+    options: dict[str, Any]  #: options of the case as the compiled solver reads them
 
 
 def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
-    """Plans the case on the machine. Raises CaseError where it cannot be partitioned or does not fit."""
+    """Plans the case on the machine. Raises CaseError if it cannot be partitioned or does not fit the memory."""
     case = blocks.share_blocks(case, len(machine.devices()))
     check_blocks(case, len(machine.devices()))
     options = case.options()
@@ -48,7 +48,7 @@ def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
 
 
 def needed_per_device(plan: Plan, devices: int) -> list[int]:
-    """Bytes of all arrays on each device."""
+    """Bytes of all arrays of the plan, by device."""
     needed = [0] * devices
     for array in plan["arrays"]:
         needed[array["device"]] += array["bytes"]
@@ -67,7 +67,7 @@ def _fits_host(plan: Plan) -> bool:
 
 
 def memory_problem(setup: Setup) -> str:
-    """Describes a lack of memory: needed, available, and what would fit. Empty if everything fits."""
+    """Text on a lack of memory: needed, available, and what would fit. Empty if everything fits."""
     if fits(setup.plan, setup.machine):
         return ""
     case, machine, solver = setup.case, setup.machine, solver_of(setup.case)
@@ -106,6 +106,6 @@ def memory_problem(setup: Setup) -> str:
 
 
 def _show_memory(amounts: list[int]) -> str:
-    """Amounts of memory as text: `8 x 9728 MB`, or the largest where they differ."""
+    """Amounts of memory as text: `8 x 9728 MB`, or only the largest if they differ."""
     top = max(amounts)
     return f"{len(amounts)} x {'up to ' if min(amounts) != top else ''}{top / 1e6:.0f} MB"

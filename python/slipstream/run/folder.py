@@ -23,7 +23,7 @@ def left_by_others(case: Case) -> list[Path]:
 
 
 def output_problem(case: Case, replace: bool) -> str:
-    """Why results cannot go into the case's folder; empty if they can. Leaves no files."""
+    """Text on why results cannot be written to the case's folder; empty if they can. Leaves no files."""
     folder = case.folder
     if used := locks.problem(folder, "output.folder") or locks.problem(case.checkpoint_folder, "checkpoint.folder"):
         return used
@@ -46,7 +46,7 @@ def output_problem(case: Case, replace: bool) -> str:
     try:
         if not ancestor.is_dir():
             raise NotADirectoryError(f"{ancestor} is not a folder")
-        # Writing is tried, because nothing else proves it: permission bits do not bind root, and mounts may be
+        # A temporary folder is created as a test, because permission bits do not bind root, and mounts may be
         # read-only.
         with tempfile.TemporaryDirectory(prefix=".slipstream-", dir=ancestor):
             pass

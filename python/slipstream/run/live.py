@@ -14,20 +14,21 @@ from slipstream.base.terminal import duration
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run, as the live line shows it."""
+    """Progress of a run, as the line on the terminal shows it during the run."""
 
     step: int
     last_step: int
-    time: str  #: time with its unit
+    time: str  #: time of the simulation as text, with its unit
     residual: float | None
-    rate: float  #: rate in millions of cells a second
-    unit: str  #: unit of the rate
+    rate: float  #: rate in millions of cells per second
+    unit: str  #: unit in which the rate is printed
     gb_per_s: float
-    seconds: float  #: seconds since the first step
-    seconds_left: float  #: estimated seconds until the last step
+    seconds: float  #: seconds of wall-clock time since the first step
+    seconds_left: float  #: estimated seconds of wall-clock time until the last step
 
     def line(self, width: int | None = None) -> str:
-        """Text for `width` columns. The least important parts are dropped first; the remaining time stays."""
+        """The progress as text of `width` columns. The least important parts are dropped first; the remaining time
+        stays."""
         residual = "-" if self.residual is None else f"{self.residual:.2e}"
         parts = {
             "step": f"step {self.step}/{self.last_step}",
@@ -63,7 +64,7 @@ class LiveLine:
         return self
 
     def show(self, progress: Progress) -> None:
-        """Redraws the line, or prints it if the last one is old enough."""
+        """Redraws the line on a terminal. For a pipe it prints a new line if the last one is old enough."""
         if self._live:
             self._live.update(Text(progress.line(self._console.width), no_wrap=True), refresh=True)
             return

@@ -18,7 +18,7 @@ from slipstream.results.record import now
 FILE = "run.lock"
 #: Flag PF_EXITING of proc_pid_stat(5): the process is ending and writes no more.
 _EXITING = 0x4
-#: Seconds to wait until a new lock has its content, if creation and writing are not atomic.
+#: Time in seconds to wait for the content of a new lock file, if creation and writing are not atomic.
 _WRITING = 0.1
 
 
@@ -31,12 +31,12 @@ class Owner:
     host: str
     pid: int
     born: str  #: start time of the process in clock ticks, because process numbers are reused
-    namespace: str  #: PID namespace, of which each container has its own
+    namespace: str  #: identifier of the PID namespace, of which each container has its own
     since: str
 
     @classmethod
     def this(cls, case: str) -> "Owner":
-        """An Owner for this process with a run of a case."""
+        """An Owner for this process, with a run of the named case."""
         try:
             user = getpass.getuser()
         except (KeyError, OSError):
@@ -54,7 +54,7 @@ class Owner:
 def _born(pid: int) -> str:
     """Start time of a process; empty if it does not exist, is ending, or is a zombie."""
     try:
-        fields = processes.status(pid)  # the flags are 6 fields after the state, the start time 19
+        fields = processes.status(pid)  # in the fields after the state, the flags have index 6 and the start time 19
     except OSError:
         return ""
     return "" if fields[0] in "ZX" or int(fields[6]) & _EXITING else fields[19]
@@ -68,7 +68,7 @@ def _namespace() -> str:
 
 
 def _owner(path: Path) -> Owner | None:
-    """The owner of a lock; None if there is no readable lock."""
+    """Process that holds the lock file at a path; None if there is no readable lock."""
     try:
         return Owner(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
@@ -76,9 +76,8 @@ def _owner(path: Path) -> Owner | None:
 
 
 def problem(folder: Path, key: str) -> str:
-    """Says why a run may not write into a folder, which `key` of the case names; empty if it may. The lock of an output
-    folder covers the checkpoints in it.
-    """
+    """Text on why a run may not write into a folder, which `key` of the case names; empty if it may. The lock of an
+    output folder covers the checkpoints in it."""
     above = [folder.parent] if folder.name == CHECKPOINTS else []
     return next(filter(None, (_problem(place, key) for place in (folder, *above))), "")
 
@@ -104,9 +103,9 @@ def _is_mine(owner: Owner) -> bool:
 
 
 def _place(new: Path, path: Path) -> None:
-    """Creates a lock atomically. Raises FileExistsError if there is one."""
+    """Creates a lock file atomically. Raises FileExistsError if there is one."""
     try:
-        os.link(new, path)  # creates the lock atomically, with its content
+        os.link(new, path)  # the link makes the lock file appear with its content in one step
     except FileExistsError:
         raise
     except OSError:
@@ -116,7 +115,7 @@ def _place(new: Path, path: Path) -> None:
 
 
 def _remove_dead(path: Path) -> None:
-    """Removes the lock of a dead process. It never removes the lock of a run that has taken over meanwhile."""
+    """Removes the lock file of a dead process. It never removes the lock of a run that has taken over meanwhile."""
     aside = path.with_name(f".{FILE}.{os.getpid()}.dead")
     try:
         path.rename(aside)  # if several runs start at once, this succeeds for only one of them
@@ -172,7 +171,7 @@ class Locks:
             new.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Releases all locks. Not collective."""
+        """Releases the locks of all folders. Not collective."""
         for path in self._held:
             owner = _owner(path)
             if owner is None or _is_mine(owner):

@@ -15,16 +15,16 @@ from slipstream.run.checkpoint import Keeper, Marks
 from slipstream.run.live import Progress
 from slipstream.run.meter import FRAMES, LOOKS, Meter, rows_of
 
-#: Seconds between two checks of the clock.
+#: Seconds of wall-clock time between two checks whether a signal or the clock ends the run.
 BEAT = 0.25
 
 
 class GivenUp(RunError):
-    """A run cannot continue with its present options."""
+    """A run cannot continue with its present options, because a check of its state failed."""
 
     code = ErrorCode.DIVERGED
-    by = ""  #: name of the check that found the cause
-    sound = True  #: whether a run may continue from its state
+    by = ""  #: name of the check that failed, for messages
+    sound = True  #: whether the present state of the run is valid, so that a run may continue from it
 
 
 class TooFast(GivenUp):
@@ -34,7 +34,7 @@ class TooFast(GivenUp):
 
 
 class Diverged(GivenUp):
-    """The flow has diverged."""
+    """The values of the flow are no longer finite, or outside of the guard's range."""
 
     exit_code = failure.DIVERGED
     by = "the guard"
@@ -50,14 +50,14 @@ class NotSolved(Diverged):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a march."""
+    """Result of a march, the time loop of a run."""
 
-    steps: int  #: number of steps of the solver in total
+    steps: int  #: number of steps of the solver since the start of the whole run
     seconds: float
     residual: float | None
     steady: bool
     first_step: int = 0  #: step at which this march began
-    stopped: str = ""  #: reason of an early end; empty if there was none
+    stopped: str = ""  #: reason for an early end; empty if there was none
 
     @property
     def steps_done(self) -> int:
@@ -66,10 +66,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Between:
-    """Work between the steps of a march."""
+    """Functions that a march calls between its steps."""
 
     look: Callable[[], None] | None = None  #: function that is called whenever a residual is computed
-    apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: periods in steps, each with the function to call then
+    apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: periods in steps, each with the function to call after it
     ends: Callable[[], str] | None = None  #: function that returns the reason to end; empty if the run continues
     meter: Meter = field(default_factory=Meter)  #: measures the time of the steps and of the calls above
 
@@ -82,7 +82,8 @@ class Chunk:
         self.steps = 1
 
     def adapt(self, done: int, seconds: float) -> None:
-        """Adapts the number to the time of `done` steps. Collective: the clock of rank 0 decides for all."""
+        """Adapts the number of steps between checks to the time of `done` steps. Collective: the clock of rank 0
+        decides for all."""
         wanted = self.steps
         if seconds < BEAT / 2 and done == self.steps:
             wanted *= 2
@@ -96,8 +97,8 @@ def next_multiple(step: int, every: int) -> int:
 
 
 def next_nearest(step: int, period: float) -> int:
-    """The first step after `step` that is nearest to a multiple of the period. The difference is at most half a step,
-    and does not accumulate."""
+    """The first step after `step` that is nearest to a multiple of the period, which need not be an integer. The
+    difference is at most half a step, and does not accumulate."""
     count = math.floor((step + 0.5) / period)
     while (nearest := math.floor(count * period + 0.5)) <= step:
         count += 1
@@ -121,7 +122,7 @@ def _with_advice(run: Run, keeper: Keeper | None) -> Iterator[None]:
 
 
 def _ended(error: GivenUp, how: str, keeper: Keeper | None) -> GivenUp:
-    """The same error with advice, which names the checkpoint from which a run can continue."""
+    """The error of a failed check with advice, which names the checkpoint from which a run can continue."""
     fault = Fault.of(error)
     return type(error)(fault.reworded(fault + how), checkpoint=keeper.last if keeper and keeper.last else None)
 
@@ -151,7 +152,7 @@ def march(
         chunk, unit = Chunk(core().rank()), solver_of(case).unit_of_rate
         marks = keeper.marks if keeper else None
         if marks is None:
-            # The first check only sets the reference for the next one.
+            # The first check of the residual only stores the state from which the next one measures.
             run.look()
             marks = Marks(engine.step)
             if write and period:
@@ -181,7 +182,7 @@ def march(
                     residual = run.change(checked)
                     checked = engine.step
                     if residual is not None and not math.isfinite(residual):
-                        engine.inspect()  # the guard reports the place of the invalid value
+                        engine.inspect()  # raises an error that tells where the invalid value is
                         said = f"the flow became infinite before step {engine.step} ({run.advice()})"
                         good = f"; {keeper.last_good()}" if keeper else ""
                         raise _ended(Diverged(said, step=engine.step), good, keeper)
@@ -191,7 +192,7 @@ def march(
             if write and engine.step == frame:
                 with meter.timed(FRAMES):
                     write()
-                checked = engine.step  # writing updates the velocity, from which the next change is measured
+                checked = engine.step  # writing the fields updates the velocity, from which the next change is measured
             if keeper:
                 stopped = keeper.after(engine.step, Marks(checked, residual, steady))
             if between.ends and not stopped:

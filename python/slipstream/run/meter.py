@@ -5,17 +5,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Shortest time in seconds and smallest number of the timed steps; lower limits for slow steps.
+#: Least time in seconds and least number of steps from which a prediction is made; the second pair is for slow steps.
 SECONDS, STEPS = 1.0, 20
 SLOW_SECONDS, SLOW_STEPS = 10.0, 3
-#: Fraction of the measured time that is left out, because caches and initial guesses are empty at first.
+#: Fraction of the measured time that the mean excludes, because caches and initial guesses are empty at first.
 WARM_UP = 1 / 3
-#: Parts of a run between its steps.
+#: Steps have settled if the fastest takes at least this share of the median. It takes less while graphs are made.
+SETTLED = 0.8
+#: Names of the parts of a run that are timed between its steps: checks of the residual, and writing of fields.
 LOOKS, FRAMES = "looks", "frames"
 
 
 def rows_of(every: int) -> str:
-    """Name of the part of a run that writes rows of tables with this period."""
+    """Name of the timed part of a run that writes rows of tables with this period."""
     return f"rows each {every} steps"
 
 
@@ -35,7 +37,7 @@ class Meter:
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Context that times one execution of a part."""
+        """Context that times one execution of a part of the run."""
         start = time.perf_counter()
         yield
         times, seconds = self._parts.get(part, (0, 0.0))
@@ -43,30 +45,39 @@ class Meter:
 
     @property
     def enough(self) -> bool:
-        """Whether enough steps were timed for a prediction."""
-        few = self.seconds >= SLOW_SECONDS and self.steps >= SLOW_STEPS
-        return few or (self.seconds >= SECONDS and self.steps >= STEPS)
+        """Whether enough steps of the run were timed for a prediction: a few slow ones, or more that have settled."""
+        if self.seconds >= SLOW_SECONDS and self.steps >= SLOW_STEPS:
+            return True
+        if self.seconds < SECONDS or self.steps < STEPS:
+            return False
+        return min(each for each, _ in self._counted()) >= SETTLED * self._median()
 
     def step(self) -> float:
-        """Seconds of a step: the median of the timed steps without the warm-up, so that a single stall of the machine
+        """Seconds per step: the median of the timed steps without the warm-up, so that a single stall of the machine
         does not count. In a run that ends earlier it is the mean of all steps; 0 if there were none."""
-        if not self.enough:
-            return self.seconds / self.steps if self.steps else 0.0
+        if self.enough:
+            return self._median()
+        return self.seconds / self.steps if self.steps else 0.0
+
+    def _counted(self) -> list[tuple[float, int]]:
+        """Seconds per step, and number of steps, of each timed advance after the warm-up."""
         left = (1 - WARM_UP) * sum(seconds for _, seconds in self._first)
-        spent = 0.0
         counted: list[tuple[float, int]] = []
         for steps, seconds in reversed(self._first):
-            if counted and spent + seconds > left:
+            if counted and seconds > left:
                 break
-            spent += seconds
+            left -= seconds
             counted.append((seconds / steps, steps))
-        counted.sort()
+        return counted
+
+    def _median(self) -> float:
+        counted = sorted(self._counted())
         steps_so_far = list(itertools.accumulate(steps for _, steps in counted))
         return next(
             each for (each, _), so_far in zip(counted, steps_so_far, strict=True) if 2 * so_far >= steps_so_far[-1]
         )
 
     def of(self, part: str) -> float:
-        """Mean seconds of a part; 0 if it never ran."""
+        """Mean seconds per execution of a part of the run; 0 if it never ran."""
         times, seconds = self._parts.get(part, (0, 0.0))
         return seconds / times if times else 0.0

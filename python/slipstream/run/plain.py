@@ -55,7 +55,8 @@ def conclude(
     troubles: Troubles,
     lines: Sequence[str],
 ) -> None:
-    """Adds the findings and the expected values to the figures, prints them, and writes findings.json, on rank 0."""
+    """Adds the findings of a run and its expected values to the figures, prints them, and writes findings.json, on rank
+    0."""
     figures["findings"], figures["expected"] = found, expected.against(case, found)
     for line in lines:
         console.print(line)

@@ -20,9 +20,9 @@ from slipstream.run.meter import FRAMES, LOOKS, Meter, rows_of
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Largest share of a device's memory that a trial may use.
+#: Largest share of a device's memory that a trial, a few steps before a run, may use.
 MOST_MEMORY = 0.5
-#: Largest frame in bytes that a trial writes.
+#: Size in bytes of the largest frame of fields that a trial, a few steps before a run, may write.
 MOST_FRAME_BYTES = 1 << 30
 #: Largest number of cells for trials of steady problems, because their only step is the whole solution.
 MOST_CELLS_SOLVED = 1_000_000
@@ -34,12 +34,12 @@ PAGES_OF_A_FIELD = 1 << 16
 class Prediction:
     """Time and disk space that a run needs from its first step to its last one."""
 
-    step: float  #: seconds of a step
+    step: float  #: predicted seconds per step
     steps: int
-    seconds: float  #: seconds of all steps, with the checks and output between them
+    seconds: float  #: predicted seconds of all steps, with the checks and output between them
     bytes: int  #: bytes of the fields and checkpoints that the run adds to the disk
     at_most: bool  #: whether the run may end earlier, because it becomes steady
-    timed: int  #: number of steps from which the prediction is made
+    timed: int  #: number of timed steps from which the prediction is made
 
     def words(self) -> str:
         most = "at most " if self.at_most else ""
@@ -50,7 +50,7 @@ class Prediction:
 
 
 def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) -> Prediction:
-    """Prediction from the steps that a run has made. `periods`: periods of its tables, in steps."""
+    """Predicts the costs of a run from the steps that it has made. `periods`: periods of its tables, in steps."""
     steps, step, output = max(case.last_step - work.engine.step + meter.steps, 0), meter.step(), case.output_period
     seconds = steps * step + (steps // case.check_every + 1) * meter.of(LOOKS)
     seconds += sum(steps // every * meter.of(rows_of(every)) for every in periods)
@@ -70,7 +70,7 @@ def bytes_there(case: Case) -> int:
 
 
 def took(meter: Meter, seconds: float, on_disk: int) -> dict[str, Any]:
-    """Measured values of the quantities in `Prediction`."""
+    """Measured costs of a run, in the quantities of `Prediction`."""
     step = meter.seconds / meter.steps if meter.steps else None
     return {"step": step, "steps": meter.steps, "seconds": seconds, "bytes": on_disk}
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def problem(case: Case) -> list[tuple[str, str]]:
-    """Rows of the banner on the problem and the end of the run."""
+    """Rows of the banner on the problem and on when the run ends."""
     lapsed = ", ".join(case.lapsed_by)
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
@@ -71,12 +71,12 @@ def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _pairs(message: PlannedMessage) -> int:
-    """Number of pairs of devices that a row of messages stands for."""
+    """Number of pairs of devices that a planned message stands for."""
     return message.get("sources", 1) * message.get("targets", 1)
 
 
 def _no_messages(plan: Plan) -> str:
-    """Says why a plan lists no messages: solvers on elements plan these at construction."""
+    """Text on why a plan lists no messages: solvers on elements plan these at construction."""
     return "none (one block)" if len(plan["blocks"]) == 1 else "known when the run begins"
 
 
@@ -126,7 +126,7 @@ def memory(plan: Plan, machine: "Machine") -> Group:
 
 
 def messages(entries: Sequence[PlannedMessage], title: str) -> Group:
-    """Tables of neighbours with their routes, and each reason once; a row counts equal pairs of devices."""
+    """Tables of planned messages with their routes, and each reason once; a row counts equal pairs of devices."""
     shown = entries[:ROWS]
     pairs = [_pairs(entry) for entry in shown]
     alike = any(number > 1 for number in pairs)
@@ -145,7 +145,7 @@ def phases(entries: Sequence[Phase]) -> Group:
 
 
 def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
-    """Predicted time of a step on the machine of a machine file."""
+    """Table of the predicted time of a step, on the machine of a machine file."""
     rows = [
         ("cells (bytes over the memory's rate)", f"{predicted.compute * 1e3:.4g}"),
         ("halos (bytes over the links' rates)", f"{predicted.exchange * 1e3:.4g}"),
@@ -156,7 +156,7 @@ def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
 
 
 def expected(entries: Sequence[dict[str, Any]]) -> Group:
-    """Table of the expected ranges and the findings."""
+    """Table of the results of a run for which the case gives ranges, with these ranges."""
     rows = [
         (
             entry["quantity"],

@@ -52,7 +52,7 @@ def run(
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
     if case.checkpoint.folder:
-        # Checkpoints of the run whose results are replaced now may be replaced, too.
+        # Checkpoints of the run whose results are replaced may be replaced, too.
         output = case.folder if (case.folder / record.FILE).exists() else None
         checkpoint.check_folder(case.checkpoint_folder, "checkpoint.folder", flow, output)
     held = locks.Locks(case.case.name)
@@ -90,7 +90,7 @@ def _whole(
     held: locks.Locks,
     coding_chosen: str,
 ) -> None:
-    """Makes a run from its plan to its pictures."""
+    """Executes a run from its plan to its pictures."""
     if resumed:
         case = case.going_on(resumed.step, resumed.time)
     module, solver = core(), solver_of(case)
@@ -141,7 +141,7 @@ def _whole(
     predictions: list[Prediction] = []
 
     def tell() -> str:
-        """Predicts the time of the run from its first steps. A failure must not end the run."""
+        """Text on the predicted time of the run, from its first steps. A failure must not end the run."""
         if meter.enough and not predictions:
             predictions.append(predict(meter, work, case, [every for every, _ in apart]))
             facts.append(("takes", predictions[0].words()))
@@ -187,7 +187,7 @@ def _whole(
     if outcome.steps_done:
         console.print(comparison(kept.took, kept.predicted), soft_wrap=True)
     verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
-    _end_record(kept, verdict, case, troubles, outcome.steps)  # written before the pictures, which may fail
+    _end_record(kept, verdict, case, troubles, outcome.steps)  # the record comes before the pictures, which may fail
     written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)
     if outcome.stopped:
         kept.note(outcome.steps, f"stopped by {outcome.stopped}")
@@ -206,7 +206,7 @@ def _whole(
 
 
 def _figures(case: Case, work: Run, outcome: Outcome, setup: engine.Setup, build: dict[str, Any]) -> dict[str, Any]:
-    """Results of the run as numbers, for comparison.json."""
+    """Results of the run as numbers by name, for comparison.json."""
     return {
         "case": case.case.name,
         "solver": case.solver,
@@ -239,7 +239,7 @@ def _open_folder(
     case: Case, backend: str, build: dict[str, Any], facts: list[tuple[str, str]], resumed: checkpoint.Restart | None
 ) -> Record:
     """Creates the folder of results on rank 0, with the case and the facts of the run. Collective; raises CaseError on
-    all ranks if these cannot be written, and then changes nothing."""
+    all ranks if the files cannot be written, and then changes nothing."""
     kept, said = Record(facts), ""
     if core().rank() == 0:
         if resumed:
@@ -254,8 +254,8 @@ def _open_folder(
 
 
 def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
-    """Writes files that replace results of an earlier run, or, unless `anew`, are added to them. Returns the error;
-    then nothing has changed. Not collective."""
+    """Writes files that replace results of an earlier run, or, unless `anew`, are added to them. Returns the text of an
+    error, after which nothing has changed. Not collective."""
     made: dict[Path, Path] = {}
     for path, text in texts.items():
         try:
@@ -282,7 +282,8 @@ def _steps(
     between: Between,
     troubles: Troubles,
 ) -> Outcome:
-    """Makes all steps, and writes fields periodically and at the end. A restart appends to the existing file."""
+    """Makes all steps of the run, and writes fields periodically and at the end. A restart appends to the existing
+    file."""
     if not case.output.fields or (_remedy_of_end(case, work.engine.step, keeper.marks) and _has_frame(case, work)):
         with LiveLine(console) as line:
             return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, between)
@@ -298,7 +299,7 @@ def _steps(
         if not outcome.stopped:
             write()
     except GivenUp:
-        write()  # the last fields show where the flow diverged
+        write()  # the last frame shows where the flow diverged
         raise
     finally:
         fields.close()
@@ -323,7 +324,7 @@ def _open_fields(work: Run, case: Case, goes_on: bool, troubles: Troubles) -> tu
 
 
 def _remedy_of_end(case: Case, step: int, marks: checkpoint.Marks | None) -> str:
-    """Text on the keys to change for a restart that would end without a step; empty if it makes one."""
+    """Text on the keys to change if a restart would end without a step; empty if it makes one."""
     if marks and marks.are_steady(case.run.residual):
         return "a smaller run.residual"
     if marks and step >= case.last_step:
@@ -333,7 +334,7 @@ def _remedy_of_end(case: Case, step: int, marks: checkpoint.Marks | None) -> str
 
 
 def _has_frame(case: Case, work: Run) -> bool:
-    """Whether the files of fields contain this step. Collective."""
+    """Whether the files of fields contain the present step. Collective."""
     found = ""
     if core().rank() == 0:
         with suppress(CaseError):
@@ -343,7 +344,7 @@ def _has_frame(case: Case, work: Run) -> bool:
 
 
 def _rate(outcome: Outcome, case: Case) -> float:
-    """Rate in millions of cells a second."""
+    """Rate of the run in millions of cells per second."""
     return case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
 
 
@@ -365,7 +366,7 @@ def _end_record(kept: Record, verdict: str, case: Case, troubles: Troubles, step
 
 
 def _finish(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
-    """Writes the record and the page of the run, on rank 0. An error of the page affects no results."""
+    """Writes the record and the HTML page of the run, on rank 0. An error of the page affects no results."""
     kept.add(troubles.events)
     _end_record(kept, verdict, case, troubles, step, sound)
     if core().rank() == 0 and case.output.report:

@@ -33,5 +33,5 @@ class FieldSeries:
             self._series.write(self._time(), *self._arguments)
 
     def close(self) -> None:
-        """Ends the series."""
+        """Closes the file of fields; nothing can be added afterwards."""
         self._series.close()

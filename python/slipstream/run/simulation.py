@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CaseT = TypeVar("CaseT", bound=Case)
 EngineT = TypeVar("EngineT", bound=Engine)
-#: Last step of a run that has no end: large enough for any run.
+#: Number of the last step of a run that has no end; no run reaches it.
 NEVER = 2**62
 
 
@@ -49,13 +49,12 @@ class CaseSimulation(Generic[CaseT, EngineT]):
     """A solver that runs a case. Collective: on several ranks, every rank makes the same calls."""
 
     _case_type: ClassVar[type[Case]]
-    _counted: ClassVar[str] = "cells"  #: name of the parts that the grid consists of
+    _counted: ClassVar[str] = "cells"  #: plural name of the parts of which a grid consists, for messages
 
     @classmethod
     def tables_of(cls, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Sorts keyword arguments into the tables that have these keys. If two tables have a key of one name, the first
-        table counts.
-        """
+        """Sorts keyword arguments into the tables of a case that have these keys. If two tables have a key of one name,
+        the first table counts."""
         tables: dict[str, dict[str, Any]] = {cls._case_type.solver: {}, "machine": {}, "exchange": {}}
         keys: dict[str, Any] = {name: cls._case_type.model_fields[name].annotation for name in tables}
         for key, value in options.items():
@@ -101,7 +100,7 @@ class CaseSimulation(Generic[CaseT, EngineT]):
 
     def _begin(self, case: Any) -> None:
         """Starts the solver of a case of `_case_type`."""
-        #: The case as a case file would hold it.
+        #: The case of this simulation, as a case file would hold it.
         self.case: CaseT = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._engine: EngineT = solver_of(case).start(self._setup).engine  # type: ignore[assignment]
@@ -118,15 +117,15 @@ class CaseSimulation(Generic[CaseT, EngineT]):
 
     @property
     def step(self) -> int:
-        """Number of steps done."""
+        """Number of steps that the simulation has made."""
         return self._engine.step
 
     @property
     def time(self) -> float:
-        """Current time, in the units of the case."""
+        """Current time of the simulation, in the units of the case."""
         return self._engine.time
 
     @property
     def solver(self) -> EngineT:
-        """The object of the compiled solver."""
+        """The object of the compiled solver, which holds the fields."""
         return self._engine

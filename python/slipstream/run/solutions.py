@@ -7,14 +7,14 @@ from slipstream.case.case import Case
 from slipstream.case.solver import Monitor
 from slipstream.run.plain import history
 
-#: Columns of solutions.csv after step and time; they describe the linear solution of that step.
+#: Columns of solutions.csv after step and time, on the linear solution of that step.
 COLUMNS = ("iterations", "residual", "true_residual")
 OF_AN_ITERATION = "bytes a cell below are those of one iteration, and a step has many"
 
 
 def monitor(engine: Any, case: Case, goes_on: bool, more: Sequence[str] = ()) -> Monitor:
-    """Monitor of solutions.csv. `more`: names of further unknowns, which engine.effort() takes by number, from 1; their
-    columns begin with the name."""
+    """Monitor of solutions.csv, a table on the linear solution of each step. `more`: names of further unknowns, which
+    engine.effort() takes by number, from 1; their columns begin with the name."""
     columns = [*COLUMNS, *(f"{name} {column}" for name in more for column in COLUMNS)]
 
     def row() -> dict[str, Any]:
@@ -25,16 +25,16 @@ def monitor(engine: Any, case: Case, goes_on: bool, more: Sequence[str] = ()) ->
     return history(engine, case, goes_on, "solutions.csv", columns, row)
 
 
-#: Keys of Effort: sums over all solutions, then values of the last one.
+#: Keys of the solver's effort: first sums over all linear solutions, then values of the last one.
 SUMS = ("solutions", "iterations", "unconverged", "rounded")
 OF_THE_LAST = ("last_iterations", "residual", "true_residual")
 
 
 class Effort:
-    """The effort of all linear solves of a run, including those before a restart."""
+    """Numbers of all linear solutions of a run, and of their iterations, including those before a restart."""
 
     def __init__(self, of_engine: Callable[[], Mapping[str, Any]]) -> None:
-        """`of_engine`: function that returns the effort since the engine's start."""
+        """`of_engine`: function that returns these numbers since the start of the compiled solver."""
         self._of_engine, self._before = of_engine, dict[str, Any]()
 
     def carry(self, before: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ class Effort:
 
 
 def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
-    """A warning about systems that were not solved; empty if all were."""
+    """A warning about linear systems that were not solved; empty if all were."""
     found, of_all = [], f"of {effort['solutions']} linear solutions"
     if effort["unconverged"]:
         found.append(f"{effort['unconverged']} {of_all} did not reach {tolerance:g} of the right side")
@@ -64,7 +64,7 @@ def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
 
 
 def findings(effort: Mapping[str, Any], name: str = "") -> dict[str, float]:
-    """The effort as findings. `name`: prefix of the keys."""
+    """Iterations and residuals of the linear solutions, as findings of the run. `name`: prefix of the keys."""
     mean = effort["iterations"] / max(1, effort["solutions"])
     return {f"{name}iterations.mean": mean, f"{name}residual.true": float(effort["true_residual"])}
 

@@ -11,26 +11,23 @@ from slipstream.results.record import Event
 
 
 class Troubles:
-    """Reports the first failure of each file, and counts the others."""
+    """Reports the first failure to write each file, and counts the others."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._failures: dict[Path, int] = {}
         self._undrawn: set[str] = set()
-        #: Events of failures, for the log of the run.
+        #: Events for the run's log about files that could not be written.
         self.events: list[Event] = []
 
     @contextmanager
     def with_data(self, path: Path, what: str, step: int) -> Iterator[None]:
-        """Context for writing `what` of a data file. Failures in it make the results incomplete.  Collective writes
-        must fail on all ranks alike, as those of the compiled module do.
-
-        Collective writes must fail on all ranks alike, as those of the compiled module do.
-        """
+        """Context for writing `what` of a data file. Failures in it make the results incomplete. Collective writes
+        must fail on all ranks alike, as those of the compiled module do."""
         try:
             yield
         except TimeoutError:
-            raise  # the communication with another rank failed
+            raise  # the communication with another rank has failed, so the run must end
         except (OSError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
                 raise
@@ -49,21 +46,21 @@ class Troubles:
             self.say(step, f"no {what}: {_text(error)}")
 
     def concern(self, path: Path) -> bool:
-        """Whether the file was not written, or is incomplete."""
+        """Whether the file at a path was not written, or is incomplete."""
         return path in self._failures or path.name in self._undrawn
 
     @property
     def incomplete(self) -> str:
-        """Names of the incomplete files; empty if there are none."""
+        """Names of the incomplete data files; empty if there are none."""
         return ", ".join(f"{os.path.relpath(path)} ({count} x)" for path, count in self._failures.items())
 
     def say(self, step: int, said: str) -> None:
-        """Prints a warning, and logs it."""
+        """Prints a warning, and adds it to the log of the run."""
         self.events.append(Event(step, said))
         self._console.print(f"warning: {said}", soft_wrap=True, markup=False)
 
 
 def _text(error: BaseException) -> str:
-    """The system's text of an error, without the path, which the message already contains."""
+    """The operating system's text of an error, without the path, which the message already contains."""
     strerror = getattr(error, "strerror", None)
     return strerror or str(error) or type(error).__name__

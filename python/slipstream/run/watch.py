@@ -16,8 +16,8 @@ from slipstream.run.troubles import Troubles
 class Watch:
     """Options of outputs that describe the run itself."""
 
-    reports: tuple[Path, ...] = ()  #: files for the report of the exchange, .json or pictures
-    trace: Path | None = None  #: folder of the ranks' traces
+    reports: tuple[Path, ...] = ()  #: files for the report of the exchange: .json or a picture
+    trace: Path | None = None  #: folder for the traces of all ranks
 
 
 def write_watched(

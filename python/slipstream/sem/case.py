@@ -22,24 +22,25 @@ from slipstream.sem.tables import (
 
 
 class Condition(NamedTuple):
-    """A condition on a side, or on those of its faces where `where` is above 0."""
+    """A boundary condition on a side, or on those faces of its elements where the expression `where` is above 0."""
 
-    kind: str  #: kind of the condition: "periodic", "value" or "flux"
+    kind: str  #: kind of the boundary condition: "periodic", "value" or "flux"
     given: Expression = 0.0
     where: str | None = None
     transfer: Expression | None = None
 
 
 class Unknown(NamedTuple):
-    """An unknown and its own keys: u has them in [sem], [boundaries], [initial], [exact], others in [sem.scalars]."""
+    """An unknown of the equations and its keys. The keys of u lie in [sem], [boundaries], [initial] and [exact], those
+    of others in [sem.scalars]."""
 
     name: str
-    path: str  #: path of its keys; empty for u, whose keys lie in several tables
+    path: str  #: path of the unknown's keys in a case file; empty for u, whose keys lie in several tables
     boundaries: SemSidesTable
     source: Expression
     initial: Expression | None
     exact: Expression | None
-    own: Mapping[str, Any]  #: diffusivity, reaction and solver options
+    own: Mapping[str, Any]  #: values of the unknown's diffusivity, reaction and options of the linear solver
 
     def key(self, name: str) -> str:
         """Path in the case file of the key `initial` or `exact`; u has a table of this name."""
@@ -52,13 +53,13 @@ class Unknown(NamedTuple):
 
     @property
     def degree(self) -> int:
-        """Degree of the Chebyshev polynomials."""
+        """Degree of the Chebyshev polynomials of the preconditioner."""
         degree: int | None = self.own["degree"]
         return degree or USUAL_DEGREE[self.own["preconditioner"]]
 
 
 class SemCase(ElementsCase):
-    """A case file of spectral elements."""
+    """A case file of scalar equations on spectral elements."""
 
     solver: ClassVar[str] = "sem"
     free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact", "receivers"}
@@ -121,7 +122,7 @@ class SemCase(ElementsCase):
         return self.function(given, timed=False) if isinstance(given, str) else given
 
     def conditions(self, unknown: Unknown) -> list[list[Condition]]:
-        """Conditions of the sides x- to z+, in order of precedence."""
+        """Boundary conditions of the sides x- to z+, those of higher precedence first."""
         given = dict(unknown.boundaries.given())
 
         def condition(entry: SideTable) -> Condition:

@@ -17,9 +17,9 @@ from slipstream.sem.tables import SideTable
 #: An expression with its key and the time at which it is tried; None: it does not depend on time.
 Given = tuple[str, Expression | None, float | None]
 
-#: Suffixes of an unknown's name in the state, for this step and the two before it.
+#: Suffixes of an unknown's name in checkpoints, for its values in this step and the two before it.
 _LEVELS = ("", "1", "2")
-#: Keys of [exchange] that this solver does not support, with the reason.
+#: Keys of [exchange] that solvers on elements do not support, with the reason.
 _NOT_OURS = {
     **dict.fromkeys(EXCHANGE_PARTS["blocks"], "elements are dealt out in order, and nothing is cut"),
     **dict.fromkeys(EXCHANGE_PARTS["rim"], "belongs to solvers with halos"),

@@ -16,7 +16,7 @@ from slipstream.sem.tables import SemOutputTable
 
 Array = np.ndarray
 Expression = float | str
-#: Degree of Chebyshev's polynomials for each preconditioner, if the case has none.
+#: Degree of the Chebyshev polynomials for each preconditioner, if the case gives none.
 USUAL_DEGREE = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
 
 
@@ -34,7 +34,7 @@ def steady(given: Expression) -> bool:
     try:
         tree = ast.parse(given.strip().replace("^", "**"), mode="eval")
     except SyntaxError:
-        return True  # other checks report the expression's faults
+        return True  # other checks report that the expression is invalid
     return not any(isinstance(node, ast.Name) and node.id == "t" for node in ast.walk(tree))
 
 
@@ -46,12 +46,12 @@ class ElementsCase(Case):
 
     @property
     def marches(self) -> bool:
-        """Whether the case is time-dependent; otherwise one step solves it."""
+        """Whether the case is time-dependent; otherwise one step finds the steady solution."""
         return True
 
     @property
     def nek_items(self) -> list[tuple[str, str]]:
-        """Names of its fields in files of Nek5000, and in the state."""
+        """Names of the case's fields in files of Nek5000, each with its name in the solver's state."""
         raise NotImplementedError
 
     @property
@@ -60,7 +60,7 @@ class ElementsCase(Case):
 
     @property
     def cell_count(self) -> int:
-        """Number of points; those on faces count once per element."""
+        """Number of points of all elements; those on faces count once per element."""
         return math.prod(self.grid.cells) * self.points_of_an_element
 
     @property
@@ -107,16 +107,15 @@ class ElementsCase(Case):
         return super().resolved(backend).changed(sem={"factors": self.factors})
 
     def names(self, places: Array, time: float | None = None) -> Mapping[str, Any]:
-        """Names that expressions may use, with their values at coordinates [point][x y z]."""
+        """Names that expressions may use, with their values at points, whose coordinates are [point][x y z]."""
         x, y, z = places.T
         lengths = {f"L{axis}": edge for axis, edge in zip("xyz", self.sem.lengths, strict=True)}
         known = {"x": x, "y": y, "z": z, **lengths}
         return known if time is None else known | {"t": time}
 
     def values(self, given: Expression, places: Array, time: float | None = None) -> Array:
-        """Values of a number or an expression at coordinates [point][x y z]. Raises ValueError where the expression has
-        none.
-        """
+        """Values of a number or an expression at points, whose coordinates are [point][x y z]. Raises ValueError where
+        the expression has none."""
         value = evaluate(given, self.names(places, time)) if isinstance(given, str) else given
         return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
 

@@ -8,7 +8,7 @@ from slipstream.sem.elements_case import ElementsCase
 
 
 def box(case: ElementsCase) -> str:
-    """Text on the edges of the box, its deformation, and the kind of factors."""
+    """Text on the edges of the box, its deformation, and whether geometric factors are stored."""
     table = case.sem
     bent = f", deformed by {table.deformation:g}" if table.deformation else ""
     bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
@@ -16,7 +16,8 @@ def box(case: ElementsCase) -> str:
 
 
 def sides(conditions: Iterable[Sequence[Any]]) -> str:
-    """Text on the kinds of conditions with their sides. `conditions`: the parts of each side, in the order of SIDES."""
+    """Text on the kinds of boundary conditions with their sides. `conditions`: the conditions of each side, in the
+    order of SIDES."""
     kinds: dict[str, list[str]] = {}
     for side, parts in zip(SIDES, conditions, strict=True):
         kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)

@@ -8,7 +8,7 @@ from slipstream.base.core import core, part
 from slipstream.base.files import write_text
 from slipstream.case.solver import Fields
 
-#: Bytes of a number in files of Nek5000.
+#: Bytes of a number in files of Nek5000, by number format.
 WORDS = {"f32": 4, "f64": 8}
 NAME = "fields0.f"
 #: Number of rows in a chunk of a dataset on elements (src/io/vtkhdf/vtkhdf_hexahedra.cpp).
@@ -17,14 +17,14 @@ ROWS_OF_A_CHUNK = 1 << 17
 
 def bytes_on_elements(engine: Any, names: Sequence[str], scalar: str, words: str, frames: int) -> int:
     """Bytes of `frames` frames of f64 fields, in the file of fields and in those of Nek5000. The file of fields holds
-    the mesh once, and everything in whole chunks. `scalar`: a field of one number a point."""
+    the mesh once, and everything in whole chunks. `scalar`: name of a field of one number a point."""
     known: Mapping[str, int] = core().state_bytes(engine)
     points = known[scalar] // 8
 
     def in_chunks(rows: int, width: int) -> int:
         return -(-rows // ROWS_OF_A_CHUNK) * ROWS_OF_A_CHUNK * width
 
-    # The mesh has coordinates, connectivity, offsets and types; then come the fields.
+    # Four arrays form the mesh in the file: coordinates, connectivity, offsets and types of the elements.
     mesh = sum(in_chunks(points, width) for width in (24, 8)) + sum(in_chunks(1, width) for width in (8, 1))
     values = sum(known[name] // points for name in names)
     fields = sum(in_chunks(points * frames, known[name] // points) for name in names)
@@ -47,7 +47,7 @@ class NekFrames:
     def __init__(self, engine: Any, words: str, series: Fields, folder: Path, items: Sequence[tuple[str, str]]) -> None:
         self._engine, self._words, self._series, self._folder = engine, WORDS[words], series, folder
         self._items = list(items)
-        # A restart keeps the frames up to its step.
+        # Steps of the frames that a restart keeps, which are those up to its own step.
         kept: list[int] = []
         for path in sorted(folder.glob(f"{NAME}*")) if core().rank() == 0 else []:
             step = _step_of(path)
@@ -73,5 +73,5 @@ class NekFrames:
             write_text(self._folder / "fields.nek5000", told)
 
     def close(self) -> None:
-        """Ends the series."""
+        """Closes the files of fields; nothing can be added afterwards."""
         self._series.close()

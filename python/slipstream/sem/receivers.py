@@ -27,7 +27,8 @@ def _points(one: SemReceiverTable) -> Array:
 
 
 def probe(engine: "Sem | Flow", points: Array, key: str) -> "Probe":
-    """Makes a probe at points. Raises CaseError with the key if a point is in no element. Collective."""
+    """Locates points in the elements, and returns the object that evaluates fields there. Raises CaseError with the key
+    if a point is in no element. Collective."""
     with as_case_error(key):
         return engine.probe([(float(x), float(y), float(z)) for x, y, z in points])
 
@@ -39,8 +40,8 @@ def monitors(
     values: Values,
     columns: Callable[[Sequence[str]], Mapping[str, tuple[str, int]]],
 ) -> Sequence[Monitor]:
-    """Monitor of receivers.csv, if receivers are at points. `columns` takes their names and gives the field and the
-    number of the point for each column. All points are located before the first step."""
+    """Monitor of receivers.csv, if some receivers are single points. `columns` takes their names and gives the field
+    and the number of the point for each column. All points are located before the first step."""
     for name, one in case.receivers.items():
         probe(engine, _points(one), f"receivers.{name}")
     names = [name for name, one in case.receivers.items() if one.to is None]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def measured(fit: Mapping[str, float]) -> str:
-    """Text on the test of a method and its preconditioner."""
+    """Text on the measured symmetry and times of a linear operator and its preconditioner."""
     coarse = f", {fit['coarse_us']:.4g} of them on the corners' problem" if fit["coarse_us"] else ""
     return (
         f"asymmetry {fit['preconditioner_asymmetry']:.1e}, operator {fit['operator_us']:.4g} us, preconditioner "
@@ -77,7 +77,7 @@ class SemRun(ElementsRun):
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         super().__init__(setup, trace)
-        #: Efforts of the solver by unknown.
+        #: Numbers of linear solutions and iterations, by unknown.
         self._efforts = {
             one.name: solutions.Effort(partial(self.engine.effort, n)) for n, one in enumerate(self._case.unknowns)
         }
@@ -131,7 +131,7 @@ class SemRun(ElementsRun):
             with as_case_error(one.key("exact")):
                 statistics = self.engine.statistics(exact, n)
             effort = self._efforts[one.name]()
-            # Columns of u have no prefix.
+            # Findings and messages on u need no prefix; those on other unknowns begin with their name.
             name, of = (f"{one.name}.", f" of {one.name}") if one.path else ("", "")
             found |= {f"{one.name}.{key}": float(statistics[key]) for key in ("mean", "least", "largest")}
             found |= {"volume": float(statistics["volume"]), **solutions.findings(effort, name)}

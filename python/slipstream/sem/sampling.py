@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray
-#: Largest number of samples along the longest edge of the box.
+#: Largest number of samples for pictures along the longest edge of the box.
 MOST = 160
-#: Number of entries in a chunk of pairwise distances, which bounds memory.
+#: Largest number of pairwise distances that are computed at once, to bound the memory.
 CHUNK = 1 << 22
 #: Number of initial guesses along each edge of the box for the inverse of a map, and of tries per point.
 SEEDS, TRIES = 13, 4
 
 
 def bounds(case: Any) -> tuple[Array, Array]:
-    """Low and high corner [x y z] of the samples of pictures. It is the box itself, or for a mapped box the bounding
-    box of many points on its sides."""
+    """Low and high corner [x y z] of the grid of samples for pictures. It is the box itself, or for a mapped box the
+    bounding box of many points on its sides."""
     edges = np.array(case.sem.lengths)
     if case.sem.map is None:
         return np.zeros(3), edges
@@ -29,14 +29,14 @@ def bounds(case: Any) -> tuple[Array, Array]:
 
 
 def _lattice(count: int) -> Array:
-    """A lattice of points in [0, 1]^3, [point][x y z]."""
+    """Regular grid of `count`^3 points in [0, 1]^3, [point][x y z]."""
     axis = np.linspace(0, 1, count)
     return np.stack([part.ravel() for part in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
 
 
 def counts(lengths: Sequence[float], elements: Sequence[int], order: int) -> tuple[int, int, int]:
-    """Number of samples along x, y and z: about one per point, with a limit. Distances are the same along all axes if
-    the edges allow it."""
+    """Number of samples for pictures along x, y and z: about one per point of the elements, with a limit. Distances are
+    the same along all axes if the edges allow it."""
     longest, wanted = max(lengths), _wanted(elements, order)
 
     def misfit(n: int) -> float:
@@ -48,7 +48,7 @@ def counts(lengths: Sequence[float], elements: Sequence[int], order: int) -> tup
 
 
 def _wanted(elements: Sequence[int], order: int) -> int:
-    """Number of samples along the longest edge that shows each point."""
+    """Number of samples along the longest edge with which a picture shows each point of the elements."""
     return min(MOST, max(24, 2 * order * max(elements)))
 
 
@@ -77,7 +77,7 @@ def _before_the_formula(case: Any, places: Array) -> Array:
     edges, known = np.array(case.sem.lengths), _lattice(SEEDS) * case.sem.lengths
     there = case.mapped(known)
     boxes = there.reshape(SEEDS, SEEDS, SEEDS, 3)
-    #: Points farther than this from all known points are in no element.
+    #: Bound of distances in the mapped lattice: points farther than this from all known points are in no element.
     reach = max(np.linalg.norm(np.diff(boxes, axis=d), axis=-1).max() for d in range(3)) * math.sqrt(3)
     found = np.full(places.shape, np.nan)
     nearest = _nearest(there, places)
@@ -91,11 +91,11 @@ def _before_the_formula(case: Any, places: Array) -> Array:
 
 
 def _nearest(known: Array, places: Array) -> Array:
-    """Indices of the TRIES nearest known points, [point][nearest first]."""
+    """Indices of the TRIES known points nearest to each point, [point][nearest first]."""
     found, chunk = np.empty((len(places), TRIES), dtype=np.int64), max(1, CHUNK // len(known))
     for low in range(0, len(places), chunk):
         part = slice(low, low + chunk)
-        # squared distance without |point|^2, which is enough for a comparison
+        # The constant |point|^2 of a squared distance is omitted, because it does not change the order.
         far = (known**2).sum(axis=1) - 2 * places[part] @ known.T
         some = np.argpartition(far, TRIES, axis=1)[:, :TRIES]
         order = np.take_along_axis(far, some, axis=1).argsort(axis=1)
@@ -110,7 +110,7 @@ def _newton(mapped: Callable[[Array], Array], y: Array, x: Array, edges: Array) 
         if not len(going):
             break
         now = y[going]
-        within = np.clip(now, step, edges - step)  # a map may be undefined outside of the box
+        within = np.clip(now, step, edges - step)  # clipped to the box, because a map may be undefined outside of it
         a, b, c = ((mapped(within + d) - mapped(within - d)) / (2 * d.sum()) for d in np.diag(step))
         off, bc = x[going] - mapped(now), np.cross(b, c)
         determinant = (a * bc).sum(axis=1)
@@ -123,7 +123,7 @@ def _newton(mapped: Callable[[Array], Array], y: Array, x: Array, edges: Array) 
 
 
 def _edges(count: int, stretch: float) -> Array:
-    """Element boundaries in [0, 1]; widths grow geometrically."""
+    """Boundaries of elements along an axis of [0, 1], whose widths grow geometrically."""
     n = np.arange(count + 1)
     if stretch == 1 or count == 1:
         return n / count

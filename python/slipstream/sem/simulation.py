@@ -28,9 +28,8 @@ ElementsEngineT = TypeVar("ElementsEngineT", bound="Sem | Flow")
 
 
 class Side(TypedDict, total=False):
-    """Keys of [boundaries] for one side: a value, or a flux with a loss by `transfer`; `otherwise` applies where
-    `where` does not.
-    """
+    """Keys of a table [boundaries.SIDE]: a value, or a flux with a loss by `transfer`; `otherwise` applies where
+    `where` does not."""
 
     value: float | str
     flux: float | str
@@ -40,7 +39,7 @@ class Side(TypedDict, total=False):
 
 
 class Scalar(SolveKeywords, total=False):
-    """Keys of [sem.scalars.NAME], an unknown beside u. Missing keys have the values of u's."""
+    """Keys of a table [sem.scalars.NAME], for an unknown beside u. Missing keys have the values of u's."""
 
     source: float | str
     boundaries: Mapping[str, Side]
@@ -74,12 +73,12 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
 
     @property
     def elements(self) -> range:
-        """Numbers of this rank's elements."""
+        """Numbers of the elements on this rank."""
         return range(*self._engine.elements())
 
     @property
     def places(self) -> Array:
-        """Coordinates of this rank's points, [element][t][s][r][x y z]."""
+        """Coordinates of the points of this rank's elements, [element][t][s][r][x y z]."""
         found: Array = np.asarray(self._engine.places())
         return found
 
@@ -90,7 +89,7 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
         return None if found is None else np.asarray(found).reshape(elements, n, n, n, -1)
 
     def _copy(self, field: str) -> Array:
-        """A copy of this rank's values, [element][t][s][r][component]."""
+        """A copy of a field at this rank's points, [element][t][s][r][component]."""
         n, blocks = self.case.sem.order + 1, []
         for copy in self._engine.copies(field):
             blocks.append(copy.reshape(-1, n, n, n, copy.shape[-1]))
@@ -181,11 +180,11 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
 
     @property
     def u(self) -> Array:
-        """A copy of this rank's values, [element][t][s][r]."""
+        """A copy of u at this rank's points, [element][t][s][r]."""
         return self.values("u")
 
     def values(self, name: str) -> Array:
-        """A copy of this rank's values of an unknown: u, or one of `scalars`."""
+        """A copy of an unknown, u or one of `scalars`, at this rank's points."""
         self._number(name)
         return self._copy(name)[..., 0]
 

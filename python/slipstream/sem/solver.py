@@ -28,7 +28,7 @@ class SemSolver(Solver[SemCase]):
     files = ("findings.json", "solutions.csv", "receivers.csv", "profiles.csv")
 
     def check_at_length(self, case: SemCase) -> None:
-        """Checks that no bent element is inverted."""
+        """Raises CaseError if the map of the case inverts an element."""
         if case.sem.deformation or case.sem.map:
             with as_case_error():
                 part("sem").check_sem_elements(case.options())

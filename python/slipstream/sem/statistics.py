@@ -11,47 +11,48 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Statistics(Record):
-    """Statistics of an unknown u over the domain. The last two are None where the case has no exact solution e."""
+    """Statistics of an unknown u over the domain. The last two are None if the case has no exact solution e."""
 
-    volume: float  #: volume of the domain in length^3
+    volume: float  #: volume of the domain, in length^3
     mean: float
     least: float
     largest: float
     distance: float | None = None  #: relative L2 error: root of int (u - e)^2 over int e^2
-    largest_off: float | None = None  #: largest |u - e| at a point
+    largest_off: float | None = None  #: largest |u - e| at a point of the elements
 
 
 @dataclass(frozen=True)
 class FlowStatistics(Record):
     """Statistics of a flow. Energies are means over the domain. The last three are None without [exact] in the case."""
 
-    volume: float  #: volume of the domain in length^3
+    volume: float  #: volume of the domain, in length^3
     energy: float  #: kinetic energy u.u / 2, in length^2 / time^2
-    enstrophy: float  #: enstrophy, in 1 / time^2
+    enstrophy: float  #: enstrophy w.w / 2 with w = curl u, in 1 / time^2
     dissipation: float  #: dissipation rate 2 nu S : S, in length^2 / time^3
-    decay: float  #: decay - d energy / dt, in length^2 / time^3
+    decay: float  #: decay -d energy / dt of the kinetic energy, in length^2 / time^3
     divergence: float  #: relative divergence: root of int (div u)^2 over int |grad u|^2
-    courant: float  #: Courant number of the last step, or of the last part of one
-    distance: float | None = None  #: relative error of the velocity, as in Statistics
+    courant: float  #: Courant number of the last step, or of its last part if it was divided
+    distance: float | None = None  #: relative L2 error of the velocity against [exact]
     largest_off: float | None = None
-    pressure_off: float | None = None  #: relative error of the pressure
+    pressure_off: float | None = None  #: relative L2 error of the pressure against [exact]
 
 
 @dataclass(frozen=True, eq=False)
 class Means(Record):
-    """Running means at this rank's points. Each step has the weight of its length."""
+    """Running means over time at the points of this rank. Each step has the weight of its length."""
 
-    velocity: Array  #: mean velocity, [element][t][s][r][u v w]
-    pressure: Array  #: mean pressure over density, [element][t][s][r]
-    squares: Array  #: means of squares, [element][t][s][r][uu vv ww]
-    products: Array  #: means of products, [element][t][s][r][uv uw vw]
+    velocity: Array  #: mean velocity over time, [element][t][s][r][u v w]
+    pressure: Array  #: mean pressure over density, over time, [element][t][s][r]
+    squares: Array  #: means over time of squared velocities, [element][t][s][r][uu vv ww]
+    products: Array  #: means over time of products of velocities, [element][t][s][r][uv uw vw]
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneMeans(Record):
-    """Means over planes across an axis, [plane] from low to high; the pressure is over density."""
+    """Means of velocity, pressure and products over planes across an axis, [plane] from low to high; the pressure is
+    over density."""
 
-    place: Array  #: position of the planes along the axis
+    place: Array  #: position of each plane along the axis
     u: Array
     v: Array
     w: Array
@@ -66,7 +67,7 @@ class PlaneMeans(Record):
 
 @dataclass(frozen=True, eq=False)
 class SideForce(Record):
-    """Force of the fluid on a side over density, [x y z], in length^4 / time^2. n points outward."""
+    """Force of the fluid on a side over density, [x y z], in length^4 / time^2. n is the outward normal of the side."""
 
-    pressure: Array  #: pressure force: int p n dS
-    viscous: Array  #: viscous force: - int nu (grad u + grad u^T) n dS
+    pressure: Array  #: force by pressure: int p n dS
+    viscous: Array  #: force by viscous stress: - int nu (grad u + grad u^T) n dS

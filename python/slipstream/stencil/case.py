@@ -37,7 +37,7 @@ def _names(cells: Sequence[Array], of: Sequence[int], spacing: float) -> dict[st
 # cache them: its copies with other keys would inherit the values.
 @lru_cache(maxsize=16)
 def _largest(expression: str, cells: tuple[int, int, int], spacing: float) -> float:
-    """Largest value of an expression over the whole grid, plane by plane."""
+    """Largest value of an expression over the whole grid, which is evaluated plane by plane."""
     nx, ny, nz = cells
     planes = ([np.arange(nx), np.arange(ny), np.array([k])] for k in range(nz))
     return max(float(np.max(evaluate(expression, _names(plane, cells, spacing)))) for plane in planes)
@@ -83,7 +83,7 @@ class StencilCase(Case):
 
     @property
     def stable_time_step(self) -> float:
-        """The largest stable time step, for which no wave on the grid grows."""
+        """Largest time step in which no wave on the grid grows."""
         return _stable_time_step(tuple(self._equation().items()))
 
     @property
@@ -92,7 +92,7 @@ class StencilCase(Case):
 
     @property
     def tolerance(self) -> float:
-        """Tolerance of conjugate gradients."""
+        """Tolerance of conjugate gradients in an implicit step."""
         return self.stencil.tolerance or (1e-10 if self.stencil.precision == "f64" else 1e-7)
 
     @property
@@ -101,12 +101,12 @@ class StencilCase(Case):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Conditions of the sides x- to z+; those of a periodic axis are unused."""
+        """Boundary conditions of the sides x- to z+; those of a periodic axis are unused."""
         named = {side: table.kind for side, table in self.boundaries.given()}
         return tuple(named.get(side, self.stencil.sides) for side in SIDES)
 
     def bounds(self, axis: int) -> bool:
-        """Whether an axis has sides with conditions."""
+        """Whether an axis has sides with boundary conditions, being neither periodic nor a single cell."""
         return not self.grid.periodic[axis] and self.grid.cells[axis] > 1
 
     def _equation(self) -> dict[str, Any]:
@@ -119,13 +119,13 @@ class StencilCase(Case):
         return _names(cells, self.grid.cells, self.spacing) | more
 
     def values(self, given: float | str, cells: Sequence[Array], **more: float) -> Array:
-        """Values of a number or an expression, [z][y][x]. Raises ValueError where the expression has none."""
+        """Values of a number or an expression at cells, [z][y][x]. Raises ValueError where the expression has none."""
         value = evaluate(given, self.names(cells, **more)) if isinstance(given, str) else given
         return np.ascontiguousarray(np.broadcast_to(value, [len(n) for n in reversed(cells)]), dtype=np.float64)
 
     @property
     def largest_speed(self) -> float:
-        """Largest speed of waves over the whole grid, plane by plane."""
+        """Largest speed of waves over the whole grid, which is evaluated plane by plane."""
         speed = self.stencil.speed
         return _largest(speed, self.grid.cells, self.spacing) if isinstance(speed, str) else speed
 
@@ -170,6 +170,6 @@ class StencilCase(Case):
         }
 
     def _speeds(self, low: Sequence[int], high: Sequence[int]) -> Array:
-        """Wave speeds in a box, which wraps around beyond the grid."""
+        """Wave speeds in a box of cells, which wraps around beyond the grid."""
         cells = [np.arange(a, b) % n for a, b, n in zip(low, high, self.grid.cells, strict=True)]
         return self.values(self.stencil.speed, cells)

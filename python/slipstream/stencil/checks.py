@@ -8,7 +8,7 @@ from slipstream.base.errors import Fault, missing, unsupported
 from slipstream.case import problems as shared
 from slipstream.stencil.case import StencilCase
 
-#: Keys of [exchange] that implicit runs do not support: they are cut into slabs, and values travel uncoded.
+#: Keys of [exchange] that implicit runs do not support, because their grid is cut into slabs and values travel uncoded.
 _NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "coding", "measure_errors")
 
 
@@ -131,7 +131,7 @@ def _time_step(case: StencilCase) -> Iterator[Fault]:
     given, is_heat = case.stencil.time_step, case.stencil.equation == "heat"
     try:
         limit = case.stable_time_step
-    except ValueError as error:  # the speed has no value in a cell that was not tried
+    except ValueError as error:  # the speed of waves has no value in a cell that was not sampled
         yield Fault(Fault.of(error), key="stencil.speed")
         return
     if given is not None and given > limit * (1 + 1e-12) and not case.implicit:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from slipstream._stencil import Stencil
 
 Array = np.ndarray
-#: Number of cells that are evaluated at once.
+#: Number of cells in which expressions are evaluated at once, to bound the memory.
 SLAB = 1 << 20
 
 
@@ -53,7 +53,7 @@ class StencilRun(Run):
             setup = replace(setup, options=setup.options | {"steps_per_exchange": steps})
         super().__init__(setup, trace)
         self._effort = solutions.Effort(self.engine.effort)
-        self._receivers: Mapping[str, Sequence[int]] = {}  # cells of receivers in the run before a restart
+        self._receivers: Mapping[str, Sequence[int]] = {}  # cell of each receiver in the run before a restart
         if case.initial:
             self._fill(case)
         if case.guard.every:

@@ -15,7 +15,7 @@ NAME = "seismograms.csv"
 
 
 def places(case: StencilCase) -> dict[str, list[int]]:
-    """The cell of each receiver."""
+    """Indices of the cell of each receiver, by name."""
     return {name: list(case.cell_of(one.at)) for name, one in case.receivers.items()}
 
 
@@ -34,7 +34,7 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
     table = Rows(path, first, renewed) if core().rank() == 0 else None
 
     def take() -> None:
-        # Rows before this step are in the table already, and the engine could not compute them again.
+        # The table has all rows up to this step already, and the engine could not compute them again.
         since = int(core().broadcast(str(table.last if table else 0), 0))
         heard = [engine.seismogram(n, since) for n in range(len(case.receivers))]
         if table is None:
@@ -50,7 +50,7 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
 
 
 def heard(case: StencilCase) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Times, and u at each receiver; empty if there is no file."""
+    """Times, and the values of u at each receiver by name; empty if there is no file."""
     found = columns(case.folder / NAME)
     return found.get("time", np.empty(0)), {name: found[name] for name in case.receivers if name in found}
 

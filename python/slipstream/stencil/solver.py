@@ -33,8 +33,8 @@ class StencilSolver(Solver[StencilCase]):
         highest = max((source.frequency for source in case.sources.values()), default=0.0)
         if not highest:
             return []
-        # Cells per wavelength that a wavelet needs: one of peak frequency f has waves up to about 2.5 f. Five cells are
-        # few for order 2 and enough for 8.
+        # Number of cells per wavelength that a wavelet needs: one of peak frequency f has waves up to about 2.5 f. Five
+        # cells are few for order 2 and enough for order 8.
         slowest = case.largest_speed if isinstance(table.speed, str) else table.speed
         cells = slowest / (2.5 * highest * table.spacing)
         wanted = {2: 12.0, 4: 7.0, 6: 5.0, 8: 4.0}[table.order]

@@ -17,7 +17,7 @@ extern "C" const char* slipstream_collective_build();
 namespace slipstream::python {
 namespace {
 
-/// An all-reduce and the streams that its caller has.
+/// An all-reduce over arrays of a Python program, with its caller's streams.
 class ArrayAllReduce {
  public:
   ArrayAllReduce(const Communicator& comm, const Grid& grid, int values, DType type, Op op, AllReduceOptions options)
@@ -74,7 +74,7 @@ class ArrayAllReduce {
 
   CallerStreams streams_;
   std::size_t bytes_ = 0;
-  std::optional<SameCalls> same_calls_;  // compares the calls of several ranks; empty on a single one
+  std::optional<SameCalls> same_calls_;  // compares the calls of ranks; empty if there is one rank
   std::optional<AllReduce> reduce_;
 };
 

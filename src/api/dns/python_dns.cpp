@@ -1,4 +1,4 @@
-// Pseudo-spectral flows from Python.
+// Bindings of the pseudo-spectral flow solver for Python.
 #include <nanobind/stl/array.h>
 
 #include <slipstream/dns.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// The streams of a Python program on which an object of the engine shall work.
+// Streams of a Python program on which an object of the engine queues its work.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ class CallerStreams {
 
   const std::vector<Device>& devices() const { return devices_; }
 
-  /// Streams by their native handles; without any, the devices' default streams.
+  /// Returns streams for native handles; without any, the devices' default streams.
   std::vector<Stream>& of(const std::vector<std::uintptr_t>& natives) {
     if (!natives.empty() && natives.size() != devices_.size())
       throw Error(ErrorCode::mismatch,
@@ -34,7 +34,7 @@ class CallerStreams {
     return streams_;
   }
 
-  /// Waits for streams of host arrays, whose callers name no stream. Returns whether there were any.
+  /// Waits for the streams of host arrays, for which callers name no stream. Returns whether there were any.
   bool finish() {
     bool waited = false;
     for (Stream& stream : streams_)

@@ -22,13 +22,13 @@
 namespace slipstream::python {
 namespace {
 
-/// The options and arrays of a field as Python describes them.
+/// Options and arrays of a field as a Python program describes them.
 struct Given {
   FieldOptions field;
   std::vector<OwnArray> arrays;
 };
 
-/// Reads the options of a field; other options stay for the caller.
+/// Reads the options of a field; other options remain for the caller.
 Given given_from(Reader& reader) {
   Given g;
   std::string type, layout = "soa";
@@ -52,9 +52,9 @@ Given given_from(Reader& reader) {
 /// A field, its target and the pattern that moves its values.
 struct Wanted {
   Given source;
-  std::optional<Given> target;  ///< target of a transpose
+  std::optional<Given> target;  ///< target field of a transpose
   Halo::Options halo;
-  Op op = Op::copy;  ///< copy fills ghosts; others combine ghosts into cells
+  Op op = Op::copy;  ///< `copy` fills ghosts; others combine ghosts into cells
   Transpose::Options transpose;
   bool rebinds = false;
   Coding coding;
@@ -93,7 +93,7 @@ Wanted transposed_from(const nb::dict& source, const nb::dict& target, const nb:
   return w;
 }
 
-/// Options of an exchange, as read from Python.
+/// Options and fields of an exchange, as read from Python.
 struct Asked {
   std::vector<Wanted> wanted;
   ExchangeOptions options;
@@ -106,10 +106,10 @@ Asked asked_from(std::vector<Wanted> wanted, const nb::dict& options) {
   return asked;
 }
 
-/// Fields over the caller's arrays, their patterns and the exchange of all of them.
+/// An exchange of fields over the caller's arrays, with their patterns.
 class ArrayExchange {
  public:
-  /// `target`: target grid of transposes.
+  /// The constructor is collective. `target`: grid of the target fields of transposes, or null.
   ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, Asked asked)
       : streams_(grid.machine(), grid.rank()), comm_(comm), machine_(grid.machine()) {
     on_all_ranks(comm, [&] {
@@ -175,7 +175,7 @@ class ArrayExchange {
     throw Error(ErrorCode::not_found, "the exchange has no field named '" + name + "'", {{"field", name}});
   }
 
-  /// Releases the caller's arrays. Collective.
+  /// Releases the caller's arrays, so that they may be freed. Collective.
   void close() {
     exchange_.reset();
     patterns_.clear();
@@ -210,7 +210,7 @@ class ArrayExchange {
     return std::make_unique<HaloAdjoint>(w.halo, w.op);
   }
 
-  /// Whether two fields share memory on this rank.
+  /// Whether the arrays of two fields share memory on this rank.
   static bool share_memory(const Field& a, const Field& b) {
     const auto bytes = [](const Field& field, std::int64_t block) {
       return bytes_of(field.data(block), field.shape(block), field.options());
@@ -264,7 +264,7 @@ Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::
   return Grid(cells, machine, rank, options);
 }
 
-/// Address, shape, strides and place of any array with DLPack or the buffer protocol.
+/// Address, shape, strides and device of an array that supports DLPack or the buffer protocol.
 nb::dict array_facts(const nb::object& given) {
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast(given, array) || !array.is_valid()) throw nb::type_error("no array");
@@ -286,7 +286,7 @@ nb::dict array_facts(const nb::object& given) {
   return facts;
 }
 
-/// The schemes of Risso's thesis by their names: route and knobs, as options of an exchange.
+/// Options of an exchange by a scheme of Risso's thesis: the scheme's route, and how messages are packed and sent.
 nb::dict scheme_dict(const std::string& name) {
   const Scheme scheme = named_scheme(name);
   nb::dict entry;
@@ -305,7 +305,7 @@ void bind_communicator(nb::module_& m) {
       .def_static(
           "alone",
           [] {
-            world();  // starts MPI
+            world();  // a first call starts MPI
             return Communicator(MPI_COMM_SELF);
           },
           Release(), "Of this rank only.")

@@ -84,7 +84,7 @@ nb::dict tuning_dict(const Tuning& tuning) {
 
 void write_trace(const Communicator& comm, Trace& trace, const std::string& folder) {
   const DecimalPoint point;
-  // Times count from rank 0's start; the clocks of nodes are synchronised to some microseconds.
+  // Times count from rank 0's start; clocks of nodes are assumed to agree to some microseconds.
   char epoch[40];
   std::snprintf(epoch, sizeof epoch, "%.3f", trace.system_epoch_us());
   const std::string text = trace.json(comm.rank(), std::stod(comm.broadcast(epoch, 0)));

@@ -16,9 +16,9 @@ namespace slipstream::python {
 nb::list report_list(const std::vector<ReportRow>& rows);
 nb::list arena_list(const std::vector<ArenaRow>& rows);
 nb::dict tuning_dict(const Tuning& tuning);
-/// Names of routes as a case file gives them: "direct", "+direct", "-staged", or several of them with commas.
+/// Reads names of routes as in a case file: "direct", "+direct", "-staged", or several of them with commas.
 std::vector<RouteKind> routes_from(const std::vector<std::string>& names);
-/// Writes FOLDER/rank<r>.json. Collective.
+/// Writes a trace to FOLDER/rank<r>.json. Collective.
 void write_trace(const Communicator& comm, Trace& trace, const std::string& folder);
 
 /// Reads `pack`, `streams`, `grouping`, `mpi`, `sync`, `teams`, `in_place`, `packet_limit`, `chunk` and `ring`.
@@ -42,14 +42,14 @@ void read_knobs(Reader& reader, Knobs& knobs) {
   knobs.mpi = mpi_calls_from_string(mpi);
 }
 
-/// The options of an exchange that say whether it is measured, and recorded.
+/// Options that say whether an exchange is measured, and recorded in a trace.
 struct Watched {
   std::optional<TuneOptions> tune;
   std::string tuner_cache;
   bool trace = false;
 };
 
-/// Reads `tune` ("rules" or "measure"), `retune`, `tune_with` (name and work), `tuner_cache` and `trace`.
+/// Reads the options `tune` ("rules" or "measure"), `retune`, `tune_with` (name and work), `tuner_cache` and `trace`.
 template <class Reader>
 Watched read_watched(Reader& reader) {
   Watched watched;
@@ -78,7 +78,7 @@ Watched read_watched(Reader& reader) {
   return watched;
 }
 
-/// Options of an exchange as Python gives them, and the object to watch; null: nothing can be watched.
+/// Options of an exchange from a Python dictionary; `watched` gets measurement and trace, or null: neither is allowed.
 ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched);
 
 }  // namespace slipstream::python

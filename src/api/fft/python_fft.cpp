@@ -18,7 +18,7 @@ extern "C" const char* slipstream_fft_build();
 namespace slipstream::python {
 namespace {
 
-using Addresses = std::vector<std::vector<std::uintptr_t>>;  // [component][array]: addresses
+using Addresses = std::vector<std::vector<std::uintptr_t>>;  // addresses of arrays, [component][array]
 
 template <class Pointer>
 std::vector<std::vector<Pointer>> pointers(const Addresses& addresses) {
@@ -30,7 +30,7 @@ std::vector<std::vector<Pointer>> pointers(const Addresses& addresses) {
   return found;
 }
 
-/// `real`, `complex`: addresses of arrays by block.
+/// Reads the factor of modes. `real`, `complex`: addresses of its arrays by block.
 FftFactor fft_factor(const nb::dict& dict) {
   FftFactor factor;
   std::vector<std::uintptr_t> real, complex;
@@ -139,7 +139,7 @@ void bind_fft(nb::module_& m) {
             const Problem problem = failure_of([&] { chosen = fft_factor(factor); });
             const Released release;
             if (!problem) return self.convolve(from, through, to, chosen, natives);
-            // an error here makes the call fail on the other ranks, too
+            // the call then fails on the other ranks, too
             failure_of([&] { self.convolve({}, {}, {}, {}, natives); });
             throw Error(*problem);
           },
@@ -148,7 +148,7 @@ void bind_fft(nb::module_& m) {
       .def(
           "check", [](ArrayFft& self) { self.fft().check(); }, Release())
       .def("close", &ArrayFft::close, Release())
-      // Copies of the grids share their data with the plan, and outlive a plan that was closed.
+      // The returned copies of grids share their data with the plan, and stay valid after the plan is closed.
       .def("physical", [](ArrayFft& self) { return Grid(self.fft().physical()); })
       .def("spectral", [](ArrayFft& self) { return Grid(self.fft().spectral()); })
       .def_prop_ro("spectral_axes", [](ArrayFft& self) { return self.fft().spectral_axes(); })

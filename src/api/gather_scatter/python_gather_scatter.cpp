@@ -17,10 +17,10 @@ extern "C" const char* slipstream_gather_scatter_build();
 namespace slipstream::python {
 namespace {
 
-/// A gather-scatter and the streams that its caller has.
+/// A gather-scatter over arrays of a Python program, with its caller's streams.
 class ArrayGatherScatter {
  public:
-  /// Arrays of ids, as address and number of ids.
+  /// Arrays of ids, each given by its address and the number of ids.
   using Ids = std::vector<std::pair<std::uintptr_t, std::size_t>>;
   using Pointers = std::vector<std::uintptr_t>;  // addresses of arrays or streams, one for each device of this rank
   ArrayGatherScatter(const Communicator& comm, const Grid& grid, const Ids& ids,
@@ -75,7 +75,7 @@ class ArrayGatherScatter {
     inner().start_scatter(streams_.of(natives_), arrays_at(unique), arrays_at(pointers));
   }
 
-  /// A point of each of a device's unique values.
+  /// For each unique value of a device, the index of one point that has it.
   std::vector<std::int64_t> unique_points(std::size_t device) {
     const std::vector<std::uint32_t>& points = inner().unique_points(device);
     return {points.begin(), points.end()};
@@ -114,7 +114,7 @@ class ArrayGatherScatter {
     return arrays;
   }
 
-  /// Blocks numbered through the devices, in the machine's order.
+  /// Numbers the blocks of all devices consecutively, in the machine's order.
   static std::vector<std::int64_t> numbered(const Communicator& comm, const Ids& ids, std::int64_t block) {
     const auto least = std::max<std::int64_t>(block, 1);
     std::vector<std::int64_t> firsts;

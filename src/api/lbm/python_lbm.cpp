@@ -69,14 +69,14 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("tile", o.tile);
-  reader.read("tile_planes", o.chunk);  // the option "chunk" belongs to the exchange
+  reader.read("tile_planes", o.chunk);  // the name "chunk" is taken by the exchange
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
   read_cut_and_exchange(reader, o);
   reader.read("rim", o.rim);
   reader.read("rim_processors", o.rim_processors);
   reader.read("tune_rim", o.tune_rim);
-  std::vector<std::array<std::int64_t, 7>> boxes;  // a box: low x, y, z, then high x, y, z, then its device
+  std::vector<std::array<std::int64_t, 7>> boxes;  // a box in numbers: low x, y, z, then high x, y, z, then its device
   reader.read("boxes", boxes);
   reader.finish();
   o.lattice = one_of(lattice, lbm::lattices, "lattice");
@@ -158,7 +158,7 @@ void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device
   self.set_solid(std::vector<std::uint8_t>(mask.data(), mask.data() + mask.size()));
 }
 
-/// `flow`: called with the corners of a box of cells, gives density less 1 and velocity as [z][y][x][4].
+/// Sets the flow. `flow`: called with a box's corners, returns density less 1 and velocity as [z][y][x][4].
 void start_from(Lbm& self, const nb::object& flow) {
   self.start_from([&](const Box& box) {
     using Values = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
@@ -194,16 +194,16 @@ nb::dict zigzag(Lbm& self) {
   return d;
 }
 
-/// Velocity, density, pressure and flags of a run in one VTKHDF file, with the array that hides solid cells from VTK.
+/// Writes velocity, density, pressure and flags to a VTKHDF file, with the array that hides solid cells from VTK.
 class Series {
  public:
   Series(Lbm& lbm, const std::string& path, const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
          bool overwrite, std::optional<double> up_to)
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite, up_to)) {}
 
-  using Unit = std::pair<double, std::string>;  ///< factor to the unit, name of the unit
+  using Unit = std::pair<double, std::string>;  ///< factor from lattice units to the unit; name of the unit
 
-  /// Solid cells are the same at all times: they are written with the first.
+  /// Writes the fields at a time. Solid cells are the same at all times, so they are written with the first.
   void write(double time, const Unit& velocity, const Unit& density, const Unit& pressure) {
     const Field& flags = lbm_.field("flags");
     const Field& densities = lbm_.field("density");
@@ -223,7 +223,7 @@ class Series {
   void close() { series_.close(); }
 
  private:
-  /// p - p0 = (density - 1) / 3, and 0 in solid cells, which hold no density.
+  /// Computes p - p0 = (density - 1) / 3, and 0 in solid cells, which hold no density.
   template <class T>
   static void to_pressure(const Field& flags, const Box& box, void* values) {
     std::vector<std::uint8_t> solid(box.volume());
@@ -231,7 +231,7 @@ class Series {
     T* const value = static_cast<T*>(values);
     for (std::size_t i = 0; i < solid.size(); ++i) value[i] = solid[i] != 0 ? T(0) : (value[i] - T(1)) / T(3);
   }
-  /// VTK's vtkDataSetAttributes::HIDDENCELL, which filters and renderings leave out.
+  /// Marks solid cells by VTK's vtkDataSetAttributes::HIDDENCELL, so that filters and renderings leave them out.
   static void hide_solid(const Box& box, void* values) {
     constexpr std::uint8_t hidden = 32;
     auto* const flag = static_cast<std::uint8_t*>(values);

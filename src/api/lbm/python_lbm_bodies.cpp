@@ -15,7 +15,7 @@
 namespace slipstream::python {
 namespace {
 
-using Triangle = std::array<Point, 3>;  ///< corners in units of cells
+using Triangle = std::array<Point, 3>;  ///< corners of a triangle in units of cells
 
 Point between(const Point& a, const Point& b) { return {(a[0] + b[0]) / 2, (a[1] + b[1]) / 2, (a[2] + b[2]) / 2}; }
 
@@ -35,9 +35,9 @@ bool is_half_way(const std::string& links) {
   return one_of<bool>(links, {{"interpolated", false}, {"half-way", true}}, "kind of links");
 }
 
-/// Links that cut a triangle from its fluid side, and the cells of these links. The number of links is the triangle's
-/// area times half the sum of |c . n| over the velocities. A cell has such a link if its distance from the triangle is
-/// at most the largest |c . n|.
+/// Estimated numbers of links that cut a triangle from its fluid side, and of cells with such links. The number of
+/// links is the triangle's area times half the sum of |c . n| over the velocities. A cell has such a link if its
+/// distance from the triangle is at most the largest |c . n|.
 struct Beside {
   double links = 0, cells = 0;
 };
@@ -49,7 +49,7 @@ Beside beside(const Triangle& t) {
     v[a] = t[2][a] - t[0][a];
   }
   const Point normal{u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2],
-                     u[0] * v[1] - u[1] * v[0]};  // length of the vector product: twice the area of the triangle
+                     u[0] * v[1] - u[1] * v[0]};  // vector product: its length is twice the triangle's area
   double sum = 0, longest = 0;
   for (const auto& c : L::velocity) {
     const double across = std::abs(c[0] * normal[0] + c[1] * normal[1] + c[2] * normal[2]);

@@ -19,7 +19,7 @@ std::size_t cube_of(int order) {
   return n * n * n;
 }
 
-/// Coordinates of the points of one element.
+/// Returns a function that computes the coordinates of the points of an element.
 auto places_of(const sem::ElementBox& box, const sem::Rule& rule) {
   return [all = sem::BoxPlaces(box, rule.points), cube = cube_of(rule.order)](std::int64_t element) {
     std::vector<sem::Point> here(cube);
@@ -36,7 +36,7 @@ HexahedraSeries::Mesh mesh_of(sem::ElementSolver& solver) {
   return {rule.order, box.count(), sem::interpolation(rule, even), places_of(box, rule)};
 }
 
-/// (n^3) values, taken to (m^3) by the m x n matrix along each axis, i fastest.
+/// Interpolates n^3 values to m^3 points by an m x n matrix along each axis, i fastest.
 std::vector<double> along_all_axes(const std::vector<double>& matrix, std::size_t n, std::size_t m,
                                    const double* values) {
   std::vector<double> now(values, values + n * n * n);
@@ -193,7 +193,7 @@ std::function<std::vector<double>(std::int64_t, std::int64_t)> start_from(const 
             {{"file", path}, {"problem", "elements"}, {"given", file.elements()}, {"needed", box.count()}});
     const sem::Rule rule = sem::gauss_lobatto(order), theirs = sem::lobatto_of_any_order(file.order());
     const std::vector<double> matrix = sem::interpolation(theirs, rule.points);
-    // Within a bent element, polynomials of different orders agree at shared points only. These are the corners.
+    // Polynomials of different orders in a bent element agree only at points of both orders, which are the corners.
     const bool same = file.order() == order;
     const sem::Rule shared = same ? rule : sem::gauss_lobatto(1);
     const sem::BoxPlaces corners(box, shared.points);

@@ -24,8 +24,8 @@ using Given = std::pair<std::string, nb::object>;
 class GivenFields {
  public:
   explicit GivenFields(sem::ElementSolver& solver) : solver_(solver) {}
-  /// Makes a field of an array. Throws Error mismatch, with the facts "field", "given" and "needed", where the array
-  /// has another shape or type. Needs the interpreter. The field lives as long as this object.
+  /// Makes a field of an array. Throws Error mismatch, with the facts "field", "given" and "needed", if the array has
+  /// another shape or type. Needs the interpreter. The field lives as long as this object.
   const Field& of(const Given& given);
 
  private:
@@ -33,17 +33,17 @@ class GivenFields {
   std::list<Field> made_;
 };
 
-/// Range of this rank's elements: the first one, and one past the last.
+/// Range of this rank's elements: index of the first one, and one past the last.
 std::array<std::int64_t, 2> elements_of_rank(sem::ElementSolver& solver);
 
 /// Coordinates of this rank's points, [element][t][s][r][x y z].
 nb::object places_of_rank(sem::ElementSolver& solver);
 
-/// Fields over time as Lagrange hexahedra. Writes are collective.
+/// Writes fields over time as Lagrange hexahedra. Writes are collective.
 class ElementSeries {
  public:
   ElementSeries(sem::ElementSolver& solver, const std::string& path, std::optional<double> up_to);
-  /// Writes fields of the state, given by name and unit, and arrays.
+  /// Writes fields for a time: fields of the state, given by name and unit, and arrays.
   void write(double time, const std::vector<std::pair<std::string, std::string>>& items,
              const std::vector<Given>& arrays);
   double last_time() const { return series_.last_time(); }
@@ -54,14 +54,14 @@ class ElementSeries {
   HexahedraSeries series_;
 };
 
-/// Writes a field file of Nek5000 for the current time. Names are U, P, T, S01 and so on; X also writes the
-/// coordinates. Collective.
+/// Writes a field file of Nek5000 for the current time. Names of fields are U, P, T, S01 and so on; `places` also
+/// writes coordinates. Collective.
 void write_nek(sem::ElementSolver& solver, const std::string& path, int word_bytes, bool places,
                const std::vector<Given>& items);
 
-/// The start of a solver on a box, from a field of a file, interpolated where the orders differ. Places are compared
-/// where the file has them, at the points that both orders share. Throws Error mismatch with the facts "file" and
-/// "problem": elements (with "given" and "needed") or places (with "element" and "place").
+/// Returns the initial values for a solver on a box from a field of a file, interpolated if the orders differ.
+/// Coordinates are compared if the file has them, at the points that both orders share. Throws Error mismatch with the
+/// facts "file" and "problem": elements (with "given" and "needed") or places (with "element" and "place").
 std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start_from(const std::string& path,
                                                                                      const std::string& field,
                                                                                      const sem::ElementBox& box,

@@ -6,7 +6,7 @@
 
 namespace slipstream::python {
 
-/// Reads the options of the elements and of their exchange.
+/// Reads the options of the box of elements and of the exchange between its devices.
 template <class Options>
 void read_elements(Reader& reader, Options& o) {
   nb::object map = nb::none();

@@ -1,4 +1,4 @@
-// Incompressible flow on spectral elements from Python.
+// Bindings of the incompressible flow solver on spectral elements for Python.
 #include "api/sem/python_flow.hpp"
 
 #include <slipstream/sem_flow.hpp>
@@ -28,7 +28,7 @@ std::array<sem::Function, 3> three_functions(const std::vector<nb::object>& part
   return all;
 }
 
-/// Reads the conditions of a side, [(condition, velocity, where)], in order of precedence.
+/// Reads the boundary conditions of a side, [(condition, velocity, where)], in order of precedence.
 sem::FlowSide flow_side_of(const std::vector<nb::tuple>& parts) {
   sem::FlowSide first;
   for (std::size_t n = 0; n < parts.size(); ++n) {

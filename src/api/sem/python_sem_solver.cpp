@@ -1,4 +1,4 @@
-// Poisson's, Helmholtz's and the diffusion equation on spectral elements from Python.
+// Bindings for Python of Poisson's, Helmholtz's and the diffusion equation on spectral elements.
 #include <slipstream/sem_solver.hpp>
 
 #include "api/python_errors.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 using sem::Sem;
 
-/// Reads a coefficient: a number, or a function of coordinates.
+/// Reads a coefficient of the equation: a number, or a function of coordinates.
 void coefficient(const nb::object& from, double& number, sem::Function& function) {
   if (nb::isinstance<nb::float_>(from) || nb::isinstance<nb::int_>(from))
     number = nb::cast<double>(from);
@@ -27,7 +27,7 @@ void coefficient(const nb::object& from, double& number, sem::Function& function
     function = function_of(from);
 }
 
-/// Reads the conditions of a side, [(condition, given, where, transfer)], in order of precedence.
+/// Reads the boundary conditions of a side, [(condition, given, where, transfer)], in order of precedence.
 sem::Side side_of(const std::vector<nb::tuple>& parts) {
   sem::Side first;
   for (std::size_t n = 0; n < parts.size(); ++n) {
@@ -47,7 +47,7 @@ sem::Side side_of(const std::vector<nb::tuple>& parts) {
   return first;
 }
 
-/// Reads the options of one unknown. Returns the file and the field from which the unknown starts.
+/// Reads the options of one unknown. Returns the file and the name of the field from which the unknown starts.
 std::pair<std::string, std::string> read_scalar(Reader& reader, sem::Scalar& o) {
   nb::object source = nb::none(), initial = nb::none();
   nb::object diffusivity = nb::float_(o.diffusivity), reaction = nb::float_(o.reaction);

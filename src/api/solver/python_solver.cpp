@@ -4,7 +4,7 @@
 
 #include <nanobind/stl/pair.h>
 
-/// Type traits of half numbers for nanobind, which returns arrays of them.
+/// Type traits of half-precision numbers, with which nanobind returns arrays of them.
 template <>
 struct nanobind::detail::dtype_traits<slipstream::Half> {
   static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};
@@ -31,7 +31,7 @@ nb::dict block_dict(const Block& block) {
 
 namespace {
 
-/// Calls make<T>() with the type of a field's values.
+/// Calls make<T>() with the type T of a field's values.
 template <class Make>
 nb::object with_type(DType type, const Make& make) {
   switch (type) {
@@ -50,7 +50,7 @@ nb::object with_type(DType type, const Make& make) {
   }
 }
 
-/// A new array that owns its values; its bytes are those of a field's number format.
+/// Makes an array that owns its values; its bytes are those of a field's number format.
 nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> shape, DType type) {
   auto* kept = new std::vector<std::byte>(std::move(values));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
@@ -60,7 +60,7 @@ nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> sh
   return with_type(type, make);
 }
 
-/// A block's interior [z][y][x][component] in memory that has the layout of the field's own.
+/// Array view of a block's interior [z][y][x][component], in memory that has the layout of the field's own.
 template <class T>
 nb::object strided(T* origin, const Field& field, std::int64_t block, nb::handle owner, Device device) {
   const BlockShape& shape = field.shape(block);
@@ -73,7 +73,7 @@ nb::object strided(T* origin, const Field& field, std::int64_t block, nb::handle
       nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
 }
 
-/// The interior of a block as an array, without a copy.
+/// Returns the interior of a block as an array without a copy.
 nb::object block_array(const Field& field, std::int64_t block, nb::handle owner) {
   const auto make = [&]<class T>() -> nb::object {
     return strided(field.view<T>(block).origin, field, block, owner, field.device(block));
@@ -81,7 +81,7 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
   return with_type(field.options().type, make);
 }
 
-/// The interior of a block as an array, copied to host memory.
+/// Returns the interior of a block as an array in host memory.
 nb::object block_copy(const Field& field, std::int64_t block) {
   const BlockShape& shape = field.shape(block);
   const auto make = [&]<class T>() -> nb::object {

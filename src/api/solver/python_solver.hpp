@@ -1,5 +1,5 @@
 #pragma once
-// Parts that the bindings of all solvers share.
+// Functions and classes that the bindings of all solvers share.
 #include <memory>
 #include <utility>
 
@@ -48,7 +48,7 @@ void read_cut_and_exchange(Reader& reader, Options& o) {
 class Asked {
  public:
   explicit Asked(const nb::object& function);
-  /// Calls the function with the GIL. A ValueError becomes an Error with its text, which other ranks get.
+  /// Calls the function with the GIL held. A ValueError becomes an Error with its text, which other ranks get, too.
   template <class... Arguments>
   nb::object operator()(Arguments&&... arguments) const {
     try {
@@ -65,8 +65,8 @@ class Asked {
 
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
                    Layout layout, int bytes_per_cell);
-/// The largest grid that fits, in the shape that the options give by `size`. `needed` computes the ArrayBytes of
-/// options.
+/// Finds the largest grid that fits into memory, in the proportions of the options' `size`. `needed` computes the bytes
+/// of arrays from options.
 template <class Options, class Needed>
 nb::tuple largest_of(const Machine& machine, Options o, Extent Options::*size, const Needed& needed) {
   const DecimalPoint point;
@@ -75,20 +75,20 @@ nb::tuple largest_of(const Machine& machine, Options o, Extent Options::*size, c
     return memory_share(machine, needed(o));
   }));
 }
-/// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective.
+/// Gathers a box of a field on rank 0 as an array [z][y][x][component]; None on other ranks. Collective.
 nb::object gathered(Solver& solver, const std::string& field, const Box& box);
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
 nb::list block_arrays(const Field& field, nb::handle owner);
 /// This rank's blocks as copies on the host, in the order of blocks.
 nb::list block_copies(const Field& field);
 nb::dict effort_dict(const krylov::Effort& effort);
-/// Measured times of one application of a preconditioner in microseconds, and asymmetries, as a dictionary.
+/// Dictionary of measured times of one application of operator and preconditioner in microseconds, and asymmetries.
 nb::dict fit_dict(const krylov::Fit& fit);
 
 /// Writes fields of a solver over time to one VTKHDF file, in the solver's units.
 class FieldSeries {
  public:
-  using Item = std::pair<std::string, std::string>;  ///< name and unit of a field
+  using Item = std::pair<std::string, std::string>;  ///< name and unit of a field to write
   FieldSeries(Solver& solver, const std::string& path, const std::array<double, 3>& spacing,
               std::optional<double> up_to);
   void write(double time, const std::vector<Item>& items);
@@ -100,7 +100,7 @@ class FieldSeries {
   VtkhdfSeries series_;
 };
 
-/// Binds the class of a solver, with its constructor. `read` converts a dictionary to the solver's options.
+/// Binds the Python class of a solver, with its constructor. `read` converts a dictionary to the solver's options.
 template <class Engine, class Base, class Read>
 nb::class_<Engine, Base> solver_class(nb::module_& m, const char* name, const char* words, const Read& read) {
   nb::class_<Engine, Base> bound(m, name, words);

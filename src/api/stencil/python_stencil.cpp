@@ -13,7 +13,7 @@ namespace {
 
 using stencil::Stencil;
 
-/// Calls a Python function with the corners of a box, which gives [z][y][x].
+/// Calls a Python function with the corners of a box of cells, which returns values [z][y][x].
 stencil::Values values_of(const nb::object& function) {
   if (function.is_none()) return {};
   return [asked = Asked(function)](const Box& box) {

@@ -1,5 +1,3 @@
-#include <cstdio>
-#include <memory>
 #include <mutex>
 #include <vector>
 

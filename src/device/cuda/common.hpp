@@ -14,7 +14,7 @@
 
 namespace slipstream::cuda {
 
-/// Throws Error with the failed action, the device and the reason. Clears the error if the driver allows that.
+/// Throws Error with the failed action, the device and the reason. Clears the CUDA error if the driver allows that.
 [[noreturn]] void fail(cudaError_t status, Device device, const std::string& what);
 [[noreturn]] void fail(CUresult status, Device device, const std::string& what);
 
@@ -25,7 +25,7 @@ inline void check(CUresult status, Device device, const char* what) {
   if (status != CUDA_SUCCESS) fail(status, device, what);
 }
 
-/// Throws Error if the driver lacks the function.
+/// Address of a function of the CUDA driver. Throws Error if the driver lacks it.
 LibrarySymbol driver_function(const char* name);
 
 /// Driver functions without a runtime equivalent, loaded at run time so that programs start without a driver.
@@ -57,7 +57,17 @@ class DeviceScope {
   bool pushed_ = false;
 };
 
-/// The UUID in NVML's format.
+/// Runs `work` with the device current. Does nothing if the driver is gone, because the process is ending.
+template <class Work>
+void unless_ended(Device device, const Work& work) noexcept {
+  try {
+    const DeviceScope scope(device);
+    work();
+  } catch (const Error&) {
+  }
+}
+
+/// The UUID of a GPU as text in NVML's format.
 inline std::string uuid_string(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {
@@ -71,20 +81,20 @@ inline std::string uuid_string(const cudaUUID_t& uuid) {
 
 class CudaBackend final : public detail::DeviceBackend {
  public:
-  // backend.cpp
+  // Calls that are defined in backend.cpp.
   int device_count() override { return visible_devices(); }
   std::string versions() override;
   DeviceInfo info(Device device) override;
   bool peer_access(Device from, Device to) override;
   void synchronize(Device device) override;
-  // memory.cpp
+  // Calls about memory, defined in memory.cpp.
   void* allocate(Device device, Memory memory, std::size_t bytes) override;
   void deallocate(Device device, Memory memory, void* pointer) noexcept override;
   std::string memory_problem(Device device, const void* pointer, std::size_t bytes) override;
   bool mappable(Device device, const void* pointer) override;
   MemoryHandle export_memory(Device device, const void* pointer) override;
   std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) override;
-  // stream.cpp
+  // Calls about streams and events, defined in stream.cpp.
   std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority) override;
   std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native) override;
   std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing) override;
@@ -94,7 +104,7 @@ std::size_t memory_free(Device device, const std::string& uuid);
 
 /// Takes ownership of a captured graph and instantiates it.
 std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaStream_t stream);
-/// Adds a kernel behind a node that sets a loop's condition from a number in device memory.
+/// Adds a kernel behind a node of a graph. It sets a loop's condition from a number in device memory.
 void add_condition(Device device, cudaGraph_t graph, cudaGraphNode_t behind, cudaGraphConditionalHandle handle,
                    const std::int32_t* again);
 /// If the stream is being captured, keeps `used` alive as long as the graph and its instances. The release may happen

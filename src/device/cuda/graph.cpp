@@ -9,7 +9,7 @@ class CudaGraph final : public Graph::Impl {
     try {
       check(cudaGraphGetNodes(graph_, nullptr, &nodes_), device_, "counting the work of a capture");
       check(cudaGraphInstantiate(&ready_, graph_, 0), device_, "making a capture ready to replay");
-      // Otherwise the first launch would include the upload of the graph.
+      // The upload is done here, because otherwise the first launch would include it.
       check(cudaGraphUpload(ready_, stream), device_, "sending a capture to the GPU");
     } catch (...) {
       release();
@@ -17,13 +17,8 @@ class CudaGraph final : public Graph::Impl {
     }
   }
   ~CudaGraph() override {
-    try {
-      const DeviceScope scope(device_);
-      release();
-    } catch (const Error&) {  // the driver is gone: the process is ending
-    }
+    unless_ended(device_, [this] { release(); });
   }
-
   void launch(detail::StreamImpl& stream) override {
     require(stream.device.backend == Backend::cuda, ErrorCode::mismatch,
             "a graph of " + to_string(device_) + " was launched on a stream of " + to_string(stream.device) +

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,27 +44,20 @@ void* allocate_host(Device device, std::size_t bytes) {
   return pointer;
 }
 
-/// Free memory of a GPU by NVML, without a context: a process queries all visible GPUs but uses one.
-class FreeMemory {
- public:
-  bool of(const std::string& uuid, std::size_t& free) const {
-    void* device = nullptr;
-    Memory memory{};
-    if (!nvml_.started() || !find_ || !memory_ || find_(uuid.c_str(), &device) != NvmlLibrary::success ||
-        memory_(device, &memory) != NvmlLibrary::success)
-      return false;
-    free = memory.free;
-    return true;
-  }
-
- private:
+/// Reads the free memory of GPUs by NVML, without a context: a process queries all visible GPUs but uses one.
+std::optional<std::size_t> memory_free_by_nvml(const std::string& uuid) {
   struct Memory {
     unsigned long long total, free, used;
   };
-  const NvmlLibrary& nvml_ = NvmlLibrary::get();
-  int (*find_)(const char*, void**) = nvml_["nvmlDeviceGetHandleByUUID"];
-  int (*memory_)(void*, Memory*) = nvml_["nvmlDeviceGetMemoryInfo"];
-};
+  static const NvmlLibrary& nvml = NvmlLibrary::get();
+  static int (*const find)(const char*, void**) = nvml["nvmlDeviceGetHandleByUUID"];
+  static int (*const read)(void*, Memory*) = nvml["nvmlDeviceGetMemoryInfo"];
+  void* device = nullptr;
+  Memory memory{};
+  const bool known = nvml.started() && find && read && find(uuid.c_str(), &device) == NvmlLibrary::success &&
+                     read(device, &memory) == NvmlLibrary::success;
+  return known ? std::optional<std::size_t>(memory.free) : std::nullopt;
+}
 
 /// An allocation that was exported to other processes.
 struct Region {
@@ -74,19 +68,19 @@ struct Region {
 };
 
 std::mutex mutex;
-std::vector<Region> regions;  // regions exported by this process
-// Mappings of other processes' memory that are in use, by device and proof.
+std::vector<Region> regions;  // allocations that this process exported
+// Mappings of other processes' memory that are in use. Keys: device, and proof (random bytes that identify the memory).
 std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;
 std::map<MemoryProof, std::weak_ptr<void>> imported_host;
 
-/// The driver's identifier of the allocation, unique in a process; 0 if the memory is gone.
+/// The driver's identifier of an allocation, unique in a process; 0 if the memory is gone.
 std::uint64_t serial_of(CUdeviceptr pointer) {
   unsigned long long serial = 0;
   const CUresult status = driver().pointer_attribute(&serial, CU_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
   return status == CUDA_SUCCESS ? serial : 0;
 }
 
-/// Copies the bytes of a proof between host and device memory, independent of the caller's streams.
+/// Copies a proof (random bytes that identify shared memory) to or from a device, independent of the caller's streams.
 void copy_proof(Device device, void* to, const void* from) {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), device, "making a stream");
@@ -96,12 +90,7 @@ void copy_proof(Device device, void* to, const void* from) {
   check(status, device, "copying the proof of shared memory");
 }
 
-/// The region of this process that a handle refers to; end() if another process exported the memory.
-std::vector<Region>::const_iterator own_region(const MemoryProof& proof) {
-  return std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.proof == proof; });
-}
-
-/// Resolves a handle of this process: the driver refuses to open its own.
+/// Memory behind a handle that this process exported itself: the driver refuses to open it.
 std::shared_ptr<void> own_memory(Device device, const Region& region) {
   require(serial_of(region.base) == region.serial, ErrorCode::wrong_state,
           "memory of this process that was exported to " + to_string(device) +
@@ -122,12 +111,7 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
              " (turn the routes direct and colocated off where GPUs cannot share memory)");
   }
   std::shared_ptr<void> owned(base, [device](void* mapped) {
-    // At the end of the process the driver and the mapping may be gone.
-    try {
-      const DeviceScope scope(device);
-      static_cast<void>(cudaIpcCloseMemHandle(mapped));
-    } catch (const Error&) {
-    }
+    unless_ended(device, [&] { static_cast<void>(cudaIpcCloseMemHandle(mapped)); });
   });
   if (handle.proof_at >= 0) {
     MemoryProof found{};
@@ -138,7 +122,7 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
   return owned;
 }
 
-/// Memory that the caller allocated gets its proof at the first export. The mutex must be held.
+/// The exported allocation at `base`. A caller's allocation gets its proof at the first export. Needs the mutex.
 Region region_of(CUdeviceptr base) {
   const std::uint64_t serial = serial_of(base);
   const auto known = std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.base == base; });
@@ -147,7 +131,7 @@ Region region_of(CUdeviceptr base) {
   return regions.emplace_back(Region{base, serial, host::make_proof(), -1});
 }
 
-/// Stores a new proof behind the values of shared memory.
+/// Stores a new proof, random bytes that identify the memory, behind the values of shared memory.
 void prove(Device device, void* pointer, std::size_t bytes) {
   Region region{reinterpret_cast<CUdeviceptr>(pointer), serial_of(reinterpret_cast<CUdeviceptr>(pointer)),
                 host::make_proof(), static_cast<std::int64_t>(bytes - sizeof(MemoryProof))};
@@ -163,31 +147,28 @@ void pin(Device device, void* pointer, std::size_t bytes) {
 }
 
 void unpin(Device device, void* pointer) noexcept {
-  // At the end of the process the driver and the pinning may be gone.
-  try {
-    const DeviceScope scope(device);
+  unless_ended(device, [&] {
     if (cudaHostUnregister(pointer) != cudaSuccess) cudaGetLastError();
-  } catch (const Error&) {
-  }
+  });
 }
 
 void* allocate_pinned_shared(Device device, std::size_t bytes) {
-  void* pointer = host::allocate(device.index, Memory::shared, bytes);
+  void* pointer = detail::host_backend().allocate({Backend::host, device.index}, Memory::shared, bytes);
   try {
     pin(device, pointer, rounded(bytes, host_alignment));
   } catch (const Error&) {
-    host::deallocate(Memory::shared, pointer);
+    detail::host_backend().deallocate({}, Memory::shared, pointer);
     throw;
   }
   return pointer;
 }
 
-/// Opens a neighbour's memory file and pins it for the devices of this process.
+/// Opens a memory file of another process and pins it for the devices of this process.
 std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
   whole.offset = 0;
   std::weak_ptr<void>& known = imported_host[whole.proof];
   if (auto base = known.lock()) return base;
-  const std::shared_ptr<void> mapped = host::import_memory(whole);
+  const std::shared_ptr<void> mapped = detail::host_backend().import_memory({}, whole);
   pin(device, mapped.get(), whole.bytes);
   std::shared_ptr<void> owned(mapped.get(), [mapped, device](void* pointer) { unpin(device, pointer); });
   known = owned;
@@ -199,13 +180,11 @@ std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
 static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(MemoryHandle::data));
 
 std::size_t memory_free(Device device, const std::string& uuid) {
-  static const FreeMemory by_nvml;
   unsigned flags = 0;
   int active = 0;
   check(driver().context_state(device.index, &flags, &active), device, "asking whether the GPU is in use");
-  std::size_t free = 0;
-  if (!active && by_nvml.of(uuid, free)) return free;
-  return memory_free_in_context(device);
+  const std::optional<std::size_t> free = active ? std::nullopt : memory_free_by_nvml(uuid);
+  return free ? *free : memory_free_in_context(device);
 }
 
 void* CudaBackend::allocate(Device device, Memory memory, std::size_t bytes) {
@@ -247,7 +226,7 @@ void CudaBackend::deallocate(Device device, Memory memory, void* pointer) noexce
   }
   if (memory == Memory::pinned_shared) {
     unpin(device, pointer);
-    host::deallocate(memory, pointer);
+    detail::host_backend().deallocate({}, memory, pointer);
     return;
   }
   if (memory == Memory::shared) {
@@ -255,11 +234,9 @@ void CudaBackend::deallocate(Device device, Memory memory, void* pointer) noexce
     std::erase_if(regions, [&](const Region& r) { return r.base == reinterpret_cast<CUdeviceptr>(pointer); });
   }
   // A failure here comes from earlier work or from the end of the process, so it is ignored.
-  try {
-    const DeviceScope scope(device);
+  unless_ended(device, [&] {
     if ((memory == Memory::pinned ? cudaFreeHost(pointer) : cudaFree(pointer)) != cudaSuccess) cudaGetLastError();
-  } catch (const Error&) {
-  }
+  });
 }
 
 std::string CudaBackend::memory_problem(Device device, const void* pointer, std::size_t bytes) {
@@ -272,7 +249,7 @@ std::string CudaBackend::memory_problem(Device device, const void* pointer, std:
   if (attributes.type == cudaMemoryTypeDevice && attributes.device != device.index)
     return "the array lies on cuda:" + std::to_string(attributes.device) + ", but its block on " + to_string(device) +
            ": allocate it there, or give the block to the other device";
-  // Memory mapped by the user may continue in a second allocation.
+  // The size of memory that the user mapped is not checked: it may continue in a second allocation.
   if (!mappable(device, pointer)) return {};
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   CUdeviceptr base = 0;
@@ -293,8 +270,8 @@ bool CudaBackend::mappable(Device device, const void* pointer) {
 }
 
 MemoryHandle CudaBackend::export_memory(Device device, const void* pointer) {
-  if (host::mappable(pointer)) {
-    MemoryHandle handle = host::export_memory(pointer);
+  if (detail::host_backend().mappable({}, pointer)) {
+    MemoryHandle handle = detail::host_backend().export_memory({}, pointer);
     handle.backend = Backend::cuda;
     return handle;
   }
@@ -335,7 +312,8 @@ std::shared_ptr<void> CudaBackend::import_memory(Device device, const MemoryHand
     return {base, static_cast<char*>(base.get()) + handle.offset};
   }
   const DeviceScope scope(device);
-  const auto own = own_region(handle.proof);
+  const auto own =
+      std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.proof == handle.proof; });
   const auto base = own != regions.end() ? own_memory(device, *own) : open_memory(device, handle);
   return {base, static_cast<char*>(base.get()) + handle.offset};
 }

@@ -9,13 +9,13 @@ class NvmlLibrary {
  public:
   static constexpr int success = 0;
 
-  /// The first call in the process initialises NVML.
+  /// The library, loaded once. The first call in the process initialises NVML.
   static const NvmlLibrary& get() {
     static const NvmlLibrary library;
     return library;
   }
   bool started() const { return started_; }
-  /// Null if the library lacks the function.
+  /// Address of a function of the library; null if the library lacks it.
   LibrarySymbol operator[](const char* name) const { return library_.find(name); }
 
  private:

@@ -10,7 +10,7 @@
 namespace slipstream::cuda {
 namespace {
 
-/// Whether the work has ended. Queries in relaxed capture mode, because another thread's capture may forbid queries.
+/// Whether queued work has ended. Queries in relaxed capture mode, because another thread's capture may forbid queries.
 template <class Query>
 bool over(const Query& query, Device device, const char* what) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -33,11 +33,7 @@ class CudaEvent final : public detail::EventImpl {
           "creating an event");
   }
   ~CudaEvent() override {
-    try {
-      const DeviceScope scope(device);
-      cudaEventDestroy(event_);
-    } catch (const Error&) {  // the driver is gone: the process is ending
-    }
+    unless_ended(device, [this] { cudaEventDestroy(event_); });
   }
   bool done() const override {
     const DeviceScope scope(device);
@@ -76,7 +72,7 @@ struct Region {
   std::size_t width, rows, planes;
 };
 
-/// An equal copy with the fewest rows and planes: parts that are contiguous on both sides become one row.
+/// The same copy of a box with the fewest rows and planes: parts that are contiguous on both sides become one row.
 Region folded(Region r) {
   for (int axis = 0; axis < 2; ++axis) {
     const bool contiguous = r.width == r.to_pitch.row && r.width == r.from_pitch.row;
@@ -126,165 +122,143 @@ class CudaStream final : public detail::StreamImpl {
     most_pitch_ = static_cast<std::size_t>(most);
     check(cudaStreamGetId(stream_, &id_), device, "asking for the number of a stream");
   }
-  ~CudaStream() override;
-
+  ~CudaStream() override {
+    if (!owned_) return;
+    unless_ended(device, [this] {
+      cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+      if (cudaStreamIsCapturing(stream_, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone) {
+        cudaGraph_t abandoned = nullptr;
+        if (cudaStreamEndCapture(stream_, &abandoned) == cudaSuccess && abandoned) cudaGraphDestroy(abandoned);
+      }
+      cudaStreamSynchronize(stream_);
+      cudaStreamDestroy(stream_);
+      cudaGetLastError();
+    });
+  }
   void* native() const override { return stream_; }
   std::uint64_t id() const override { return id_; }
-  void record(std::shared_ptr<detail::EventImpl> event) override;
-  void wait(std::shared_ptr<detail::EventImpl> event) override;
-  void synchronize() override;
-  bool idle() const override;
-  void begin_capture() override;
-  bool capturing() const override;
-  void uses(const std::shared_ptr<const detail::Used>& used) override;
-  std::shared_ptr<Graph::Impl> end_capture() override;
-  void copy(void* to, const void* from, std::size_t bytes) override;
-  void fill(void* to, unsigned char value, std::size_t bytes) override;
-  void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override;
+  void record(std::shared_ptr<detail::EventImpl> event) override {
+    const CudaEvent& point = cuda_event(*event, device);
+    require(event->device == device, ErrorCode::mismatch,
+            "an event of " + to_string(event->device) + " was recorded in a stream of " + to_string(device) +
+                ": make the event on the stream's device");
+    const DeviceScope scope(device);
+    check(cudaEventRecord(point.native(), stream_), device, "recording an event");
+  }
+
+  void wait(std::shared_ptr<detail::EventImpl> event) override {
+    const CudaEvent& point = cuda_event(*event, device);
+    const DeviceScope scope(device);
+    check(cudaStreamWaitEvent(stream_, point.native(), cudaEventWaitDefault), device,
+          "making a stream wait for an event");
+  }
+
+  void synchronize() override {
+    const DeviceScope scope(device);
+    check(cudaStreamSynchronize(stream_), device, "waiting for a stream, or work that was queued in it,");
+  }
+
+  bool idle() const override {
+    const DeviceScope scope(device);
+    return over([this] { return cudaStreamQuery(stream_); }, device,
+                "asking for a stream, or work that was queued in it,");
+  }
+
+  void begin_capture() override {
+    const DeviceScope scope(device);
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), device, "beginning a capture");
+  }
+
+  bool capturing() const override {
+    const DeviceScope scope(device);
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream_, &status), device, "asking whether a stream is captured");
+    return status != cudaStreamCaptureStatusNone;
+  }
+
+  void uses(const std::shared_ptr<const detail::Used>& used) override {
+    const DeviceScope scope(device);
+    if (const unsigned long long number = capture_number()) CapturedUses::all().add(number, used);
+  }
+
+  std::shared_ptr<Graph::Impl> end_capture() override {
+    const DeviceScope scope(device);
+    const auto used = CapturedUses::all().taken(capture_number());
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream_, &graph), device,
+          "ending a capture (every stream that joined it must be joined to this one by an event)");
+    auto made = make_graph(device, graph, stream_);
+    made->used = used;
+    return made;
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    const DeviceScope scope(device);
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), device, "copying memory");
+  }
+
+  void fill(void* to, unsigned char value, std::size_t bytes) override {
+    const DeviceScope scope(device);
+    check(cudaMemsetAsync(to, value, bytes, stream_), device, "filling memory");
+  }
+
+  void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override {
+    if (extent[0] <= 0 || extent[1] <= 0 || extent[2] <= 0) return;
+    const DeviceScope scope(device);
+    const Region region = folded({static_cast<char*>(to), to_pitch, static_cast<const char*>(from), from_pitch,
+                                  static_cast<std::size_t>(extent[0]), static_cast<std::size_t>(extent[1]),
+                                  static_cast<std::size_t>(extent[2])});
+    if (copy_planes(region)) return;
+    for (std::size_t plane = 0; plane < region.planes; ++plane) {
+      copy_rows(region.to + plane * region.to_pitch.plane, region.to_pitch.row,
+                region.from + plane * region.from_pitch.plane, region.from_pitch.row, region.width, region.rows);
+    }
+  }
 
  private:
-  unsigned long long capture_number() const;
+  /// Identifies the capture that the stream takes part in; 0 if none.
+  unsigned long long capture_number() const {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    unsigned long long number = 0;
+    check(cudaStreamGetCaptureInfo(stream_, &status, &number), device, "asking for the number of a capture");
+    return status == cudaStreamCaptureStatusActive ? number : 0;
+  }
+
   void copy_rows(char* to, std::size_t to_pitch, const char* from, std::size_t from_pitch, std::size_t width,
-                 std::size_t rows);
-  bool copy_planes(const Region& region);
+                 std::size_t rows) {
+    const auto fits = [&](std::size_t pitch) { return pitch >= width && pitch <= most_pitch_; };
+    if (rows > 1 && fits(to_pitch) && fits(from_pitch)) {
+      check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows, cudaMemcpyDefault, stream_), device,
+            "copying rows of memory");
+      return;
+    }
+    for (std::size_t row = 0; row < rows; ++row) copy(to + row * to_pitch, from + row * from_pitch, width);
+  }
+
+  /// Copies all planes in one call, if the copy engine supports the pitches: planes of whole rows.
+  bool copy_planes(const Region& region) {
+    const auto fits = [&](const Pitch& pitch) {
+      return pitch.row >= region.width && pitch.row <= most_pitch_ && pitch.plane % pitch.row == 0 &&
+             pitch.plane / pitch.row >= region.rows;
+    };
+    if (region.planes == 1 || !fits(region.to_pitch) || !fits(region.from_pitch)) return false;
+    const auto pitched = [&](const char* pointer, const Pitch& pitch) {
+      return cudaPitchedPtr{const_cast<char*>(pointer), pitch.row, region.width, pitch.plane / pitch.row};
+    };
+    cudaMemcpy3DParms parameters{};
+    parameters.srcPtr = pitched(region.from, region.from_pitch);
+    parameters.dstPtr = pitched(region.to, region.to_pitch);
+    parameters.extent = {region.width, region.rows, region.planes};
+    parameters.kind = cudaMemcpyDefault;
+    check(cudaMemcpy3DAsync(&parameters, stream_), device, "copying a box of memory");
+    return true;
+  }
 
   cudaStream_t stream_;
   unsigned long long id_ = 0;
   bool owned_;
   std::size_t most_pitch_ = 0;
 };
-
-CudaStream::~CudaStream() {
-  if (!owned_) return;
-  try {
-    const DeviceScope scope(device);
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(stream_, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone) {
-      cudaGraph_t abandoned = nullptr;
-      if (cudaStreamEndCapture(stream_, &abandoned) == cudaSuccess && abandoned) cudaGraphDestroy(abandoned);
-    }
-    cudaStreamSynchronize(stream_);
-    cudaStreamDestroy(stream_);
-    cudaGetLastError();
-  } catch (const Error&) {  // the driver is gone: the process is ending
-  }
-}
-
-void CudaStream::record(std::shared_ptr<detail::EventImpl> event) {
-  const CudaEvent& point = cuda_event(*event, device);
-  require(event->device == device, ErrorCode::mismatch,
-          "an event of " + to_string(event->device) + " was recorded in a stream of " + to_string(device) +
-              ": make the event on the stream's device");
-  const DeviceScope scope(device);
-  check(cudaEventRecord(point.native(), stream_), device, "recording an event");
-}
-
-void CudaStream::wait(std::shared_ptr<detail::EventImpl> event) {
-  const CudaEvent& point = cuda_event(*event, device);
-  const DeviceScope scope(device);
-  check(cudaStreamWaitEvent(stream_, point.native(), cudaEventWaitDefault), device,
-        "making a stream wait for an event");
-}
-
-void CudaStream::synchronize() {
-  const DeviceScope scope(device);
-  check(cudaStreamSynchronize(stream_), device, "waiting for a stream, or work that was queued in it,");
-}
-
-bool CudaStream::idle() const {
-  const DeviceScope scope(device);
-  return over([this] { return cudaStreamQuery(stream_); }, device,
-              "asking for a stream, or work that was queued in it,");
-}
-
-void CudaStream::begin_capture() {
-  const DeviceScope scope(device);
-  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), device, "beginning a capture");
-}
-
-bool CudaStream::capturing() const {
-  const DeviceScope scope(device);
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream_, &status), device, "asking whether a stream is captured");
-  return status != cudaStreamCaptureStatusNone;
-}
-
-/// Identifies the capture that the stream takes part in; 0 if none.
-unsigned long long CudaStream::capture_number() const {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  unsigned long long number = 0;
-  check(cudaStreamGetCaptureInfo(stream_, &status, &number), device, "asking for the number of a capture");
-  return status == cudaStreamCaptureStatusActive ? number : 0;
-}
-
-void CudaStream::uses(const std::shared_ptr<const detail::Used>& used) {
-  const DeviceScope scope(device);
-  if (const unsigned long long number = capture_number()) CapturedUses::all().add(number, used);
-}
-
-std::shared_ptr<Graph::Impl> CudaStream::end_capture() {
-  const DeviceScope scope(device);
-  const auto used = CapturedUses::all().taken(capture_number());
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(stream_, &graph), device,
-        "ending a capture (every stream that joined it must be joined to this one by an event)");
-  auto made = make_graph(device, graph, stream_);
-  made->used = used;
-  return made;
-}
-
-void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
-  const DeviceScope scope(device);
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), device, "copying memory");
-}
-
-void CudaStream::fill(void* to, unsigned char value, std::size_t bytes) {
-  const DeviceScope scope(device);
-  check(cudaMemsetAsync(to, value, bytes, stream_), device, "filling memory");
-}
-
-void CudaStream::copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) {
-  if (extent[0] <= 0 || extent[1] <= 0 || extent[2] <= 0) return;
-  const DeviceScope scope(device);
-  const Region region = folded({static_cast<char*>(to), to_pitch, static_cast<const char*>(from), from_pitch,
-                                static_cast<std::size_t>(extent[0]), static_cast<std::size_t>(extent[1]),
-                                static_cast<std::size_t>(extent[2])});
-  if (copy_planes(region)) return;
-  for (std::size_t plane = 0; plane < region.planes; ++plane) {
-    copy_rows(region.to + plane * region.to_pitch.plane, region.to_pitch.row,
-              region.from + plane * region.from_pitch.plane, region.from_pitch.row, region.width, region.rows);
-  }
-}
-
-void CudaStream::copy_rows(char* to, std::size_t to_pitch, const char* from, std::size_t from_pitch, std::size_t width,
-                           std::size_t rows) {
-  const auto fits = [&](std::size_t pitch) { return pitch >= width && pitch <= most_pitch_; };
-  if (rows > 1 && fits(to_pitch) && fits(from_pitch)) {
-    check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows, cudaMemcpyDefault, stream_), device,
-          "copying rows of memory");
-    return;
-  }
-  for (std::size_t row = 0; row < rows; ++row) copy(to + row * to_pitch, from + row * from_pitch, width);
-}
-
-/// Copies all planes in one call, if the copy engine supports the pitches: planes of whole rows.
-bool CudaStream::copy_planes(const Region& region) {
-  const auto fits = [&](const Pitch& pitch) {
-    return pitch.row >= region.width && pitch.row <= most_pitch_ && pitch.plane % pitch.row == 0 &&
-           pitch.plane / pitch.row >= region.rows;
-  };
-  if (region.planes == 1 || !fits(region.to_pitch) || !fits(region.from_pitch)) return false;
-  const auto pitched = [&](const char* pointer, const Pitch& pitch) {
-    return cudaPitchedPtr{const_cast<char*>(pointer), pitch.row, region.width, pitch.plane / pitch.row};
-  };
-  cudaMemcpy3DParms parameters{};
-  parameters.srcPtr = pitched(region.from, region.from_pitch);
-  parameters.dstPtr = pitched(region.to, region.to_pitch);
-  parameters.extent = {region.width, region.rows, region.planes};
-  parameters.kind = cudaMemcpyDefault;
-  check(cudaMemcpy3DAsync(&parameters, stream_), device, "copying a box of memory");
-  return true;
-}
 
 }  // namespace
 

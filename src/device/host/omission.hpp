@@ -6,10 +6,10 @@ namespace slipstream::host {
 /// count when they are replayed. The tsan preset alone has this: a test removes each dependency in turn and checks that
 /// the race is found.
 void omit_wait(int n);
-/// Waits of streams for events since the last omit_wait().
+/// Number of waits of streams for events since the last omit_wait().
 int waits_counted();
 
-/// Counts a wait; returns true if the wait must be omitted.
+/// Counts a wait of a stream for an event; returns true if the wait must be omitted.
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
 bool left_out();
 #else

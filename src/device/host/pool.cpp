@@ -36,7 +36,7 @@ class Pool {
 
   int threads() const { return threads_; }
 
-  /// False if a kernel of another stream uses the pool; the caller then works alone.
+  /// Runs a kernel on all threads. False if a kernel of another stream uses the pool; the caller then works alone.
   bool run(std::int64_t count, const Body& body) {
     std::unique_lock region(region_, std::try_to_lock);
     if (!region.owns_lock()) return false;
@@ -58,7 +58,7 @@ class Pool {
   }
 
  private:
-  // Short kernels follow each other within microseconds, so a short spin avoids a wake-up.
+  // Polls before a thread sleeps. Short kernels follow each other within microseconds, so a spin avoids a wake-up.
   static constexpr int spins = 2000;
 
   void work(int thread) const {

@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// Keys with one value each.
+/// Keys to sort by, with one value each, in device memory.
 struct KeyedValues {
   Buffer<std::uint64_t> keys;
   Buffer<std::uint32_t> values;

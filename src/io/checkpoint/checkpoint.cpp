@@ -51,7 +51,7 @@ std::optional<std::int64_t> step_in(const std::string& name) {
 
 void force_folder(const std::string& folder) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;  // errors are ignored: the files in the folder are complete already
+  if (file < 0) return;  // no error is reported, because the files in the folder are complete already
   ::fsync(file);
   ::close(file);
 }
@@ -68,7 +68,7 @@ bool is_left_over(const std::string& name) {
          errno == ESRCH;
 }
 
-/// A rank's report on its pieces to the others. Fixed size, because it travels in a nonblocking collective.
+/// A rank's report to the others on its pieces. Its size is fixed, because it travels in a nonblocking collective.
 struct Report {
   std::array<char, 512> failure{};
 };
@@ -116,7 +116,7 @@ struct Checkpoints::Impl {
               {{"option", "piece_bytes"}, {"given", options.piece_bytes}});
     });
     on_rank_zero(comm, [&] { prepare_folder(); });
-    // Runs that share a folder must not take each other's files for their own.
+    // The process and the host are part of file names, so that runs that share a folder do not take each other's files.
     own = comm.broadcast("." + std::to_string(::getpid()) + "@" + host_name(), 0);
     on_all_ranks(comm, [&] {
       require(::access(options.folder.c_str(), W_OK) == 0, ErrorCode::io,
@@ -202,7 +202,7 @@ struct Checkpoints::Impl {
     return arrays;
   }
 
-  /// Rank 0 creates the file. All ranks get the offsets of their pieces and open it.
+  /// Rank 0 creates the file. All ranks get the byte offsets of their pieces in it, and open it.
   void lay_out(const State& state, const std::string& notes, std::vector<CheckpointArray>& arrays) {
     const QuietHdf5 quiet;
     on_rank_zero(comm, [&] {
@@ -299,7 +299,7 @@ struct Checkpoints::Impl {
     results.push_back({step, {}, problem});
   }
 
-  /// Later steps than this one belong to a run that a restart from an earlier step has discarded.
+  /// Forgets checkpoints of later steps: they belong to a run that a restart from an earlier step has discarded.
   void drop_old() const {
     const auto there = checkpoints_in(options.folder);
     std::vector<std::string> mine;
@@ -349,10 +349,10 @@ struct Checkpoints::Impl {
   Options options;
   PieceWriter writer;
   MpiPieces mpi;
-  bool by_mpi = false;  // MPI writes the pieces of the current checkpoint, and the thread must still complete the file
-  std::optional<std::string> proof;  // why MPI accepts no device memory
-  std::string own;                   // part of the names of incomplete files
-  std::int64_t step = 0;             // step of the checkpoint in progress
+  bool by_mpi = false;  // whether MPI writes the pieces of the current checkpoint, which the thread then completes
+  std::optional<std::string> proof;  // why MPI accepts no device memory, once tested
+  std::string own;                   // suffix with process and host of incomplete files' names
+  std::int64_t step = 0;             // time step of the checkpoint in progress
   bool underway = false, told = false;
   Report mine;
   std::vector<Report> reports;
@@ -371,7 +371,7 @@ Checkpoints::~Checkpoints() {
     impl_->end_mpi();
   }
   impl_->writer.wait();
-  // MPI may still write the reports of a collective that not all ranks have joined.
+  // MPI may still write to this object the reports of a collective that not all ranks have joined.
   if (impl_->request != MPI_REQUEST_NULL) static_cast<void>(impl_.release());
 }
 

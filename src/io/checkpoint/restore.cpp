@@ -16,7 +16,7 @@ std::string show_field(DType type, int components) {
   return to_string(type) + " with " + std::to_string(components) + (components == 1 ? " component" : " components");
 }
 
-/// Reorders values from [component][cell] to [cell][component].
+/// Reorders the values of a field from [component][cell] to [cell][component].
 std::vector<std::byte> side_by_side(const std::vector<std::byte>& from, std::size_t size, int components) {
   if (components == 1) return from;
   std::vector<std::byte> to(from.size());

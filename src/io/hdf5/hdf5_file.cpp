@@ -25,7 +25,7 @@ hid_t half_type() {
   return type;
 }
 
-/// A complex number as in h5py: a compound with members r and i.
+/// HDF5 type of a complex number as in h5py: a compound with members r and i.
 hid_t complex_type(hid_t part) {
   const std::size_t size = H5Tget_size(part);
   const hid_t pair = H5Tcreate(H5T_COMPOUND, 2 * size);
@@ -113,7 +113,7 @@ void write_text_attribute(const Hdf5Handle& object, const char* name, const std:
 }
 
 namespace {
-/// Disk space as text, in a unit that suits small disks, too.
+/// Amount of disk space as text, in a unit that suits small disks, too.
 std::string amount(std::int64_t bytes) {
   return bytes < std::int64_t{10} << 20 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes >> 20) + " MiB";
 }

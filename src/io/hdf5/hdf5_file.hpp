@@ -17,7 +17,7 @@ using Hdf5Sizes = std::vector<hsize_t>;
 
 hid_t hdf5_type(DType type);
 
-/// File access properties for a single process.
+/// Properties of HDF5 to open a file by a single process.
 Hdf5Handle access_alone();
 /// Opens a file for writing by this rank only.
 Hdf5Handle open_alone(const std::string& path);
@@ -26,7 +26,7 @@ Hdf5Handle open_to_read(const std::string& path);
 /// Flushes and closes a file; both steps may throw.
 void finish(Hdf5Handle& file, const std::string& path);
 
-/// A hyperslab of a dataset: offset and count per axis.
+/// A hyperslab of a dataset: its offset and count along each axis.
 struct Hdf5Slab {
   Hdf5Sizes start, count;
 };
@@ -36,14 +36,14 @@ void write_slab(const Hdf5Handle& dataset, const std::string& name, hid_t type, 
 
 Hdf5Handle create_group(const Hdf5Handle& file, const std::string& name);
 Hdf5Handle open_dataset(const Hdf5Handle& file, const std::string& name);
-/// Sizes of a dataset; `name` is for error messages.
+/// Extents of a dataset along its axes; `name` is for error messages.
 Hdf5Sizes sizes_of(const Hdf5Handle& dataset, const std::string& name);
 DType type_of(const Hdf5Handle& dataset, const std::string& name);
-/// Names of the members of a group, in order.
+/// Names of the members of a group, in HDF5's order.
 std::vector<std::string> names_in(const Hdf5Handle& file, const char* group_name);
 void write_attribute(const Hdf5Handle& object, const char* name, hid_t type, const Hdf5Sizes& sizes,
                      const void* values);
-/// Writes fixed-length ASCII, the only kind that VTK reads.
+/// Writes a text attribute as fixed-length ASCII, the only kind that VTK reads.
 void write_text_attribute(const Hdf5Handle& object, const char* name, const std::string& value);
 
 /// Reserves `bytes` of disk space for a file from byte `first` on; a negative `first` means the end of the file. Throws

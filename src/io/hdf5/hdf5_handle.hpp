@@ -47,7 +47,7 @@ class Hdf5Handle {
   }
 
   hid_t get() const { return id_; }
-  /// Closes explicitly, for objects such as files whose flush may fail.
+  /// Closes the identifier explicitly, for objects such as files whose flush may fail.
   void close(const std::string& what);
 
  private:

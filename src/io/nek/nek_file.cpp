@@ -26,10 +26,10 @@ int components_of(const std::string& field) { return field == "X" || field == "U
 
 std::string scalar(std::size_t number) { return (number < 10 ? "S0" : "S") + std::to_string(number); }
 
-/// A field of a file to be written.
+/// A field that is written to a file.
 struct Part {
   std::string name;
-  const Field* field;  ///< null for the coordinates
+  const Field* field;  ///< values of the field; null for the coordinates
 };
 
 std::vector<Part> parts_of(const NekFields& fields) {
@@ -71,11 +71,11 @@ void check(const std::string& path, int word_bytes, const NekFields& fields, con
   }
 }
 
-/// Byte offsets of the fields in a file.
+/// Byte offsets of the fields in a Nek file.
 struct NekLayout {
   std::int64_t elements, cube;
   int word;
-  std::vector<std::int64_t> values, bounds;  ///< byte offset of each field's values and bounds
+  std::vector<std::int64_t> values, bounds;  ///< byte offsets of each field's values, and of its bounds
   std::int64_t data_end, end;
   NekLayout(const std::vector<std::string>& fields, std::int64_t all, int order, int word_bytes)
       : elements(all), cube(cube_of(order)), word(word_bytes) {
@@ -97,7 +97,7 @@ std::string header(double time, std::int64_t step, int word, const NekFields& fi
   std::string code;
   for (const Part& part : parts)
     if (part.name[0] != 'S') code += part.name;
-  // the field code of the header ends with the number of scalars
+  // The field code in the file's header ends with the number of scalars.
   if (!fields.scalars.empty()) code += parts.back().name;
   char text[header_bytes + 1];
   const int n = fields.order + 1;
@@ -163,7 +163,7 @@ void write_elements(RawFile& file, const NekLayout& layout, std::size_t number, 
   file.write(layout.bounds[number] + first * components * 8, bounds.data(), bounds.size() * sizeof(float));
 }
 
-/// Splits the elements of this rank into ranges.
+/// Splits the elements of this rank into ranges of consecutive elements.
 std::vector<std::array<std::int64_t, 2>> mine(const Communicator& comm, const NekFields& fields,
                                               const std::vector<Part>& parts) {
   for (const Part& part : parts) {
@@ -270,7 +270,7 @@ NekFile::NekFile(std::string path) : path_(std::move(path)) {
   file.read(header_bytes, &tag, sizeof tag);
   swapped_ = std::abs(swapped(tag) - endian_tag) < 1e-5f;
   sound(swapped_ || std::abs(tag - endian_tag) < 1e-5f, "endian", "6.54321 is not behind its header");
-  // Minima and maxima follow; some writers omit them.
+  // Minima and maxima of elements follow the values; some writers omit them.
   const NekLayout layout(fields_, all, order_, word_);
   sound(
       file.size() >= layout.data_end, "length",

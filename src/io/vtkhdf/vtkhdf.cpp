@@ -115,7 +115,7 @@ void check_same_call(const Communicator& comm, double time, const std::vector<Vt
   });
 }
 
-/// The arrays of the next step: given fields refer to a new row, others to their last row.
+/// The arrays to which the next step refers: given fields in a new row, others in their last row.
 std::vector<VtkhdfArray> next_arrays(const std::vector<VtkhdfArray>& before, bool first,
                                      const std::vector<VtkhdfSeries::Item>& items) {
   std::vector<VtkhdfArray> arrays = before;
@@ -154,7 +154,7 @@ std::vector<ValueSource> sources_of(const std::vector<VtkhdfArray>& arrays,
   return sources;
 }
 
-/// State that rank 0 broadcasts to the other ranks.
+/// State of a file's steps, as text that rank 0 broadcasts to the other ranks.
 std::string state_text(std::int64_t steps, double last_time, const std::vector<VtkhdfArray>& arrays) {
   std::ostringstream text;
   text << steps << ' ' << std::bit_cast<std::int64_t>(last_time) << ' ' << arrays.size();
@@ -208,7 +208,7 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
   });
   read_state(comm.broadcast(comm.rank() == 0 ? state_text(s.steps, s.last_time, s.arrays) : "", 0), s.steps,
              s.last_time, s.arrays);
-  // Checked before the file is opened: a later collective open that fails on some ranks only may deadlock.
+  // Arguments are checked before the file is opened: a collective open that fails on some ranks only may deadlock.
   on_all_ranks(comm, [&] {
     require(
         s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0, ErrorCode::io,

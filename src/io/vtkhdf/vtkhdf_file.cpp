@@ -26,7 +26,7 @@ hsize_t bytes_of(const Sizes& sizes, DType type) {
   return bytes;
 }
 
-/// Chunk size: one row, halved along the slowest axes until the chunk is small. Halves round up, to waste little.
+/// Extents of a chunk: one row, halved along the slowest axes until it is small. Halves round up, to waste little.
 Sizes chunk_sizes(Sizes sizes, DType type) {
   while (bytes_of(sizes, type) > target_chunk_bytes) {
     const auto axis = std::find_if(sizes.begin() + 1, sizes.begin() + 4, [](hsize_t n) { return n > 1; });
@@ -36,7 +36,7 @@ Sizes chunk_sizes(Sizes sizes, DType type) {
   return sizes;
 }
 
-/// Disk space of a row: whole chunks and their index entries.
+/// Bytes of disk space that a row of a dataset takes: whole chunks and their index entries.
 std::int64_t disk_bytes_of_row(const Extent& extent, const VtkhdfArray& array) {
   const Sizes sizes = row_sizes(extent, array.components);
   const Sizes chunk = chunk_sizes(sizes, array.type);
@@ -60,7 +60,7 @@ void write_geometry(const Hdf5Handle& file, const Extent& extent, const std::arr
   write_attribute(root, "Direction", H5T_NATIVE_DOUBLE, {9}, direction.data());
 }
 
-/// An empty dataset that is extendible along its first axis.
+/// Creates an empty dataset that is extendible along its first axis.
 Hdf5Handle create_growing(const Hdf5Handle& file, const std::string& name, hid_t type, const Sizes& row,
                           const Sizes& chunk) {
   const int rank = static_cast<int>(row.size());
@@ -70,14 +70,14 @@ Hdf5Handle create_growing(const Hdf5Handle& file, const std::string& name, hid_t
   const Hdf5Handle space(H5Screate_simple(rank, now.data(), most.data()), H5Sclose, "sizing the dataset " + name);
   const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_chunk(properties.get(), rank, chunk.data()), "sizing the chunks of " + name);
-  // Allocates chunks early, for parallel writes, and skips the fill, which would be overwritten.
+  // Chunks are allocated early, for parallel writes, and not filled, because values overwrite them.
   hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
   return {H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
           "making the dataset " + name};
 }
 
-/// A failed first step leaves datasets whose shape may differ in the retry.
+/// Removes a dataset that a failed first step has left, because its shape may differ in the next attempt.
 void remove_if_there(const Hdf5Handle& file, const std::string& name) {
   if (H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) > 0)
     hdf5_check(H5Ldelete(file.get(), name.c_str(), H5P_DEFAULT), "removing the dataset " + name);
@@ -96,7 +96,7 @@ void write_one(const Hdf5Handle& file, const std::string& name, hid_t type, std:
 std::string shown_path(const std::string& name) { return "/VTKHDF/CellData/" + name; }
 std::string offsets_path(const std::string& name) { return "/VTKHDF/Steps/CellDataOffsets/" + name; }
 
-/// A view of the first row of `name`, without a time axis and without values of its own.
+/// Shows readers the first row of dataset `name`, without a time axis and without values of its own.
 void show_first_row(const Hdf5Handle& file, const std::string& name) {
   const Hdf5Handle values = open_dataset(file, values_path(name));
   const Hdf5Handle type(H5Dget_type(values.get()), H5Tclose, "reading the type of " + name);
@@ -127,7 +127,7 @@ void show_array(const Hdf5Handle& file, const std::string& name, bool with_time)
              "linking the dataset " + name);
 }
 
-/// The arrays as a step refers to them.
+/// The datasets and rows to which a step refers, read from the file.
 std::vector<VtkhdfArray> arrays_of_step(const Hdf5Handle& file, std::int64_t step) {
   std::vector<VtkhdfArray> arrays;
   for (const std::string& name : names_in(file, "/Series")) {
@@ -177,7 +177,7 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
 }
 
 void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays) {
-  std::int64_t bytes = std::int64_t{1} << 16;  // allowance for groups, headers and times
+  std::int64_t bytes = std::int64_t{1} << 16;  // bytes reserved for groups, headers and times
   for (const VtkhdfArray& array : arrays)
     bytes += 8 * steps_per_chunk + 4096 + (array.fresh ? disk_bytes_of_row(extent, array) : 0);
   claim_disk(path, -1, bytes, "the next step of '" + path + "'");

@@ -20,7 +20,7 @@ struct VtkhdfArray {
   int components = 1;
   std::string unit{};
   std::int64_t row = 0;  ///< row of the dataset that the step refers to
-  bool fresh = true;     ///< whether the step also writes the row
+  bool fresh = true;     ///< whether the step writes the row, or reuses it
 };
 
 /// The serial operations on a temporal VTKHDF file: everything except the values. Each opens and closes the file
@@ -44,7 +44,7 @@ void commit_step(const std::string& path, std::int64_t step, double time, const 
 
 /// Path of the dataset with an array's values.
 std::string values_path(const std::string& name);
-/// Hyperslab of a box of cells, [z][y][x][component], in the row of the step.
+/// Hyperslab of a box of cells, [z][y][x][component], in the dataset's row to which the step refers.
 Hdf5Slab slab_of(const VtkhdfArray& array, const Box& box);
 
 }  // namespace slipstream

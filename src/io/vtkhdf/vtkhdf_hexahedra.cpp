@@ -18,11 +18,11 @@
 namespace slipstream {
 namespace {
 
-constexpr std::uint8_t lagrange_hexahedron = 72;  // the cell type VTK_LAGRANGE_HEXAHEDRON
+constexpr std::uint8_t lagrange_hexahedron = 72;  // VTK's number of the cell type VTK_LAGRANGE_HEXAHEDRON
 constexpr std::int64_t bytes_of_a_piece = std::int64_t{1} << 24, values_of_a_chunk = std::int64_t{1} << 17;
 constexpr hsize_t steps_of_a_chunk = 256;
 
-/// A dataset that is extendible along its first axis.
+/// Creates a dataset that is extendible along its first axis.
 void create_growing(const Hdf5Handle& file, const std::string& name, hid_t type, Hdf5Sizes sizes, hsize_t chunk) {
   const auto rank = static_cast<int>(sizes.size());
   Hdf5Sizes most = sizes, chunks = sizes;
@@ -31,7 +31,7 @@ void create_growing(const Hdf5Handle& file, const std::string& name, hid_t type,
   const Hdf5Handle space(H5Screate_simple(rank, sizes.data(), most.data()), H5Sclose, "sizing the dataset " + name);
   const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_chunk(properties.get(), rank, chunks.data()), "sizing the chunks of " + name);
-  // Allocates chunks early, for parallel writes.
+  // Chunks are allocated early, for parallel writes.
   hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
   Hdf5Handle(H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
@@ -46,7 +46,7 @@ void grow(const Hdf5Handle& file, const std::string& name, std::int64_t rows) {
   hdf5_check(H5Dset_extent(dataset.get(), sizes.data()), "growing the dataset " + name);
 }
 
-/// Writes one row along the first axis; extends the dataset if needed.
+/// Writes one row of a dataset along its first axis; extends the dataset if needed.
 void write_row(const Hdf5Handle& file, const std::string& name, hid_t type, std::int64_t row, const void* value) {
   grow(file, name, row + 1);
   const Hdf5Handle dataset = open_dataset(file, name);
@@ -104,7 +104,7 @@ std::vector<std::int64_t> vtk_hexahedron_nodes(int order) {
   constexpr int round[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
   for (const int k : {0, 1})
     for (const auto& c : round) add(c[0] * n, c[1] * n, k * n);
-  // Order of edges in VTK: around the lower face, around the upper face, then along z. Edges along x ascend.
+  // VTK's order of points on edges: around the lower face, around the upper one, then along z. Edges along x ascend.
   for (const int k : {0, 1})
     for (int edge = 0; edge < 4; ++edge)
       for (std::int64_t m = 1; m < n; ++m) {
@@ -133,7 +133,7 @@ struct HexahedraSeries::State {
   Communicator comm;
   std::string path;
   Mesh mesh;
-  std::vector<std::string> shapes;  ///< description of the fields of the first step
+  std::vector<std::string> shapes;  ///< names and types of the first step's fields, which later steps must have
   std::int64_t steps = 0;
   double last_time = -std::numeric_limits<double>::infinity();
   bool closed = false;
@@ -192,7 +192,7 @@ struct HexahedraSeries::State {
     finish(file, path);
   }
 
-  /// Writes the mesh; each rank writes its part. Collective.
+  /// Writes the mesh, of which each rank writes its part. Collective.
   void write_mesh() const {
     const std::vector<std::int64_t> nodes = vtk_hexahedron_nodes(mesh.order);
     std::vector<std::pair<int, Box>> parts;
@@ -266,7 +266,7 @@ struct HexahedraSeries::State {
     return shapes;
   }
 
-  /// Describes where the values of a field go: behind those of earlier steps.
+  /// Describes the position in the file of the values of a field: after those of earlier steps.
   ValueSource source(const Item& item) const {
     const DType type = item.field->options().type;
     const int components = item.field->options().components;
@@ -296,7 +296,7 @@ struct HexahedraSeries::State {
     write_step_count(file, steps + 1);
   }
 
-  /// Extends the datasets for a step; called on rank 0.
+  /// Extends the datasets to hold another step; called on rank 0.
   void reserve(const std::vector<Item>& items) const {
     std::int64_t bytes = std::int64_t{1} << 17;
     for (const Item& item : items)

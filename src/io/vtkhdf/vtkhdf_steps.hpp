@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// The step bookkeeping of temporal VTKHDF files, which files of cells and of hexahedra share.
+/// Numbers of the steps in a temporal VTKHDF file, for files of cells and of hexahedra alike.
 struct VtkhdfSteps {
   std::int64_t count = 0;
   double last_time = -std::numeric_limits<double>::infinity();
@@ -16,10 +16,10 @@ struct VtkhdfSteps {
 /// Replaces the step count that readers see.
 void write_step_count(const Hdf5Handle& file, std::int64_t steps);
 
-/// Keeps the steps up to a time, within rounding. Data of later steps stay in the file and may be overwritten.
+/// Keeps a file's steps up to a time, within rounding. Data of later steps stay in the file and may be overwritten.
 VtkhdfSteps keep_steps(const Hdf5Handle& file, double up_to);
 
-/// Reads the entry of one step from a dataset with one number per step.
+/// Reads the entry of one step in a dataset that has one number per step.
 std::int64_t number_of_step(const Hdf5Handle& file, const std::string& name, std::int64_t step);
 
 }  // namespace slipstream

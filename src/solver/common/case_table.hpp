@@ -17,12 +17,12 @@ namespace slipstream {
 struct KeyValues {
   enum class Kind : std::uint8_t { flag, integer, number, name, size };
   Kind kind = Kind::number;
-  std::optional<double> above = {}, least = {}, most = {};  ///< limits of numbers
-  bool finite = true;                                       ///< of numbers
-  std::vector<std::string> names = {};                      ///< the only values of kind name
-  std::vector<std::int64_t> only = {};                      ///< the only integers; empty: all within the limits
-  std::vector<int> shape = {};  ///< several values at once, nested: how many, or 0 for any number
-  bool expression = false;      ///< each value may also be text, an expression of places
+  std::optional<double> above = {}, least = {}, most = {};  ///< exclusive lower, lower and upper limit of a number
+  bool finite = true;                                       ///< whether a number must be finite
+  std::vector<std::string> names = {};                      ///< names that are allowed, for kind `name`
+  std::vector<std::int64_t> only = {};                      ///< integers that are allowed; empty: all within the limits
+  std::vector<int> shape = {};  ///< lengths of nested lists of values; 0: any; empty: a single value
+  bool expression = false;      ///< whether text is allowed, as an expression of coordinates
 };
 
 namespace key_values {
@@ -36,7 +36,7 @@ inline KeyValues up_to(double most, KeyValues one) {
   one.most = most;
   return one;
 }
-/// A list of `count` values. 0: any number of them.
+/// Values of a key that holds a list of `count` values, or of any number of them if `count` is 0.
 inline KeyValues several(int count, KeyValues one) {
   one.shape.insert(one.shape.begin(), count);
   return one;
@@ -51,12 +51,12 @@ inline KeyValues number_from(double least) { return {.kind = KeyValues::Kind::nu
 inline KeyValues names(std::vector<std::string> all) {
   return {.kind = KeyValues::Kind::name, .names = std::move(all)};
 }
-/// Numbers, each of which may also be an expression.
+/// Numbers of a key, each of which may also be written as an expression.
 inline KeyValues or_expression(KeyValues numbers) {
   numbers.expression = true;
   return numbers;
 }
-/// The names of a table of (name, value).
+/// Values of a key that is one of the names in a table of pairs (name, value).
 template <class Table>
 KeyValues names_of(const Table& table) {
   std::vector<std::string> all;
@@ -65,7 +65,7 @@ KeyValues names_of(const Table& table) {
 }
 }  // namespace key_values
 
-/// A value that a key has where it is left out; monostate: it depends on other keys.
+/// Default value of a key; monostate: it depends on other keys.
 using KeyDefault = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                 std::vector<double>>;
 
@@ -75,8 +75,8 @@ inline KeyDefault list_of(const std::array<double, 3>& values) {
 
 struct Key {
   std::string name;
-  std::vector<KeyValues> values;        ///< kinds of values, any of which the key may have
-  std::optional<KeyDefault> otherwise;  ///< default; none: the key is required
+  std::vector<KeyValues> values;        ///< kinds of values that the key may have, any one of them
+  std::optional<KeyDefault> otherwise;  ///< default value of the key; none: the key is required
   std::string unit;                     ///< unit of the number; "-": dimensionless; empty: the value is not a number
   std::string meaning;
 };
@@ -84,8 +84,8 @@ struct Key {
 struct CaseTable {
   std::string name, meaning;
   std::vector<Key> keys;
-  std::string title = {};               ///< of its class in Python; empty: its name
-  std::vector<std::string> bases = {};  ///< titles of earlier tables whose keys it has, too
+  std::string title = {};               ///< name of the table's class in Python; empty: `name`
+  std::vector<std::string> bases = {};  ///< titles of tables whose keys this table inherits
 };
 
 }  // namespace slipstream

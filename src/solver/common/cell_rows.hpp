@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// Rows along x or z, counted along y first, then along the third axis.
+/// Rows of cells along x or z. Their numbers count along y first, then along the third axis.
 struct CellRows {
   struct Cell {
     std::int32_t x = 0, y = 0, z = 0;
@@ -24,7 +24,7 @@ struct CellRows {
         along_z(axis == 2) {}
 
   std::int64_t count() const { return std::int64_t{high} * deep; }
-  /// Cell n of a row.
+  /// Coordinates of cell n of row number `row`.
   SLIP_FN Cell cell(std::int64_t row, std::int32_t n) const {
     const auto j = static_cast<std::int32_t>(row % high), last = static_cast<std::int32_t>(row / high);
     return {lo[0] + (along_z ? last : n), lo[1] + j, lo[2] + (along_z ? n : last)};

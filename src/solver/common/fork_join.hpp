@@ -8,15 +8,15 @@
 
 namespace slipstream {
 
-/// Runs independent launches concurrently that are too small to fill a device one after the other.
+/// Runs independent launches concurrently that are each too small to fill a device.
 class ForkJoin {
  public:
   static constexpr std::size_t most_on_gpu = 16;
 
   explicit ForkJoin(Device device, Priority priority = Priority::normal) : device_(device), priority_(priority) {}
 
-  /// Calls run(n, lane) for each n < count. The stream and others, `most` in all, are the lanes in turn. Work on lanes
-  /// starts after the stream's earlier work, and the stream's later work after all of it.
+  /// Calls run(n, lane) for each n < count. The stream and others, `most` in all, take turns as lane. Work on lanes
+  /// starts after the stream's earlier work, and the stream's later work after all work on lanes.
   template <class Run>
   void run(Stream& stream, std::size_t count, std::size_t most, Run run) {
     const std::size_t others = std::max<std::size_t>(1, std::min(count, most)) - 1;

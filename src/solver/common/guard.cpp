@@ -15,14 +15,14 @@
 namespace slipstream {
 namespace {
 
-/// A quantity in a block of this rank, and the index of its first row among the rows of its device.
+/// A guarded quantity in a block of this rank, and the block's first row among the rows of its device.
 struct GuardedBlock {
   std::size_t quantity = 0;
   std::int64_t block = 0;
   std::int64_t first_row = 0;
 };
 
-/// A finding as ranks exchange it, with the number of the quantity.
+/// The first invalid value as ranks send it to each other, with the index of its quantity.
 struct Told {
   std::int64_t quantity = -1;
   double value = 0;
@@ -54,7 +54,7 @@ struct Guard::Impl {
     std::vector<GuardedBlock> parts;
     std::int64_t rows = 0;
     Buffer<RowFinding> row_findings;
-    Buffer<DeviceFinding> first;  // first finding, in pinned memory
+    Buffer<DeviceFinding> first;  // first invalid value, in pinned memory
     std::optional<Event> done;
   };
 
@@ -79,7 +79,7 @@ struct Guard::Impl {
     }
   }
 
-  /// Lists the guarded blocks at the first use, because fields may be created after the guard.
+  /// Lists the guarded blocks before the first check, because fields may be created after the guard.
   void list_parts(const std::vector<Stream>& streams) {
     for (const Stream& stream : streams) sides.push_back({stream.device(), {}, 0, {}, {}, {}});
     for (std::size_t q = 0; q < watched.size(); ++q) {
@@ -126,7 +126,7 @@ struct Guard::Impl {
     pending = true;
   }
 
-  /// Returns the first fault of this rank, by quantity and place.
+  /// Returns the first invalid value on this rank, ordered by quantity and position.
   Told mine() {
     Told told;
     for (Side& side : sides) {

@@ -11,7 +11,7 @@ constexpr int fold_threads = 512;
 
 template <class T>
 struct FieldFaults {
-  const T* origin;  ///< address of interior cell (0, 0, 0), component 0
+  const T* origin;  ///< address of component 0 of interior cell (0, 0, 0)
   std::int64_t stride[3], component_stride;
   int components;
   double lowest, highest;

@@ -1,21 +1,21 @@
 #pragma once
-// Kernels of a guard, which checks values.
+// Kernels of a guard, which searches fields for values that are not finite or out of range.
 #include <span>
 
 #include <slipstream/guard.hpp>
 
 namespace slipstream {
 
-/// The first row with a fault on a device, or -1.
+/// The first row of cells with an invalid value on a device; -1: there is none.
 struct DeviceFinding {
   std::int64_t row = -1;
   RowFinding found;
 };
 
-/// Checks all components of a field's blocks on the stream's device. Sound values lie from `lowest` to `highest`.
+/// Searches all components of a field's blocks on the stream's device for values outside of `lowest` to `highest`.
 void inspect_rows(Stream& stream, const Field& field, std::span<const InspectedBlock> blocks, double lowest,
                   double highest);
-/// Writes the first of `count` rows with a fault to memory that the host can read.
+/// Writes the first of `count` rows that has an invalid value to memory that the host can read.
 void first_of_rows(Stream& stream, const RowFinding* rows, std::int64_t count, DeviceFinding* first);
 
 }  // namespace slipstream

@@ -13,16 +13,16 @@ class LoopCondition {
   LoopCondition(const Loop& loop, const std::vector<Device>& devices);
   /// Resets the condition before the first pass of a loop.
   void reset(std::vector<Stream>& streams);
-  /// After each pass: counts it, and decides whether another one follows.
+  /// Called after each pass of the loop: counts it, and decides on the device whether another one follows.
   void count(std::vector<Stream>& streams);
-  /// Flag in the memory of a device: not 0 where another pass follows.
+  /// Flag in device memory that is not 0 while another pass of the loop follows.
   const std::int32_t* on(std::size_t device) const { return states_[device].data(); }
   /// Reads the flag on the host: whether another pass follows. Waits for the first device.
   bool look(std::vector<Stream>& streams);
 
  private:
   const Loop& loop_;
-  std::vector<Buffer<std::int32_t>> states_;  // flag and number of passes, by device
+  std::vector<Buffer<std::int32_t>> states_;  // flag and number of passes of each device's loop
   Buffer<std::int32_t> seen_;
 };
 

@@ -10,16 +10,16 @@
 
 namespace slipstream {
 
-/// Memory for partial sums on each device and, pinned, on the host. It grows on demand.
+/// Memory for partial sums on each device, and pinned memory for them on the host. It grows on demand.
 class PartSums {
  public:
   struct Part {
-    std::size_t device = 0;  ///< index of the device in the order of the streams
+    std::size_t device = 0;  ///< index of the device whose kernels write the part, in the order of the streams
     std::size_t count = 0;
   };
 
   /// Calls `run(i, together, place)` for each part. Launches that `run` adds to `together` write the part's `count`
-  /// doubles to `place`. Then waits once per device. The results are valid until the next call.
+  /// doubles to `place`. The host then waits once per device. The results are valid until the next call.
   template <class Run>
   std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());

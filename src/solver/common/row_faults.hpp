@@ -1,5 +1,5 @@
 #pragma once
-// The first fault in each row of a block.
+// Search for the first invalid value in each row of a block.
 #include <slipstream/guard.hpp>
 
 #include "device/together.hpp"
@@ -9,8 +9,8 @@ namespace slipstream {
 
 constexpr int fault_threads = 64;
 
-/// A team searches a row of memory for the first fault from its start. `cells.fault(i, j, k, &value)` tells whether a
-/// cell is at fault, and stores its value.
+/// A team searches a row of cells for the first invalid value from the row's start. `cells.fault(i, j, k, &value)`
+/// returns whether a cell has one, and stores it.
 template <class Cells>
 struct RowFaults {
   Cells cells;
@@ -39,7 +39,7 @@ struct RowFaults {
   }
 };
 
-/// Queues findings[n] = the first fault in row n.
+/// Queues a search that sets findings[n] to the first invalid value in row n.
 template <class Cells>
 void find_row_faults(Together& together, const CellRows& rows, const Cells& cells, RowFinding* findings) {
   together.add_teams(rows.count(), fault_threads, fault_threads * sizeof(RowFinding),

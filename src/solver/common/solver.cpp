@@ -12,7 +12,7 @@ SolverParts::~SolverParts() = default;
 
 Solver::Solver(std::unique_ptr<SolverParts> parts) : parts_(std::move(parts)) {}
 
-/// The loop's streams end before the memory that their work reads and writes is freed.
+/// The loop's streams end first, because their queued work still uses memory of the solver.
 Solver::~Solver() {
   for (Stream& stream : parts_->own_streams()) wait_quietly(stream);
   parts_->loop.reset();

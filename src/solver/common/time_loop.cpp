@@ -17,13 +17,13 @@ bool leaves_a_gpu(const Exchange& exchange) {
   return std::any_of(all.begin(), all.end(), [](const MessageInfo& m) { return !traits_of(m.route).within_device; });
 }
 
-/// Calls look(task) for all tasks, including those within loops, until one returns true.
+/// Whether look(task) returns true for any task, including those within loops.
 bool any(const Tasks& tasks, const std::function<bool(const Task&)>& look) {
   return std::any_of(tasks.begin(), tasks.end(),
                      [&](const Task& task) { return look(task) || (task.loop && any(task.loop->tasks, look)); });
 }
 
-/// The tasks of all steps of a period; only of the next step if steps do not repeat.
+/// The tasks of all steps of a period, or of the next step if steps do not repeat.
 std::vector<const Tasks*> all_tasks(const Simulation& simulation) {
   const int period = simulation.recording().period;
   std::vector<const Tasks*> all;
@@ -37,7 +37,7 @@ bool any_of_a_period(const Simulation& simulation, const std::function<bool(cons
   return std::any_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, look); });
 }
 
-/// Throws errors of collective work of the devices, within loops too.
+/// Throws errors of tasks that all devices do together, such as solves, within loops too.
 void check_collectives(const Tasks& tasks) {
   for (const Task& task : tasks) {
     if (task.collective) task.collective->check();
@@ -55,7 +55,7 @@ void check_exchanges(const Tasks& tasks, std::set<Exchange*>& left) {
 /// Throws errors of exchanges, in the order of the tasks, because the check is collective.
 void check_exchanges(const Simulation& simulation, std::set<Exchange*> used) {
   for (const Tasks* tasks : all_tasks(simulation)) check_exchanges(*tasks, used);
-  for (Exchange* exchange : used) exchange->check();  // exchanges of steps that do not repeat
+  for (Exchange* exchange : used) exchange->check();  // exchanges of steps that are not repeated
 }
 
 bool worth_overlapping(const Simulation& simulation) {
@@ -124,7 +124,7 @@ void TimeLoop::queue_kernel(const Task& task, Part part, std::vector<Stream>& st
   }
 }
 
-/// Runs an exchange, and the boundary region after it, on separate streams.
+/// Computes the interior while separate streams run an exchange, and after it the kernel of the boundary region.
 void TimeLoop::overlap_interior(const Task& exchange, const Task& kernel, Marks* marks) {
   exchange.exchange->begin(streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
@@ -171,12 +171,12 @@ LoopCondition& TimeLoop::condition_of(const Loop& loop) {
   return *found;
 }
 
-/// Runs a loop whose condition the host evaluates. Passes have no marks, as there would be too many.
+/// Runs a loop whose condition the host evaluates. Its passes are not timed, as there would be too many marks.
 void TimeLoop::run_loop(const Task& task) {
   const Tasks& tasks = task.loop->tasks;
   LoopCondition& ending = condition_of(*task.loop);
   ending.reset(streams_);
-  // All ranks make the same passes, because the condition is the same.
+  // The condition has the same value on all ranks, so all ranks make the same number of passes.
   for (std::int64_t pass = 1;; ++pass) {
     run_tasks(tasks.data(), tasks.data() + tasks.size(), nullptr);
     ending.count(streams_);
@@ -204,7 +204,7 @@ bool TimeLoop::recordable() const {
   return !trace_ && !any_of_a_period(simulation_, needs_host);
 }
 
-/// Steps of a period without loops become one graph a device. A loop is a separate graph between others.
+/// Records steps as graphs. Steps of a period without loops become one graph a device; a loop is a graph of its own.
 TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   Replay made{simulation_.recording(), steps, {}};
   const auto has_loop = [](const Task& task) { return task.loop != nullptr; };
@@ -244,7 +244,7 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   return made;
 }
 
-/// Replays recorded steps, if as many as `steps` may be queued at once. A long graph has many steps, because there is a
+/// Replays a graph of recorded steps, if at most `steps` steps follow. A long graph has many steps, because there is a
 /// pause between graphs. It is recorded if there is none, or if many more steps are possible. If few steps are left, a
 /// graph of one period is used. Returns false if the graph begins with another step than the next one.
 bool TimeLoop::replay(std::int64_t steps) {
@@ -271,7 +271,7 @@ bool TimeLoop::replay(std::int64_t steps) {
   return true;
 }
 
-/// Collects times from the first mark; marks may lie on any streams.
+/// Adds up the times between marks, counted from the first one; marks may lie on any streams.
 void TimeLoop::collect(const Marks& marks) {
   double latest = 0;
   for (const Mark& mark : marks) {
@@ -310,7 +310,7 @@ void TimeLoop::stop_if_diverged() {
 }
 
 void TimeLoop::run(std::int64_t steps) {
-  // events by number of steps queued before; they limit how far the host runs ahead
+  // events after queued steps, with the number of steps before; they limit how far the host runs ahead
   std::deque<std::pair<std::int64_t, Event>> ahead;
   std::vector<Marks> samples;
   simulation_.begin_steps();
@@ -320,7 +320,7 @@ void TimeLoop::run(std::int64_t steps) {
     const auto until = [](std::int64_t from, std::int64_t every, std::int64_t rest) {
       return (rest + every - from % every) % every;
     };
-    // Timed steps run alone, and a guard limits the number of queued steps.
+    // A timed step is run by itself, not in a graph; a guard limits how many steps are queued before its next check.
     std::int64_t next = std::min(end - at, until(steps_, sample_every, sample_every / 2));
     if (guard_) next = std::min(next, guard_->every() - at % guard_->every());
     const bool sample = until(steps_, sample_every, sample_every / 2) == 0;

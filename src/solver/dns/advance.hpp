@@ -1,5 +1,5 @@
 #pragma once
-// A stage of a Runge-Kutta step, on a component of a mode.
+// Update of one velocity component or scalar of a mode by a stage of a Runge-Kutta step.
 #include "solver/dns/complex.hpp"
 
 namespace slipstream::dns {
@@ -11,7 +11,7 @@ struct Advance {
 
   SLIP_FN static T power(T e, int exponent) { return exponent == 0 ? T(1) : exponent == 1 ? e : e * e; }
 
-  /// Advances component c of a mode. `n`: right-hand side; `e`: factor of a half step; `push`: forcing of the mode.
+  /// Advances component c of a mode. `n`: right-hand side; `e`: decay over half a step; `push`: factor of the forcing.
   SLIP_FN void operator()(std::int64_t at, int c, Complex<T> n, T e, T push) const {
     const Complex<T> u = factors.last ? Complex<T>{0, 0} : load(arrays.u, at, c);
     if (push != T(0) && factors.pushes) {

@@ -1,5 +1,5 @@
 #pragma once
-// Loads and stores complex numbers of modes, real part first.
+// Loads and stores complex amplitudes of modes, real part first.
 #include <slipstream/device/complex.hpp>
 
 #include "solver/dns/kernels.hpp"

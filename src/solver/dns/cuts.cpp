@@ -16,16 +16,16 @@ constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 
 std::int64_t whole_words(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 
-/// Number of equal buffers that share a budget: buffers of batches, own arrays, and the workspace of the FFT library.
+/// Number of equal buffers among which device memory is divided: batches, own arrays, workspace of the FFT library.
 std::int64_t shares(int devices) {
   return (devices > 1 ? Batches::buffers_of_moves : Batches::buffers) + own_buffers + 1;
 }
-/// Number of fields in a batch of planes y: three of the product u x w, u, the sum and, for forced rk4, the next state.
-/// Between the sweeps the batch leaves five fields and the results of the stage.
+/// Number of fields in a batch of planes of constant y: the product u x w, u, the sum of stages and, for forced rk4,
+/// the next state. Between the sweeps the batch leaves five fields and the results of the stage.
 int fields_of_stage(const Options& o) {
   return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);
 }
-/// Upper bound of the number of shells in a spectrum.
+/// Upper bound of the number of shells |k| in an energy spectrum.
 std::int64_t most_shells(const Options& o) {
   const ModeGrid grid = wave_numbers(o);
   double most = 0;
@@ -33,8 +33,8 @@ std::int64_t most_shells(const Options& o) {
   return static_cast<std::int64_t>(most) + 2;
 }
 
-/// Bytes that a buffer needs: fields of a batch, before and after a move, and its share of own arrays. The own arrays
-/// hold the products and results of a plane y, or six components in cells of a plane z and the transform of one.
+/// Bytes that a buffer must hold: fields of a batch, before and after a move, and its share of own arrays. The own
+/// arrays hold the products and results of a plane y, or six components in cells of a plane z and the transform of one.
 struct Needs {
   Needs(const Shares& of, const Options& o) : places(of.most_places), planes(of.most_z) {
     const Sizes s(o);
@@ -50,14 +50,14 @@ struct Needs {
     row =
         value * std::max({fields_of_cells(o) * wide, back * wide + 9, 3 * s.mx + 9, parts(5 * s.mx + 16, own_buffers)});
   }
-  std::int64_t places, planes;  ///< largest number of kept k_y and of planes z of a device
-  std::int64_t wide, high;      ///< number of lines in a plane: kept modes along x, and kept modes along y
-  std::int64_t line, doubles;   ///< bytes of a plane y: of one line along z, and of its sums
-  std::int64_t plane_z;         ///< bytes of a whole plane z
-  std::int64_t column, row;     ///< bytes of lines along y and along x, for a plane z that is cut
+  std::int64_t places, planes;  ///< largest number of kept k_y, and of planes z, of any device
+  std::int64_t wide, high;      ///< number of modes along x, and along y, that a plane z keeps
+  std::int64_t line, doubles;   ///< bytes that a line along z of a plane y needs, and bytes of the plane's sums
+  std::int64_t plane_z;         ///< bytes that a whole plane of constant z needs
+  std::int64_t column, row;     ///< bytes that a line along y, and along x, needs if planes z are cut
 
   std::int64_t plane_y(std::int64_t of_piece) const { return std::max(of_piece * line, doubles); }
-  /// Number of modes along x in a piece, so small that few planes still give several batches.
+  /// Number of modes along x in a piece, chosen so small that few planes still give several batches.
   std::int64_t piece(std::int64_t buffer, bool splits) const {
     const std::int64_t some = parts(wide, parts(batches_of_sweep, places));
     return fft::even_pieces(
@@ -81,7 +81,7 @@ struct Needs {
   }
 };
 
-/// Bytes that a device needs for a buffer of this size.
+/// Bytes of device memory that batches need with a buffer of `buffer` bytes, with space for messages.
 std::int64_t needed(const Machine& machine, const Shares& of, const Options& options, std::int64_t buffer) {
   std::int64_t bytes = shares(of.devices()) * buffer;
   if (of.devices() == 1) return bytes;
@@ -136,7 +136,7 @@ FlowCuts::FlowCuts(const Shares& of, const Options& o, std::int64_t buffer) {
   for (const Range& places : of.places) {
     std::vector<Range>& all = slabs.emplace_back();
     const std::int64_t end = places.first + places.number;
-    // Planes with negative k_y begin a separate batch.
+    // Planes with negative k_y begin a separate batch, because truncated planes lie between them and the others.
     for (std::int64_t first = places.first; first < end;) {
       const std::int64_t behind = first <= s.highest_y ? std::min(s.highest_y + 1, end) : end;
       all.push_back({first, std::min(thick, behind - first)});
@@ -192,10 +192,10 @@ BatchPlan planned_batches(const Machine& machine, const Options& options, std::i
   plan.planes_y = cuts.count_y;
   plan.planes_z = cuts.count_z;
   plan.sweeps = cuts.splits ? 4 : 2;
-  // Fields that travel to the device: the product, its factors, u or the sum, and both in half of the stages of rk4.
+  // Fields that travel to the device: the product, its factors, u or the sum of stages, in half of rk4's stages both.
   plan.fields = components_of(options) * (options.scheme == Scheme::rk2 ? 2 : 2.5) + fields_there(options);
   plan.fields += keeps_next(options) ? 2.25 : 0;
-  // Planes z in three sweeps: between these, the arrays hold all y.
+  // If planes z are cut, they take three sweeps, between which the arrays hold all y.
   if (cuts.splits)
     plan.fields +=
         (fields_of_cells(options) + components_of(options)) * static_cast<double>(s.ny) / static_cast<double>(s.high());

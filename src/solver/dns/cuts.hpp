@@ -1,5 +1,5 @@
 #pragma once
-// Computes batches and memory of a flow out of core; nothing here allocates.
+// Computes batches and memory of an out-of-core flow, without allocating.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace slipstream::dns {
 
-constexpr int own_buffers = 4;  ///< number of own arrays, in addition to the buffers of batches
+constexpr int own_buffers = 4;  ///< number of a device's own arrays, each as large as a buffer for a batch
 
 /// Number of fields that travel from planes y to planes z: u, v, w, the derivatives of u and v along z, and each scalar
 /// with its derivative along z.
@@ -18,7 +18,7 @@ int fields_there(const Options& options);
 /// Number of fields that a plane z computes: u and the vorticity, and three slopes of each scalar.
 int fields_of_cells(const Options& options);
 
-/// Number of parts of size `each`; the last one may be smaller.
+/// Number of parts of size `each` into which `all` is divided; the last one may be smaller.
 inline std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
 
 struct Range {
@@ -40,7 +40,7 @@ struct Sizes {
   }
 };
 
-/// Planes of each device of the machine: planes y, by index and by position among the kept modes, and planes z.
+/// Planes of each device of the machine: those of constant y, by index and by position among kept modes, and of z.
 struct Shares {
   Shares(const Machine& machine, const Options& options);
   std::vector<Range> y, places, z;
@@ -48,32 +48,32 @@ struct Shares {
   int devices() const { return static_cast<int>(z.size()); }
 };
 
-/// Upper bound of the partial sums of a plane y.
+/// Upper bound of the number of partial sums, as doubles, in a plane of constant y.
 std::int64_t doubles_of_plane(const Options& options);
 
-/// How a buffer of some bytes cuts the flow into batches. Modes along x are cut into pieces; whole planes are those of
-/// one piece. Where planes z are longer than a buffer, they take three sweeps: pieces of x along y, some y along x, and
-/// pieces of x along y again.
+/// Batches into which buffers of a given size cut the flow. Modes along x are cut into pieces; a plane is whole if it
+/// has one piece. If planes z are longer than a buffer, they take three sweeps: pieces of x along y, some y along x,
+/// and pieces of x along y again.
 struct FlowCuts {
   FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
   std::int64_t wide = 1;                  ///< number of modes along x in a piece
   bool splits = false;                    ///< whether planes z take three sweeps
-  std::int64_t deep = 1;                  ///< number of planes z in a batch
-  std::int64_t rows = 1;                  ///< number of lines along x in a batch of the sweep along x
-  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a sweep over y, and over z
-  /// Planes y by device and batch of whole planes; the last batches are empty where other devices have more.
+  std::int64_t deep = 1;                  ///< number of planes of constant z in a batch
+  std::int64_t rows = 1;                  ///< number of lines along x in a batch, if planes z are cut
+  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a sweep over planes y; over planes z
+  /// Planes y of each device's batches, counted by whole planes; the last are empty if other devices have more.
   std::vector<std::vector<Range>> slabs;
   fft::BatchCut of_y, of_z;
 };
 
-/// Bytes of a buffer that a budget allows, bytes of a device that are used, and the least budget.
+/// Bytes of a buffer for a given budget; bytes of device memory in use; the least budget; then the plan of batches.
 std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& options, std::int64_t budget);
 std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget);
 std::int64_t least_budget(const Machine& machine, const Options& options);
 BatchPlan planned_batches(const Machine& machine, const Options& options, std::int64_t budget);
-/// Messages of all ranks in a stage, on several devices.
+/// Messages of all ranks in a stage, if there are several devices.
 std::vector<fft::AlikeMessages> messages_of_stage(const Machine& machine, const Options& options, std::int64_t budget);
-/// Bytes of pinned memory that each device needs between the sweeps.
+/// Bytes of pinned host memory for the fields between the sweeps, by device.
 std::vector<std::int64_t> bytes_between_sweeps(const Machine& machine, const Options& options, std::int64_t budget);
 
 }  // namespace slipstream::dns

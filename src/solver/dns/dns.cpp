@@ -20,7 +20,7 @@ FieldOptions of(FieldOptions options, int components = 3) {
   return options;
 }
 
-/// The options, with the process grid that was measured.
+/// Replaces the choice of a process grid in the options by the one that the transform has measured.
 Options decided(Options options, const Fft& fft) {
   options.process_grid = fft.process_grid();
   options.tune_process_grid = false;
@@ -36,7 +36,7 @@ FftOptions transform_of(const Machine& machine, const Options& o) {
   return options;
 }
 
-/// Options of a field whose arrays are allocated later if `later` is set.
+/// Options of a field whose arrays are allocated on demand if `later` is set.
 FieldOptions made_later(FieldOptions options, bool later) {
   options.later = later;
   return options;
@@ -51,7 +51,7 @@ std::vector<Buffer<std::byte>> memory_of(int components, const Communicator& com
   return found;
 }
 
-/// Makes the field of the velocity in cells, over memory that the transform shares.
+/// Makes the field of velocities in cells, over memory that the transform also uses.
 Field adopted(const Communicator& comm, const Machine& machine, const Fft& fft,
               const std::vector<Buffer<std::byte>>& memory, std::int64_t apart) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
@@ -231,8 +231,8 @@ Task Dns::Impl::aliases_task(Held products, int components, std::size_t stage) {
   });
 }
 
-/// The right-hand side of a scalar is formed in the memory of three slopes. Its modes of the next stage lie behind the
-/// velocity.
+/// Lists the tasks of a scalar. Its right-hand side is formed in the memory of its three slopes. Its modes of the next
+/// stage follow those of the velocity.
 void Dns::Impl::list_scalar(int scalar, Held now, std::size_t stage) {
   tasks.push_back(kernel_task("slopes", [this, scalar, now, stage](Stream& stream, std::size_t device, Part) {
     each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
@@ -364,7 +364,7 @@ void Dns::Impl::close_budget() {
   carried.largest_error = combine(Op::max, carried.largest_error, error);
 }
 
-/// The host multiplies these modes in host memory, because they are few.
+/// Rescales the modes of the lowest shells in host memory. The host does it, because these modes are few.
 void Dns::Impl::scale_lowest_shells() {
   const int shells = options.forcing.shells;
   with_type([&]<class T>(T) {
@@ -373,7 +373,7 @@ void Dns::Impl::scale_lowest_shells() {
       const Three<T> u = three<T>(Held::modes, b);
       for (int k = 0; k < grid.extent[2]; ++k) {
         const int ky = grid.ky(k);
-        // The width of a shell is 2 pi over the longest edge, so wave numbers above `shells` lie in no shell.
+        // A shell is 2 pi over the longest edge wide: modes with wave numbers above `shells` lie in none of them.
         if (std::abs(ky) > std::min(shells, grid.highest[1])) continue;
         for (int kx = 0; kx <= std::min(shells, grid.highest[0]); ++kx)
           for (int kz = -std::min(shells, grid.highest[2]); kz <= std::min(shells, grid.highest[2]); ++kz) {
@@ -497,7 +497,7 @@ void Dns::guard(GuardOptions options) {
   if (impl_->out_of_core) impl_->u.make_arrays();
   for (std::size_t a = 0; a < 3; ++a) {
     options.spacing[a] = impl_->options.lengths[a] / static_cast<double>(impl_->options.cells[a]);
-    // values belong to the points i dx, and the guard names centres of cells
+    // velocities belong to the points i dx, while a guard reports centres of cells
     options.origin[a] = -options.spacing[a] / 2;
   }
   Solver::guard(std::move(options));

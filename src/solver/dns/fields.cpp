@@ -62,7 +62,7 @@ double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which) {
 int Dns::Impl::shells() const {
   const ModeGrid grid = wave_numbers(options);
   if (!grid.round) return shell_of(grid, grid.highest[0], grid.highest[1], grid.highest[2]) + 1;
-  int most = 0;  // largest |k| on the surface of the ellipsoid
+  int most = 0;  // highest shell of a mode in the ellipsoid
   for (int kx = 0; kx <= grid.highest[0]; ++kx)
     for (int ky = 0; ky <= grid.highest[1]; ++ky) {
       int kz = grid.highest[2];
@@ -106,7 +106,7 @@ std::vector<double> Dns::Impl::spectrum(int first, int components) {
                    queue_shell_sums(stream, grid, of, of, components, static_cast<int>(count), to);
                  }),
              count);
-  found[0] = 0;  // the mean velocity does not belong to the spectrum
+  found[0] = 0;  // the energy of the mean velocity is left out of the spectrum
   return found;
 }
 
@@ -164,7 +164,7 @@ void Dns::Impl::begin_from_modes() {
   synchronize();
 }
 
-/// Sets planes and lines that no sweep reads to zero, in host memory.
+/// Sets truncated modes in host memory, which no sweep of an out-of-core flow reads, to zero.
 void Dns::Impl::clear_truncated() {
   with_type([&]<class T>(T) {
     for (const ModeBlock& b : spectral) {

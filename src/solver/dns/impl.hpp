@@ -16,52 +16,52 @@
 
 namespace slipstream::dns {
 
-/// Energy budget of the current step.
+/// Contributions to the energy budget of the current step.
 struct Budget {
   double before = 0;  ///< energy of the fluctuation at the beginning of the step
   double lost = 0, work = 0;
 };
 
-/// Sums over the modes of a field.
+/// Sums over all modes of the velocity.
 struct ModeSums {
-  double energy = 0;                ///< energy of the fluctuation about the mean velocity
-  double squares = 0;               ///< sum of k^2 times energy
-  double low = 0;                   ///< energy of the lowest shells, without the mean
-  std::array<double, 3> mean = {};  ///< mean velocity
+  double energy = 0;                ///< kinetic energy of the fluctuation about the mean velocity
+  double squares = 0;               ///< sum over modes of k^2 times energy
+  double low = 0;                   ///< energy of the lowest shells without the mean velocity
+  std::array<double, 3> mean = {};  ///< mean velocity over the box
 };
 
-/// Distance in numbers from a component to the next, in memory that modes and cells share.
+/// Distance, in real numbers, from one component to the next in memory that modes and cells share.
 std::int64_t numbers_apart(const Machine& machine, const Options& options);
-/// Whether a later stage needs the modes at which the right-hand side was computed.
+/// Whether a field `next` is needed: a later stage needs the modes at which the right-hand side was computed.
 bool keeps_next(const Options& options);
-/// Bytes of device memory for an out-of-core transform, which only the start needs.
+/// Device memory in bytes for an out-of-core transform, which only the start of a run needs.
 std::int64_t budget_of_transform(const Machine& machine, const Options& options);
-/// Bytes of Options::device_memory that are left for batches.
+/// Device memory in bytes that Options::device_memory leaves for batches.
 std::int64_t budget_of_batches(const Machine& machine, const Options& options);
-/// Throws Error where Options::device_memory is too small or impossible.
+/// Throws Error if Options::device_memory is too small for batches or impossible.
 void check_batches(const Machine& machine, const Options& options);
-/// Throws Error where Options::device_memory, or the memory of the host, is too small or impossible.
+/// Throws Error if Options::device_memory, or the memory of the host, is too small or impossible.
 void check_device_memory(const Machine& machine, const Options& options);
 inline int scalars_of(const Options& o) { return static_cast<int>(o.scalars.size()); }
-/// Components of modes: the velocity, then the scalars.
+/// Number of fields in modes: three of the velocity and one per scalar.
 inline int components_of(const Options& o) { return 3 + scalars_of(o); }
 inline double diffusivity(const Options& o, int scalar) {
   return o.viscosity / o.scalars[static_cast<std::size_t>(scalar)].schmidt;
 }
 /// Number of components of the product: three for w, then u x w; three more for the slopes of a scalar.
 inline int products_of(const Options& o) { return o.scalars.empty() ? 3 : 6; }
-/// Upper bound of the device memory for the values of a stochastic forcing.
+/// Upper bound, in bytes, of the device memory for the accelerations of a stochastic forcing.
 std::int64_t bytes_of_accelerations(const Options& options);
-/// Options::largest_courant, or its default where it is not set.
+/// Options::largest_courant, or its default if it is not set.
 double largest_courant(const Options& options);
 /// Uniform random number in [0, 1), the same on all ranks.
 double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which);
-/// Throws Error where the options cannot make a run.
+/// Options of the transform; throws Error if these options of a flow are inconsistent.
 FftOptions transform_options(const Options& options);
 
 struct ModeBlock {
   std::int64_t id = 0;
-  std::size_t device = 0;  ///< index of the device among those of this rank
+  std::size_t device = 0;  ///< index of the block's device among those of this rank
   ModeGrid grid{};
 };
 struct CellBlock {
@@ -74,30 +74,30 @@ struct Dns::Impl : SolverParts {
   Options options;
   Fft fft;
   Field modes, sum;
-  std::optional<Field> next;  // next state, where the next stage needs it after its transforms
+  std::optional<Field> next;  // modes of the next stage, if it needs them after its transforms
   // Two buffers by device hold three components each, of modes or of cells, `apart` numbers from one to the next. One
   // has the velocity of a stage; the other its vorticity, then u x w.
   std::int64_t apart = 0;
   std::vector<Buffer<std::byte>> velocity_memory, product_memory;
-  Field u;  // velocity in cells: at the end of a step that of its last stage; out of core, computed on request
+  Field u;  // velocity in cells: at the end of a step, that of its last stage; out of core, computed on request
   std::unique_ptr<OutOfCore> out_of_core;
   std::int64_t seen_by_sweeps = 0;
-  bool opened = false;  // whether the fields between the sweeps are those with which the next step begins
+  bool opened = false;  // whether the fields between sweeps are those that the next step needs
   std::int64_t looks_every = 0;
-  std::vector<std::vector<double>> speeds;  // largest speeds of lines, by device, where the velocity is in host memory
+  std::vector<std::vector<double>> speeds;  // largest speeds of lines, by device, if the velocity is in host memory
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
   StageNumbers numbers{};
-  // stored modes of a stochastic forcing; the first `drawn` of them are drawn
+  // modes with a stochastic forcing: first the `drawn` ones that get random numbers, then their conjugates
   std::vector<std::array<int, 3>> accelerated;
   std::size_t drawn = 0;
-  std::vector<Buffer<int>> accelerated_there;       // modes with accelerations, by device
-  std::vector<Buffer<double>> accelerations_there;  // values of the accelerations, by device
+  std::vector<Buffer<int>> accelerated_there;       // wave numbers of forced modes, by device
+  std::vector<Buffer<double>> accelerations_there;  // accelerations of forced modes, by device
   Budget budget;
   Carried carried;
-  std::int64_t held_since = 0;  // number of restarts when the energy was fixed
-  double scale = 1;             // scale of the forced modes in the last step
+  std::int64_t held_since = 0;  // restarts of the state when energy was fixed
+  double scale = 1;             // factor of the forced modes in the last step
   bool velocity_is_new = false;
   std::int64_t seen_restarts = 0;
 
@@ -115,41 +115,41 @@ struct Dns::Impl : SolverParts {
   void to_cells(const std::vector<const double*>& blocks, std::size_t of, std::size_t first, std::size_t count);
   void scale_lowest_shells();
   HostModes host_modes();
-  /// Arrays by device of this rank, of a field in host memory.
+  /// Addresses of a field's arrays in host memory, one per device of this rank.
   HostArrays host_arrays(const Field& field) const;
   template <class T, class Block>
   Three<T> three(Held held, const Block& block) const;
-  /// Pointers to the data of a field by component, then by block.
+  /// Pointers to the data of arrays named by `held`, by component, then by block.
   template <class Pointer, class Block>
   std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks, std::size_t count,
                                                std::size_t first) const;
-  /// Transforms `count` components. `first`: the first of them in `from` and in `to`.
+  /// Transforms `count` components between modes and cells. `first`: index of the first one in `from` and in `to`.
   void transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count = 3,
                  std::array<std::size_t, 2> first = {0, 0});
   Task transform_task(const std::string& name, bool forward, Held from, Held to, std::size_t count = 3);
-  /// A task on the host: it waits for the devices, and prevents recording of steps.
+  /// A task that runs on the host: it waits for the devices, and prevents recording of steps as graphs.
   Task host_task(const std::string& name, std::function<void()> work);
-  /// Adds the energy that a stage dissipates and gains, at the modes `now`, with the weight `share` (a time).
+  /// Adds the energy that a stage dissipates and gains, at the modes `now`, times the weight `share` (a time).
   void account(Held now, double share, bool first);
   void close_budget();
   template <class Queue>
   void each_mode_block(std::size_t device, Queue queue);
   Field& velocity();
-  /// Courant number of a step of Options::time_step.
+  /// Courant number of a step of length Options::time_step.
   double courant();
   double courant_of_cells();  ///< Courant number of the velocity in cells
-  /// Courant number from the speeds of lines of this rank's devices
+  /// Courant number from the largest speeds of lines of cells on this rank's devices.
   double courant_of(const std::vector<std::vector<double>>& speeds) const;
-  double step_at(double courant_of_longest) const;  ///< length of the next step
-  std::array<double, 3> steps_by_cells() const;     ///< dt / dx_a with dt = Options::time_step
+  double step_at(double courant_of_longest) const;  ///< length of the next step in time
+  std::array<double, 3> steps_by_cells() const;     ///< dt / dx_a by axis, with dt = Options::time_step
   /// Phase angles of the shift of a stage's grid, per wave number; `sign` -1 undoes the shift.
   std::array<double, 3> shift(std::int64_t step, std::size_t stage, int sign) const;
   bool shifts() const { return options.dealiasing == Dealiasing::phase_shift; }
-  /// Sets products to zero for truncated modes, and undoes the shift of a stage's grid.
+  /// A task that sets products to zero for truncated modes, and undoes the shift of a stage's grid.
   Task aliases_task(Held products, int components, std::size_t stage);
   void list_scalar(int scalar, Held now, std::size_t stage);
   StageFactors factors_of(std::size_t stage) const;
-  /// Stochastic forcing: lists its modes, draws their values, and sends those to the devices.
+  /// Steps of stochastic forcing: list its modes, draw their random values, send those to the devices.
   void list_accelerated();
   void draw(std::uint64_t number, double keep, double add);
   void send_accelerations();
@@ -157,9 +157,9 @@ struct Dns::Impl : SolverParts {
   /// Work of the accelerations on a field of modes, per time and mass.
   double work(Held of);
   ModeSums sums(Held of);
-  /// Energy of the forced shells. Throws Error where they have none.
+  /// Energy of the forced shells. Throws Error if it is zero.
   double low_energy();
-  /// Lists the tasks before and behind the stages of a step, which depend on the kind of forcing.
+  /// List the tasks before and after the stages of a step, which depend on the kind of forcing.
   void list_forcing_before();
   void list_forcing_behind();
   /// Spectrum: half the sum of Re(conj(u) v) in each shell, over `count` components from `first` on; shell 0 is 0.
@@ -169,7 +169,7 @@ struct Dns::Impl : SolverParts {
   void add_transfer(const std::array<double, 3>& angles, std::vector<double>& sums);
   /// Skewness and flatness of the longitudinal derivatives.
   std::array<double, 2> shape_of_gradients();
-  /// Number of shells that contain kept modes.
+  /// Number of shells |k| that contain kept modes.
   int shells() const;
   /// Sums each rank's values over all blocks in their order: the result has the same bits on any number of ranks.
   std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
@@ -178,7 +178,7 @@ struct Dns::Impl : SolverParts {
   /// `spectral`, `of_plane(grid)` of them per plane.
   template <class OfPlane, class Queue>
   std::vector<std::vector<double>> from_modes(Held held, const OfPlane& of_plane, const Queue& queue);
-  /// Sums over all blocks, in their order, the numbers that `found` has by block: number n % count belongs to sum n %
+  /// Sums numbers, which `found` has by block, over all blocks in their order: number n of a block belongs to sum n %
   /// count.
   template <class Blocks>
   std::vector<double> summed(const Blocks& blocks, const std::vector<std::vector<double>>& found, std::size_t count);
@@ -195,7 +195,7 @@ struct Dns::Impl : SolverParts {
   static T* data(const Field& field, std::int64_t block) {
     return reinterpret_cast<T*>(field.data(block));
   }
-  /// Copies `count` doubles to the host that `queue` computes on the device.
+  /// Runs `queue`, which computes `count` doubles on the device, and copies them to the host.
   template <class Queue>
   static std::vector<double> from_device(Stream& stream, std::size_t count, const Queue& queue) {
     const Buffer<double> there(stream.device(), count), here(stream.device(), count, Memory::pinned);
@@ -277,7 +277,7 @@ std::vector<double> Dns::Impl::summed(const Blocks& blocks, const std::vector<st
   return over_blocks(mine, count);
 }
 
-/// Calls queue(block, value of the type) for all blocks of modes of a device.
+/// Calls queue(block, value of the number type) for each block of modes of a device.
 template <class Queue>
 void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   with_type([&](auto t) {
@@ -286,7 +286,7 @@ void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   });
 }
 
-/// Calls f(i, j, k) for every mode of a block.
+/// Calls f(i, j, k) for each mode of a block.
 template <class F>
 void each_mode(const ModeGrid& grid, const F& f) {
   for (int k = 0; k < grid.extent[2]; ++k)

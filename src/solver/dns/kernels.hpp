@@ -1,5 +1,5 @@
 #pragma once
-// Kernels on modes and cells between transforms. A complex number is two numbers, real part first.
+// Kernels on modes and cells between transforms. A complex amplitude is two numbers, real part first.
 #include <array>
 #include <vector>
 
@@ -33,18 +33,18 @@ struct StageFactors {
   bool pushes = true;
 };
 
-/// Arrays of a stage. The first stage reads `now` from u; the last one only writes u.
+/// Arrays of a Runge-Kutta stage. The first stage reads `now` from u; the last one only writes u.
 template <class T>
 struct StageArrays {
   Three<T> u, sum;
-  Three<T> next;  ///< next state, zero for truncated modes; u in the last stage
-  /// state at which the right-hand side was computed; overwritten by next. Empty without forcing, except in the first
+  Three<T> next;  ///< modes of the next stage, zero if truncated; u in the last stage
+  /// modes at which the right-hand side was computed; overwritten by next. Empty without forcing, except in the first
   /// stage
   Three<T> now;
-  Three<T> rhs;  ///< transform of u x w, not normalised
+  Three<T> rhs;  ///< transform of u x w before normalisation
 };
 
-/// The accelerations of stored modes, in device memory.
+/// Accelerations of stored modes by a stochastic forcing, in device memory.
 struct Accelerations {
   const int* modes = nullptr;      ///< wave numbers k_x, k_y, k_z of each mode
   const double* values = nullptr;  ///< acceleration of each mode, three complex numbers
@@ -53,8 +53,8 @@ struct Accelerations {
 
 struct StageNumbers {
   double viscosity, time_step;
-  double forcing = 0;  ///< factor of the velocity in the forcing
-  int forced = 0;      ///< number of forced shells
+  double forcing = 0;  ///< linear forcing: this factor times velocity
+  int forced = 0;      ///< number of the lowest shells, whose modes are forced
 };
 
 template <class T>
@@ -63,7 +63,7 @@ void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arr
 /// Computes curl = i k x u; truncated modes count as zero.
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& curl);
-/// Derivatives of the first two components along their own axes: gradient_a = i k_a u_a, for a = 0, 1.
+/// Computes derivatives of the first two components along their own axes: gradient_a = i k_a u_a, for a = 0, 1.
 template <class T>
 void queue_gradient(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& gradient);
 /// Computes w = u x (w + 2 rotation) in every cell.
@@ -73,31 +73,31 @@ void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const T
 /// Multiplies modes by a factor, projects them to divergence-free ones, and clears truncated modes.
 template <class T>
 void queue_project(Stream& stream, const ModeGrid& grid, const Three<T>& u, double factor);
-/// Multiplies the modes of the lowest shells, but for the mean, by a factor.
+/// Multiplies the modes of the lowest shells, except the mean velocity, by a factor.
 template <class T>
 void queue_scale(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double factor);
 
-/// Sums over each line along z: energy, sum of k^2 times energy, and energy of the lowest shells, all without the mean.
-/// Then the mean velocity, which is zero on all lines but the line of the mean. Lines are indexed by ModeGrid::line().
+/// Computes sums over each line along z: energy, sum of k^2 times energy, and energy of the lowest shells, all without
+/// the mean. Then comes the mean velocity, zero on all other lines. Lines are indexed by ModeGrid::line().
 constexpr int line_sums = 6;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
-/// sums[k * shells + s] is half the sum of Re(conj(u) v) in plane k and shell s, over `components` components.
+/// Computes sums[k * shells + s], half the sum of Re(conj(u) v) in plane k and shell s, over `components` components.
 /// Shell s has s - 1/2 <= |k| < s + 1/2, in units of the shells' width. With u = v that is the energy. The sums of a
 /// piece of planes continue those of the pieces before.
 template <class T>
 void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& v, int components,
                       int shells, double* sums);
-/// Computes sums of g^2, g^3 and g^4 over each line along x, for g = g_0, g_1 and -(g_0 + g_1) in turn. The last is the
-/// third derivative of a divergence-free flow. line = k * cells[1] + j.
+/// Computes sums of g^2, g^3 and g^4 over each line along x, for g = g_0, g_1 and -(g_0 + g_1) in turn. The third is
+/// the longitudinal derivative along z of a divergence-free flow. Line j of plane k has the index k * cells[1] + j.
 constexpr int line_moments = 9;
 template <class T>
 void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gradient, double* moments);
-/// Maximum of sum_a |u_a| scale_a over each line along x; NaN where the line has a NaN.
+/// Computes the maximum of sum_a |u_a| scale_a over each line along x; NaN if the line has a NaN.
 template <class T>
 void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const std::array<double, 3>& scale,
                        double* speeds);
-/// Maximum over the lines of all devices; NaN where one is NaN.
+/// Maximum of the speeds of lines over this rank's devices; NaN if one is NaN.
 double fastest(const std::vector<std::vector<double>>& of_lines);
 
 }  // namespace slipstream::dns

@@ -1,5 +1,5 @@
 #pragma once
-// Names and keys of the table [dns].
+// Names and keys of the table [dns] in case files.
 #include <utility>
 
 #include <slipstream/dns.hpp>

@@ -8,17 +8,17 @@
 
 namespace slipstream::dns {
 
-/// A block of the transposed spectrum of real values: i counts k_z, j k_x, k k_y.
+/// A block of the spectrum of real fields, with axes transposed: index i counts k_z, j counts k_x, k counts k_y.
 struct ModeGrid {
-  int cells[3];                ///< cells of the whole box, x y z
+  int cells[3];                ///< number of cells of the whole box along x, y, z
   int first[3];                ///< index of the block's first mode along x, y, z
-  int extent[3];               ///< extent of the block, i j k
-  int highest[3];              ///< |k_a| limit of kept modes
+  int extent[3];               ///< number of modes of the block along i, j, k
+  int highest[3];              ///< largest |k_a| of a mode that is kept
   double wave[3] = {1, 1, 1};  ///< 2 pi over the box's edges along x, y, z
   double shell = 1;            ///< width of a shell: the smallest component of `wave`
-  int before = 0;              ///< for a piece of planes: number of modes along x in the pieces before
-  int of_all = 0;              ///< number of modes along x in all pieces; 0: the block is no piece
-  bool round = false;          ///< only modes in the ellipsoid sum of (k_a / n_a)^2 < 2/9 are kept
+  int before = 0;              ///< number of modes along x in earlier pieces of the same planes
+  int of_all = 0;              ///< number of modes along x in all pieces; 0: the planes are whole
+  bool round = false;          ///< whether only modes with sum of (k_a / n_a)^2 < 2/9 are kept
 
   SLIP_FN static int wrapped(int index, int n) { return 2 * index > n ? index - n : index; }
   SLIP_FN int kx(int j) const { return first[0] + j; }
@@ -27,7 +27,7 @@ struct ModeGrid {
   SLIP_FN std::int64_t at(int i, int j, int k) const {
     return (static_cast<std::int64_t>(k) * extent[1] + j) * extent[0] + i;
   }
-  /// Index of a line along z within its planes.
+  /// Index of a line of modes along z within the planes of all pieces.
   SLIP_FN std::int64_t line(int j, int k) const {
     return static_cast<std::int64_t>(k) * (of_all > 0 ? of_all : extent[1]) + before + j;
   }
@@ -44,12 +44,12 @@ struct ModeGrid {
     return 9 * (x * x + y * y + z * z) < 2 * (1 - 1e-12);
   }
   SLIP_FN bool stretched() const { return wave[0] != 1 || wave[1] != 1 || wave[2] != 1; }
-  /// |k|^2; integer results are exact.
+  /// |k|^2 from integer wave numbers; exact where it is an integer.
   SLIP_FN double square(int kx, int ky, int kz) const {
     const double x = kx * wave[0], y = ky * wave[1], z = kz * wave[2];
     return x * x + y * y + z * z;
   }
-  /// |k|^2 in units of the square of a shell's width.
+  /// |k|^2 in units of the squared width of a shell.
   SLIP_FN double shell_square(int kx, int ky, int kz) const {
     const double x = kx * (wave[0] / shell), y = ky * (wave[1] / shell), z = kz * (wave[2] / shell);
     return x * x + y * y + z * z;

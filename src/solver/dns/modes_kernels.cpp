@@ -10,7 +10,7 @@
 namespace slipstream::dns {
 inline namespace modes_kernels {
 
-/// Wave numbers of modes. `stretched`: edges differ from 2 pi. Otherwise wave numbers need no multiplication.
+/// Converts integer wave numbers to those of the box. `stretched`: edges differ from 2 pi; otherwise both are equal.
 template <class T, bool stretched>
 struct Waves {
   T wave[3];
@@ -26,10 +26,10 @@ struct Stage {
   ModeGrid grid;
   Waves<T, stretched> waves;
   Advance<T> advance;
-  T decay;   // nu dt / 2
-  T normal;  // normalisation of a transform
+  T decay;   // nu dt / 2: viscous decay e^(-decay k^2)
+  T normal;  // factor that normalises a transform
   T forcing;
-  T forced;  // k^2 below which modes are forced
+  T forced;  // modes with k^2 below it are forced
 
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
@@ -49,7 +49,7 @@ struct Stage {
     }
     const T over = square > 0 ? T(1) / square : T(0);
     const T push = square > 0 && square < forced ? forcing : T(0);
-    const T mean = square > 0 ? normal : T(0);  // the mean velocity has no right-hand side, so it stays
+    const T mean = square > 0 ? normal : T(0);  // the mean velocity stays constant
     for (int c = 0; c < 3; ++c) {
       n[c].real = (n[c].real - wave[c] * along.real * over) * mean;
       n[c].imaginary = (n[c].imaginary - wave[c] * along.imaginary * over) * mean;
@@ -66,7 +66,7 @@ struct Curl {
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
-    if (!grid.kept(kx, ky, kz)) {  // transforms leave undefined values in truncated modes
+    if (!grid.kept(kx, ky, kz)) {  // undefined after a transform
       for (int c = 0; c < 3; ++c) store(curl, at, c, Complex<T>{0, 0});
       return;
     }
@@ -143,7 +143,7 @@ template <class T>
 struct Scale {
   ModeGrid grid;
   Three<T> u;
-  double scaled;  // square of the shell below which modes are scaled
+  double scaled;  // square of |k|, in shells, below which modes are scaled
   T factor;
   SLIP_FN void operator()(int i, int j, int k) const {
     const double square = grid.shell_square(grid.kx(j), grid.ky(k), grid.kz(i));
@@ -188,7 +188,7 @@ struct LineSums {
   }
 };
 
-/// Sums over shells: adjacent threads take adjacent shells, and so read adjacent modes along z.
+/// Sums a quantity over shells: adjacent threads take adjacent shells, and so read adjacent modes along z.
 template <class T>
 struct ShellSums {
   ModeGrid grid;
@@ -205,7 +205,7 @@ struct ShellSums {
     }
     return sum;
   }
-  /// The least k_z >= 0 whose square is at least `least`, in units of the shell's width.
+  /// The least k_z >= 0 whose square is at least `least`, in units of the shells' width.
   SLIP_FN static int from(double least, double ratio) {
     int k = least > 0 ? static_cast<int>(std::sqrt(least) / ratio) : 0;
     while (k > 0 && square(k - 1, ratio) >= least) --k;
@@ -271,13 +271,13 @@ struct LineSpeeds {
     for (int i = 0; i < nx; ++i) {
       double speed = 0;
       for (int c = 0; c < 3; ++c) speed += std::abs(static_cast<double>(u.at[line * nx + i + c * u.step])) * scale[c];
-      most = combine(Op::max, most, speed);  // keeps a NaN
+      most = combine(Op::max, most, speed);  // the maximum is NaN if any value is
     }
     speeds[line] = most;
   }
 };
 
-/// Square of the radius of the modes with |k| <= shells + 1/2.
+/// Square of shells + 1/2, the largest |k| of a mode in these shells, in units of their width.
 double below(int shells) { return (shells + 0.5) * (shells + 0.5); }
 
 template <class F>

@@ -225,7 +225,7 @@ class Flow final : public OutOfCore {
   }
 
   std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) override {
-    // If batches travel, the unused memory behind the two fields travels, too.
+    // If batches are sent between devices, they include the unused memory behind the two fields.
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -272,9 +272,9 @@ class Flow final : public OutOfCore {
 
  private:
   static constexpr auto size = static_cast<std::int64_t>(sizeof(T)), value = 2 * size;
-  /// A device of this rank. Between sweeps planes y read from `lines`, [field][piece][place][z][x of the piece]. Planes
-  /// z read from `planes`, with the device's own z. On one device both are `lines`. Between the three sweeps of planes
-  /// z `columns` has [own z][field][x][y].
+  /// Arrays of a device of this rank. Between sweeps planes y read from `lines`, [field][piece][place][z][x of the
+  /// piece]. Planes z read from `planes`, with the device's own z. On one device both are `lines`. Between the three
+  /// sweeps of planes z `columns` has [own z][field][x][y].
   struct Own {
     Device device;
     std::size_t number = 0;  ///< index of the device in the machine
@@ -284,11 +284,11 @@ class Flow final : public OutOfCore {
     Buffer<std::byte> memory;
     std::unique_ptr<BatchWork> work;
   };
-  /// A batch of planes y: some modes along x, with all z.
+  /// A batch of planes of constant y: some modes along x, with all z.
   struct Piece {
     Range x, y;
   };
-  /// A batch of lines along x of the device's own planes z.
+  /// A batch of lines of cells along x, on planes z of the device itself.
   struct Lines {
     Range y, z;
   };
@@ -303,11 +303,11 @@ class Flow final : public OutOfCore {
 
   bool alone() const { return shares_.devices() == 1; }
   std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
-  /// Number of fields that planes z read, and number of fields that they leave, which equals that of components.
+  /// Number of fields that a sweep over planes z reads, and number of fields that it writes, one per component.
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
   int of_cells() const { return fields_of_cells(options_); }
-  /// Runs through all work once without queueing anything, to find sizes.
+  /// Runs all sweeps once without queueing anything, to find the sizes of workspaces.
   void plan() {
     Streams streams;
     for (const Own& own : own_) streams.emplace_back(own.device);
@@ -327,9 +327,9 @@ class Flow final : public OutOfCore {
   }
   std::int64_t numbers(const Piece& b) const { return 2 * b.y.number * b.x.number * s_.nz; }
   Extent cells_of(const Lines& lines) const { return {s_.nx, lines.y.number, lines.z.number}; }
-  /// Index of the first of these lines among all lines of the device.
+  /// Index of the first line of a batch among all lines of cells of the device.
   std::int64_t first_of(const Lines& lines) const { return lines.z.first * s_.ny + lines.y.first; }
-  /// Offset of the values that follow the doubles of lines.
+  /// Offset of the memory that follows a batch's doubles, which have one number per line.
   std::int64_t behind_doubles(const Lines& lines) const {
     return even(lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double) / sizeof(T)));
   }
@@ -343,7 +343,7 @@ class Flow final : public OutOfCore {
     return {piece_of_x(n), cuts_->slabs[own.number][static_cast<std::size_t>(n / pieces())]};
   }
   bool is_last_piece(std::int64_t n) const { return n % pieces() + 1 == pieces(); }
-  /// Modes along x of a batch, and the first of its planes z among those of the device.
+  /// Modes along x of a batch of planes z; next, the index of its first plane among those of the device.
   Range x_of_z(std::int64_t n) const { return cuts_->splits ? piece_of_x(n) : Range{0, s_.wide}; }
   std::int64_t first_z(std::int64_t n) const { return (cuts_->splits ? n / pieces() : n) * cuts_->deep; }
   Range own_z(const Own& own, std::int64_t first) const {
@@ -369,7 +369,7 @@ class Flow final : public OutOfCore {
             {waves_.wave[0], waves_.wave[1]}};
   }
 
-  /// Rows of `count` components of modes in host memory, which lie in a buffer from field `at` on.
+  /// Rows by which a batch copies `count` components of modes from host memory to a buffer, from field `at` on.
   std::vector<HostRows> modes_of(const Own& own, const HostArrays& modes, const Piece& b, int count,
                                  std::int64_t at) const {
     std::vector<HostRows> rows;
@@ -421,7 +421,7 @@ class Flow final : public OutOfCore {
     add_between(rows, of_planes(own), count, x, {0, s_.high()}, z, {0, s_.high(), z.number});
     return rows;
   }
-  /// Rows that a batch of planes y leaves for planes z.
+  /// Lists rows of memory that a batch of planes y writes for the sweep over planes z.
   void leaves(const Own& own, std::int64_t n, int fields, HostBatch& batch) const {
     if (alone()) {
       batch.out = lines_of(own, piece(own, n), fields);
@@ -436,7 +436,7 @@ class Flow final : public OutOfCore {
       before += from.number;
     }
   }
-  /// Rows that a batch of planes z of all devices leaves for planes y of this one.
+  /// Lists rows of memory for planes y of this device that a batch of planes z of all devices writes.
   void leaves_lines(const Own& own, std::int64_t n, HostBatch& batch) const {
     if (alone()) {
       batch.out = planes_of(own, x_of_z(n), own_z(own, first_z(n)), back());
@@ -452,14 +452,14 @@ class Flow final : public OutOfCore {
       before += number;
     }
   }
-  /// Rows of a plane z of columns: some modes along x.
+  /// Rows of a plane z in the array of columns: some modes along x, with all y.
   HostRows columns_of(const Own& own, const Range& x, std::int64_t z, int count) const {
     const std::int64_t column = s_.ny * value, field = s_.wide * column;
     return {own.columns.data() + z * of_cells() * field + x.first * column,
             {static_cast<std::size_t>(field)},
             {x.number * column, count, 1}};
   }
-  /// Rows of the columns of planes z: some y.
+  /// Rows of planes z in the array of columns: some y, with all modes along x.
   HostRows rows_of(const Own& own, const Lines& lines, int count) const {
     const std::int64_t column = s_.ny * value, field = s_.wide * column;
     return {own.columns.data() + lines.z.first * of_cells() * field + lines.y.first * value,
@@ -472,7 +472,7 @@ class Flow final : public OutOfCore {
             {of_line * lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double)), 1, 1},
             at};
   }
-  /// Sums over planes y continue from piece to piece, so only the last piece writes them.
+  /// Lists rows for sums over planes y. Sums continue from piece to piece, so only the last piece writes them.
   void leaves_sums(const Own& own, std::int64_t n, std::int64_t of_plane, HostBatch& batch) const {
     const Range y = piece(own, n).y;
     if (is_last_piece(n) && y.number > 0)
@@ -514,8 +514,8 @@ class Flow final : public OutOfCore {
       if (grid.planes > 0) work(s, own, grid, from, to);
     });
   }
-  /// Transforms fields of modes to cells, in one sweep or three. The arguments are rows(own, lines, byte behind the
-  /// left fields, rows to add) and work(stream, own, lines, load, store, place behind the left fields).
+  /// Transforms fields of modes to cells, in one sweep or three. The arguments are rows(own, lines, offset behind the
+  /// left fields, rows to add) and work(stream, own, lines, load, store, address behind the left fields).
   template <class Rows, class Work>
   void over_cells(Streams& streams, const Fields& fields, const Rows& rows, const Work& work) {
     BatchMove* const move = fields.left > 0 && of_z_ ? &*of_z_ : nullptr;
@@ -617,11 +617,11 @@ class Flow final : public OutOfCore {
             work(s, own_[d], n, reinterpret_cast<T*>(from), reinterpret_cast<T*>(to));
           },
           move);
-    for (std::size_t d = 0; d < own_.size(); ++d)  // planning queues nothing
+    for (std::size_t d = 0; d < own_.size(); ++d)  // without streams, for planning only
       for (std::int64_t n = 0; n < count; ++n) work(streams[d], own_[d], n, memory_of(own_[d]), memory_of(own_[d]) + 1);
   }
 
-  /// Computes and stores the fields that planes z need.
+  /// Computes the fields that the sweep over planes z needs from modes of planes y, and stores them.
   void leave(Stream& s, const Own& own, const Piece& b, const Three<T>& modes, T* fields, T* to, const Angles& turn) {
     queue(own, [&] {
       const ModeGrid grid = grid_of(b);
@@ -650,7 +650,7 @@ class Flow final : public OutOfCore {
     own.work->lines(s, Kind::backward, s_.nz, b.x.number, fields * b.y.number, values, values);
     own.work->swap_rows(s, {s_.nz, b.x.number, fields * b.y.number}, values, to);
   }
-  /// End of the memory of six components in cells.
+  /// Address behind the memory of six components in cells.
   T* behind_cells(const Own& own, const Lines& lines) const {
     return memory_of(own) + 6 * even(volume(cells_of(lines)));
   }

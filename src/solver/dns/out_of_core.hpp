@@ -17,12 +17,12 @@
 
 namespace slipstream::dns {
 
-/// The highest |k| of a kept mode along an axis, as an integer.
+/// The largest integer wave number of a kept mode along an axis.
 int highest_mode(const Options& options, std::size_t axis);
-/// Wave numbers of these options; the caller fills in the block.
+/// The grid of modes that these options give; the caller fills in the block.
 ModeGrid wave_numbers(const Options& options);
 
-/// Arrays by device of this rank; null if the device has no block.
+/// Addresses of arrays in host memory, one per device of this rank; null if the device has no block.
 using HostArrays = std::vector<void*>;
 
 /// Arrays of modes in pinned memory, components one after the other, [y][x][z] each. `sum` may be `modes` with rk2;
@@ -31,7 +31,7 @@ struct HostModes {
   HostArrays modes, sum, next;
 };
 
-/// A flow out of core. All calls are collective; streams are those of this rank's devices.
+/// A flow whose arrays lie in host memory. All calls are collective; streams are those of this rank's devices.
 class OutOfCore {
  public:
   using Streams = std::vector<Stream>;
@@ -39,19 +39,19 @@ class OutOfCore {
   virtual ~OutOfCore() = default;
   /// Phase per wave number by which a shift of the grid multiplies modes; zeros: no shift.
   using Angles = std::array<double, 3>;
-  /// Computes the fields that planes z need from these modes.
+  /// Computes the fields that planes of constant z need from these modes.
   virtual void open(Streams& streams, const HostArrays& modes, const Angles& turn) = 0;
   /// Replaces the fields between the sweeps by the transform of u x w, and of -u.(grad theta + G) of each scalar, along
   /// x and y. With `scale` it waits, and speeds() has the largest sum of |u_a| scale_a of each line along x, by device.
   virtual void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) = 0;
   virtual const std::vector<std::vector<double>>& speeds() const = 0;
   /// Completes the transform, shifts it back by `undo`, advances the modes by a stage, and computes the fields that
-  /// planes z need for the next stage. Accelerations: by device, or none.
+  /// planes z need for the next stage. `accelerations`: by device, empty without stochastic forcing.
   virtual void stage(Streams& streams, const StageFactors& factors, const StageNumbers& numbers,
                      const HostModes& arrays, const std::vector<Accelerations>& accelerations, const Angles& undo,
                      const Angles& turn) = 0;
-  /// Returns doubles that `queue` computes from planes y of modes, `of_plane` per plane; by device, in the order of the
-  /// kept planes. Waits.
+  /// Returns doubles that `queue` computes from planes y of modes, `of_plane` of them per plane, by device, in the
+  /// order of the kept planes. Waits.
   using OfModes =
       std::function<void(Stream&, std::size_t device, const ModeGrid&, void* u, std::int64_t step, double* to)>;
   virtual std::vector<std::vector<double>> sums(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
@@ -62,7 +62,7 @@ class OutOfCore {
       std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step, void* product, double* to)>;
   virtual std::vector<std::vector<double>> with_products(Streams& streams, const HostArrays& modes,
                                                          std::int64_t of_plane, const OfProducts& queue) = 0;
-  /// Applies `queue` to modes in place. Modes that no sweep reads stay unchanged.
+  /// Applies `queue` to modes in place. Truncated modes, which no sweep reads, stay unchanged.
   using Change = std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step)>;
   virtual void change(Streams& streams, const HostArrays& modes, const Change& queue) = 0;
   /// Transforms the velocity to cells, three components `apart` numbers from one another on a device. Returns the
@@ -70,19 +70,19 @@ class OutOfCore {
   virtual std::vector<std::vector<double>> velocity(Streams& streams, const HostArrays& modes, const HostArrays& u,
                                                     const std::vector<std::int64_t>& apart,
                                                     const std::array<double, 3>& scale) = 0;
-  /// Returns the results of queue_line_moments() for the derivatives, by device. Waits. Discards the fields between the
-  /// sweeps.
+  /// Returns the results of queue_line_moments() for the velocity derivatives, by device. Waits. Discards the fields
+  /// between the sweeps.
   virtual std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) = 0;
-  /// Throws Timeout where a wait for another device timed out.
+  /// Throws Timeout if a device waited too long for another one.
   virtual void check() = 0;
   virtual std::int64_t bytes(std::size_t device) const = 0;  ///< bytes of device memory in use
-  /// bytes that travelled from and to the host memory of this rank
+  /// bytes copied between the devices and the host memory of this rank
   virtual std::int64_t moved() const = 0;
   virtual std::string describe() const = 0;
 };
 
-/// Makes a flow out of core. `budget`: bytes of each device. Throws Error where a device, or pinned memory, is too
-/// small. Collective.
+/// Makes an out-of-core flow. `budget`: bytes of memory on each device. Throws Error if a device, or pinned memory, is
+/// too small. Collective.
 std::unique_ptr<OutOfCore> make_out_of_core(const Communicator& comm, const Machine& machine, const Options& options,
                                             std::int64_t budget);
 

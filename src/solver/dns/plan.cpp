@@ -116,7 +116,7 @@ std::int64_t least_of_transform(const Machine& machine, const Options& options) 
 
 }  // namespace
 
-// The transform keeps whole planes if these take little of the memory.
+// Device memory that the transform needs if it keeps whole planes, as long as these take little of the memory.
 std::int64_t budget_of_transform(const Machine& machine, const Options& o) {
   const FftOptions transform = transform_options(o);
   const std::int64_t planes = fft::OutOfCore::plane_budget(machine, {machine, o.cells, transform}, transform),
@@ -189,10 +189,10 @@ std::int64_t numbers_apart(const Machine& machine, const Options& options) {
   for (int device = 0; device < machine.devices(); ++device)
     most = std::max(
         {most, cut.volume_on(device, fft::Stage::physical, true), 2 * cut.volume_on(device, fft::Stage::spectral)});
-  return (most + 3) / 4 * 4;  // rounded up, so that components are aligned for kernels and libraries
+  return (most + 3) / 4 * 4;  // rounded up so that components in memory are aligned for kernels and FFT libraries
 }
 
-// Whether `next` must be kept; the second stage of Heun's scheme gets the forcing from the first.
+// Whether the modes `next` must be kept; the second stage of Heun's scheme gets the forcing from the first.
 bool keeps_next(const Options& o) {
   return o.scheme == Scheme::rk4 && o.forcing.kind == Forcing::Kind::power && o.forcing.power > 0;
 }

@@ -7,12 +7,12 @@
 
 namespace slipstream::dns {
 
-/// Extents of a sweep over planes z, or over a piece of them with some modes along x.
+/// Extents of a sweep over planes of constant z, or over a piece of them with some modes along x.
 struct PlaneGrid {
   int cells[2];   ///< number of cells along x and y
-  int first;      ///< first k_x of the piece
-  int wide;       ///< kept modes along x
-  int highest_y;  ///< largest kept |k_y|
+  int first;      ///< first k_x of the modes of the piece
+  int wide;       ///< number of kept modes along x in the piece
+  int highest_y;  ///< largest |k_y| of a mode that is kept
   int planes;
   double wave[2] = {1, 1};  ///< 2 pi over the box's edges along x, y
 
@@ -24,7 +24,7 @@ struct PlaneGrid {
     return y <= highest_y ? y : y >= cells[1] - highest_y ? y - cells[1] + high() : -1;
   }
   SLIP_FN int ky(int y) const { return 2 * y > cells[1] ? y - cells[1] : y; }
-  /// Offset of a mode in a field [c][z][x].
+  /// Offset of a mode in a field with layout [c][z][x].
   SLIP_FN std::int64_t at(int x, int c, int z) const { return (static_cast<std::int64_t>(c) * planes + z) * wide + x; }
   std::int64_t volume() const { return static_cast<std::int64_t>(high()) * planes * wide; }
 };
@@ -32,8 +32,8 @@ struct PlaneGrid {
 /// Computes u, v, w and the derivatives of u and v along z, one field after the other, from the modes of some planes y.
 template <class T>
 void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* five);
-/// Computes a component [z][x][y], for all y, from fields [c][z][x]. First come u, v, w and the vorticity, from five
-/// fields. Then come three slopes of each scalar, from its two fields.
+/// Computes a component in columns [z][x][y], for all y, from fields [c][z][x]. First come u, v, w and the vorticity,
+/// from five fields. Then come three slopes of each scalar, from its two fields.
 template <class T>
 void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* fields, T* to);
 /// Transposes [z][x][y] with kept modes along x to [z][y][x] with all modes along x.

@@ -52,15 +52,15 @@ struct Columns {
       const T wave = axis == 0 ? kx : ky;
       return {-wave * theta.imaginary, wave * theta.real};
     }
-    if (component == 3) {  // dw/dy - dv/dz
+    if (component == 3) {  // vorticity component dw/dy - dv/dz
       const Value w = of(2, at), vz = of(4, at);
       return {-ky * w.imaginary - vz.real, ky * w.real - vz.imaginary};
     }
-    if (component == 4) {  // du/dz - dw/dx
+    if (component == 4) {  // vorticity component du/dz - dw/dx
       const Value w = of(2, at), uz = of(3, at);
       return {uz.real + kx * w.imaginary, uz.imaginary - kx * w.real};
     }
-    const Value u = of(0, at), v = of(1, at);  // dv/dx - du/dy
+    const Value u = of(0, at), v = of(1, at);  // vorticity component dv/dx - du/dy
     return {ky * u.imaginary - kx * v.imaginary, kx * v.real - ky * u.real};
   }
 };

@@ -28,7 +28,7 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
       each_mode_block(d, [&]<class T>(const ModeBlock& b, T) {
         queue_gradient(streams[d], b.grid, three<T>(Held::modes, b), three<T>(Held::product, b));
       });
-  // The third derivative follows from the other two, because the flow is divergence-free. This saves a transform.
+  // The longitudinal derivative along z follows from the other two in a divergence-free flow. This saves a transform.
   if (!out_of_core) {
     transform(false, Held::product, Held::product, streams, 2);
     synchronize();
@@ -48,7 +48,7 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
   const std::vector<double> moments = summed(physical, of_lines, line_moments);
   std::array<double, 2> found{};
   const auto cells = static_cast<double>(volume(options.cells));
-  // The third derivative may be zero except for rounding errors.
+  // The derivative along z, a sum of the other two, may be zero except for rounding errors.
   double rounding = 0;
   with_type([&]<class T>(T) { rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon()); });
   const double least = rounding * rounding * std::max(moments[0], moments[3]) / cells;

@@ -9,7 +9,7 @@
 
 namespace slipstream::dns {
 
-/// Lists the forced modes: first one of each pair k and -k, then stored conjugates.
+/// Lists the modes with random forcing: first one of each pair k and -k, then their stored conjugates.
 void Dns::Impl::list_accelerated() {
   const ModeGrid grid = wave_numbers(options);
   const double below = (options.forcing.shells + 0.5) * (options.forcing.shells + 0.5);
@@ -36,7 +36,7 @@ void Dns::Impl::list_accelerated() {
   }
 }
 
-/// Draws normal numbers by the Box-Muller method, a pair for each complex number.
+/// Draws normally distributed numbers by the Box-Muller method, a pair for each complex number.
 void Dns::Impl::draw(std::uint64_t number, double keep, double add) {
   std::vector<double>& values = carried.accelerations;
   values.resize(6 * drawn);

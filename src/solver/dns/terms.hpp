@@ -15,20 +15,20 @@ struct Terms {
   /// Computes to = from * factor * exp(i angles.k), k in integers, and 0 for truncated modes. May work in place.
   static void turn(Stream& stream, const ModeGrid& grid, const Three<T>& from, const Three<T>& to, int components,
                    const std::array<double, 3>& angles, double factor);
-  /// Computes to_a = i k_a times component of `of`.
+  /// Computes slopes in modes, to_a = i k_a times component `component` of `of`, along each axis a.
   static void slopes(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, const Three<T>& to);
-  /// Computes a component and its derivative along z from the modes of some planes y, one field after the other.
+  /// Computes a component and its derivative along z, one after the other, from the modes of some planes of constant y.
   static void along_z(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, T* two);
-  /// Computes along_0 = -u.(along + gradient) in every cell.
+  /// Computes along_0 = -u.(along + gradient) in every cell: the advection of a scalar with slopes `along`.
   static void advection(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& along,
                         const std::array<double, 3>& gradient);
-  /// Advances a component other than the velocity as queue_stage() does, with its own right-hand side, not normalised.
+  /// Advances a scalar's modes as queue_stage() does those of velocity, with a right-hand side that is not normalised.
   static void stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, int component, const T* rhs,
                     const StageFactors& factors, double diffusivity, double time_step);
   static void line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int component, double* sums);
   /// Adds the accelerations to a right-hand side that is not normalised.
   static void accelerate(Stream& stream, const ModeGrid& grid, const Three<T>& rhs, const Accelerations& of);
-  /// Work of the accelerations on u in each plane k, per time and mass; without their divergent part.
+  /// Computes the work of the accelerations on u in each plane k, per time and mass, without their divergent part.
   static void work(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Accelerations& of, double* sums);
 };
 

@@ -90,7 +90,7 @@ struct ScalarStage {
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
     if (!grid.kept(kx, ky, kz)) return advance.nothing(at, component);
     const T square = T(grid.square(kx, ky, kz));
-    const T mean = square > 0 ? normal : T(0);  // the mean has no right-hand side, so it stays
+    const T mean = square > 0 ? normal : T(0);  // a scalar's mean stays constant
     advance(at, component, Complex<T>{rhs[2 * at] * mean, rhs[2 * at + 1] * mean}, std::exp(-decay * square), T(0));
   }
 };
@@ -123,7 +123,7 @@ struct ScalarLineSums {
   }
 };
 
-/// Index of a mode in a block; -1: the mode is in another block.
+/// Index of a mode in the arrays of a block; -1: the mode is in another block.
 SLIP_FN std::int64_t place_of(const ModeGrid& grid, const int* wave) {
   const auto index = [&](int axis) { return wave[axis] - grid.first[axis] + (wave[axis] < 0 ? grid.cells[axis] : 0); };
   const int i = index(2), j = index(0), k = index(1);
@@ -158,7 +158,7 @@ struct Work {
   double* sums;
   SLIP_FN void operator()(int k, int, int) const {
     double sum = grid.before > 0 ? sums[k] : 0;
-    for (int pass = 0; pass < 2; ++pass)  // ordered by k_x, as pieces of a plane are, so that sums have the same bits
+    for (int pass = 0; pass < 2; ++pass)  // sums in order of k_x, as pieces of a plane are, have the same bits
       for (int n = 0; n < of.count; ++n) {
         const int* const wave = of.modes + 3 * n;
         if (wave[1] != grid.ky(k) || (wave[0] == 0) != (pass == 0)) continue;

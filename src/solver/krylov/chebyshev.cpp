@@ -21,7 +21,7 @@ struct Tridiagonal {
       beside.push_back(k + 1 < alpha.size() ? std::sqrt(beta[k]) / alpha[k] : 0);
     }
   }
-  /// Gershgorin's bound.
+  /// Gershgorin's bound: no eigenvalue exceeds the largest sum of a row's absolute values.
   double bound() const {
     double most = 0;
     for (std::size_t k = 0; k < diagonal.size(); ++k)
@@ -73,7 +73,7 @@ ChebyshevPolynomial::ChebyshevPolynomial(const Communicator& comm, const Machine
 
 void ChebyshevPolynomial::apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r,
                                 const Vectors& z) {
-  // An eigenvalue beyond the end would make the polynomial negative; Lanczos's method estimates from below.
+  // Beyond the end of its interval the polynomial may be negative. Lanczos's method estimates from below, hence 1.1.
   Chebyshev numbers(1.1 * largest);
   const auto range = [&](std::size_t d) { return Range{layout_.points[d], layout_.block, layout_.components}; };
   const double first = numbers.first();

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers of Chebyshev's iteration, and of the matrix that Lanczos's method finds.
+// Coefficients of Chebyshev's iteration, and extreme eigenvalues by Lanczos's method.
 #include <vector>
 
 namespace slipstream::krylov {
@@ -15,7 +15,7 @@ class Chebyshev {
   explicit Chebyshev(double largest, double spread = usual_spread)
       : centre_(largest * (1 + 1 / spread) / 2), sigma_((1 + 1 / spread) / (1 - 1 / spread)) {}
 
-  /// The factor of the first step.
+  /// The factor a of the first step, d = a D r.
   double first() {
     rho_ = 1 / sigma_;
     return 1 / centre_;
@@ -39,7 +39,7 @@ class Chebyshev {
 /// tridiagonal matrix with the diagonal 1 / alpha_k + beta_{k-1} / alpha_{k-1} and sqrt(beta_k) / alpha_k next to it
 /// (Saad 2003, 6.7.3).
 double largest_seen(const std::vector<double>& alpha, const std::vector<double>& beta);
-/// The same for the smallest eigenvalue.
+/// Lanczos estimate of the smallest eigenvalue of D A, from the same tridiagonal matrix.
 double smallest_seen(const std::vector<double>& alpha, const std::vector<double>& beta);
 
 }  // namespace slipstream::krylov

@@ -19,9 +19,9 @@
 namespace slipstream::krylov {
 namespace {
 
-/// Place of (r, r), and without a preconditioner also of (r, z), after so many iterations.
+/// Index of (r, r) among the sums after a number of iterations; without a preconditioner (r, z) lies there, too.
 constexpr std::size_t pair_after(int iterations) { return iterations % 2 == 0 ? first_pair : second_pair; }
-/// Place of the (p, A p) that leads to a pair.
+/// Index among the sums of (p, A p), by which the residual of a pair was found.
 constexpr std::size_t direction_sum(std::size_t pair) { return pair + 2; }
 
 }  // namespace
@@ -32,25 +32,25 @@ struct ConjugateGradients::Impl : LinearSolve {
   ~Impl() { finish(); }
 
   const Precondition* precondition = nullptr;  ///< the system's preconditioner, if it has one
-  /// Key of a recorded solve.
+  /// Key of a recorded solve among the graphs that can be replayed.
   struct Call {
     std::uint64_t recording;
     Vectors x;
     bool operator==(const Call&) const = default;
   };
   RecordedCalls<Call> calls;
-  std::vector<History> histories;  ///< histories of each device
+  std::vector<History> histories;  ///< sums of past iterations on each device
 
   void take_precondition(const System& system) {
     precondition = system.precondition ? &system.precondition : nullptr;
     if (precondition) make_room();
   }
-  /// Place of the (r, z) that belongs to an (r, r).
+  /// Index among the sums of the (r, z) of an iteration, whose (r, r) is at `pair`.
   std::size_t rz_at(std::size_t pair) const {
     return !precondition ? pair : pair == first_pair ? conjugate_pairs : conjugate_pairs + 2;
   }
 
-  /// First part of an iteration, up to its residual. (r, z) and (r, r) are at `now`, those of the next iteration will
+  /// First part of an iteration, up to its residual. The present (r, z) and (r, r) are at `now`; those that follow will
   /// be at `next`. An iteration moves 88 B a point in addition to the operator. This part reads r, q, w and D and
   /// writes r; the second part reads p, x, r and D and writes p and x.
   void descend(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t next) {
@@ -74,10 +74,10 @@ struct ConjugateGradients::Impl : LinearSolve {
   /// Second part of an iteration: updates x and the direction.
   struct Turning {
     const Vectors& x;
-    std::size_t now, before;  ///< places of (r, r) after this iteration and the one before; see rz_at()
+    std::size_t now, before;  ///< indices of (r, r) after this iteration and the one before
   };
 
-  /// The work of the second part that may run before the host knows whether the iteration was the last.
+  /// Queues that work of the second part which may run before the host knows whether the iteration was the last.
   void begin_turn(std::vector<Stream>& streams, const System& system, const Turning& turning) {
     if (!precondition) take_step(streams, turning, &system.inverse_diagonal);
   }
@@ -98,7 +98,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     take_step(streams, turning, nullptr);
   }
 
-  /// The next direction uses D r, or z without D.
+  /// Updates x and the direction p. The next direction is computed from D r, or from z if there is no `diagonal`.
   void take_step(std::vector<Stream>& streams, const Turning& turning, const Values* diagonal) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
@@ -148,7 +148,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     sum_residual(streams, system);
     begin_directions(streams, system, x);
     std::vector<double> alpha, beta;
-    // One component suffices, because all are equal here.
+    // One component suffices: all have the same numbers, because they begin with the same noise.
     double rz = read(streams).paired(rz_at(first_pair), 0, 0);
     const double enough = reduction * rz;
     for (int n = 0; n < steps && rz > enough; ++n) {
@@ -208,7 +208,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     return std::all_of(results.begin(), results.end(), [](const Result& result) { return result.converged; });
   }
 
-  /// Records iterations that devices repeat until their residual is small enough.
+  /// Records a graph that the devices repeat, one iteration a pass, until the residual is small enough.
   std::vector<Graph> recorded(std::vector<Stream>& streams, const System& system, const Vectors& x) {
     if (histories.empty())
       for (const Side& side : sides) histories.emplace_back(side.r.device(), components * places);
@@ -222,8 +222,8 @@ struct ConjugateGradients::Impl : LinearSolve {
     return graphs;
   }
 
-  /// Leaves the sums of an iteration in the histories. `replayed`: they lie at third_pair, and those of the iteration
-  /// before at second_pair. Each moves one place down, and so the next replay finds them.
+  /// Stores the sums of an iteration in the histories. In a replay they lie at third_pair, and those of the iteration
+  /// before at second_pair. Each is moved one place down, where the next replay expects it.
   void take_down(std::vector<Stream>& streams, bool replayed) {
     const auto values = [&](std::size_t place) { return static_cast<int>(components * place); };
     const auto down = [&](std::size_t from, std::size_t to, int count) {
@@ -244,7 +244,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     }
   }
 
-  /// Replays graphs while the histories have room. Iterations after convergence change nothing.
+  /// Replays graphs while the histories have room for more iterations. Iterations after convergence change nothing.
   void replay(std::vector<Stream>& streams, const System& system, const Vectors& x, const std::vector<Graph>& graphs,
               const Beginnings& from, const Options& options, Results& results) {
     int seen = 0;
@@ -274,7 +274,7 @@ struct ConjugateGradients::Impl : LinearSolve {
       if (!results[c].converged) take_down(results[c], from[c], sums, pair, c);
   }
 
-  /// The sums of an iteration of a component.
+  /// Adds an iteration of a component to its result: counts it, tests (p, A p), and notes the residual.
   void take_down(Result& result, const Beginning& from, const Sums& sums, std::size_t pair, std::size_t c) const {
     const Options& options = of_components[c];
     const double energy = sums.single(direction_sum(pair), c);

@@ -12,7 +12,7 @@
 namespace slipstream::krylov {
 namespace {
 
-/// Tolerance; single precision causes about 1e-5.
+/// Relative asymmetry of a matrix that still counts as symmetric; single precision causes about 1e-5.
 constexpr double most_asymmetry = 1e-3;
 
 Values constant(const Vectors& vectors) { return {vectors.begin(), vectors.end()}; }
@@ -26,7 +26,7 @@ struct Trial {
   std::vector<Stream>& streams;
   const System& system;
   std::vector<Range> ranges;
-  Basis of;  ///< two vectors, then two images; only the first component is used, others are zero
+  Basis of;  ///< two random vectors, then their images; only the first component is used, others are zero
   SeveralSums sums;
 
   Trial(const Communicator& c, const Machine& machine, const Layout& layout, std::vector<Stream>& s, const System& sys)
@@ -42,7 +42,7 @@ struct Trial {
     if (system.precondition) return system.precondition(r, z);
     scaled(r, z);
   }
-  /// Creates test vectors as the operator returns them: equal in all copies, orthogonal to the null space.
+  /// Creates two random vectors in the operator's range: equal in all copies of a point, orthogonal to the null space.
   void begin(const Layout& layout) {
     for (int k = 0; k < 2; ++k) {
       const Vectors noisy = of.at(k), image = of.at(k + 2);
@@ -91,7 +91,7 @@ Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, 
   Fit found;
   const Products of_preconditioner = trial.products(preconditioned);
   found.preconditioner_us = time_us(comm, streams, [&] { preconditioned(trial.of.at(0), trial.of.at(2)); });
-  // The operator needs vectors that are zero where x is fixed.
+  // The operator is tested on vectors that are zero at fixed points, as the inverse diagonal is.
   for (int k = 0; k < 2; ++k) trial.scaled(trial.of.at(k), trial.of.at(k));
   const Products of_operator = trial.products(system.apply);
   found.operator_us = time_us(comm, streams, [&] { system.apply(trial.of.at(0), trial.of.at(2)); });

@@ -18,7 +18,7 @@ namespace {
 class Hessenberg {
  public:
   explicit Hessenberg(double residual) : right_{residual} {}
-  /// Adds column j: h_0j to h_jj, and the entry below. Returns the remaining residual.
+  /// Adds column j: the entries h_0j to h_jj, and the one below them. Returns the norm of the remaining residual.
   double add(std::vector<double> column, double below) {
     for (std::size_t i = 0; i < cosines_.size(); ++i) {
       const double a = column[i], b = column[i + 1];
@@ -57,10 +57,10 @@ struct FlexibleGmres::Impl : LinearSolve {
   int restart;
   Basis v, z;
   SeveralSums sums;
-  std::vector<Buffer<double>> factors;  ///< factors of the solution, on each device
-  std::vector<Buffer<double>> columns;  ///< columns of the Hessenberg matrix, by pass
+  std::vector<Buffer<double>> factors;  ///< coefficients of the solution, by device
+  std::vector<Buffer<double>> columns;  ///< columns of the Hessenberg matrix, by pass of orthogonalisation
   Buffer<double> host_factors, host_columns;
-  /// Key of a recorded iteration.
+  /// Key of a recorded iteration among the graphs that can be replayed.
   struct Call {
     std::uint64_t recording;
     int iteration;
@@ -110,7 +110,7 @@ struct FlexibleGmres::Impl : LinearSolve {
     queue_vector(streams, system, q, j + 1);
   }
 
-  /// The same, and returns the coefficients and the length.
+  /// Computes v_j+1, like queue_next(), and returns column j of the Hessenberg matrix and the entry below it.
   std::pair<std::vector<double>, double> next(std::vector<Stream>& streams, const System& system, int j) {
     const bool loops = system.recording != 0 && loopable() && sums.loopable();
     const std::vector<Graph>* graphs = nullptr;
@@ -134,7 +134,7 @@ struct FlexibleGmres::Impl : LinearSolve {
 
   std::size_t sums_of_a_pass() const { return static_cast<std::size_t>(restart) + 1; }
 
-  /// v_k = u over its length.
+  /// Queues v_k = u / |u|.
   void queue_vector(std::vector<Stream>& streams, const System& system, const Vectors& u, int k) {
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
       square(streams[d], side.range, system.weights[d], u[d], 1, side.parts.data());
@@ -143,7 +143,7 @@ struct FlexibleGmres::Impl : LinearSolve {
     for (std::size_t d = 0; d < sides.size(); ++d)
       normalise(streams[d], sides[d].range, at(d, square_sum), u[d], to[d]);
   }
-  /// The same, and returns the length.
+  /// Computes v_k = u / |u|, and returns |u|.
   double begin_vector(std::vector<Stream>& streams, const System& system, const Vectors& u, int k) {
     queue_vector(streams, system, u, k);
     return std::sqrt(read(streams).single(square_sum, 0));
@@ -170,7 +170,7 @@ struct FlexibleGmres::Impl : LinearSolve {
         left = problem.add(column, below);
         ++result.iterations;
         note(result, from, 0, left * left, options);
-        if (below == 0) break;  // the Krylov space contains the solution
+        if (below == 0) break;  // v_0 .. v_j already contain the solution
       }
       add_solution(streams, problem.solution(), from.back, x);
       system.apply(x, images());
@@ -181,7 +181,7 @@ struct FlexibleGmres::Impl : LinearSolve {
         result.converged = false;
         result.history.back() = std::sqrt(rr) / from.size;
       }
-      if (!result.converged && !(rr < first * first)) break;  // further cycles would not improve it
+      if (!result.converged && !(rr < first * first)) break;  // the residual did not decrease in this cycle
     }
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// History of sums of the iterations that a device repeats without the host.
+// History of the sums of iterations that a device repeats without the host.
 #include <cstdint>
 #include <vector>
 
@@ -12,16 +12,16 @@
 namespace slipstream::krylov {
 
 struct History {
-  static constexpr int room = 128;  ///< iterations
+  static constexpr int room = 128;  ///< largest number of iterations in a history
   History(Device device, std::size_t sums_of_an_iteration);
 
-  /// Called before the first iteration; `most`: limit of iterations until read().
+  /// Clears the history before the first iteration; `most`: largest number of iterations until read().
   void reset(Stream& stream, int most);
-  /// The sums of each iteration since reset(). Waits.
+  /// Returns the sums of each iteration since reset(), after waiting for the stream.
   std::vector<Sums> read(Stream& stream, std::size_t components);
 
   Buffer<double> sums;
-  Buffer<std::int32_t> state;  ///< state of TakeDown
+  Buffer<std::int32_t> state;  ///< flags and counters of the kernel that fills the history
 
  private:
   std::size_t count_;

@@ -7,8 +7,8 @@
 namespace slipstream::krylov {
 namespace {
 
-/// r, p and q are scaled by a power of two, which keeps sums within the range of doubles. Exponents of b and b - A x
-/// above `most_exponent` would leave too little range for x and products with A.
+/// r, p and q are scaled by a power of two, which keeps their sums within the range of doubles. Exponents of b and b -
+/// A x above `most_exponent` would leave too little range for x and products with A.
 constexpr int most_exponent = 900, scaled_exponent = 1000;
 
 }  // namespace

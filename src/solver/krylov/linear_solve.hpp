@@ -11,36 +11,36 @@
 
 namespace slipstream::krylov {
 
-/// Throws Error for invalid options.
+/// Throws Error if options of a solve are invalid.
 void check_options(const std::string& method, const Options& options);
 
 struct LinearSolve : Workspace {
-  /// Collective. `method`: its name, for messages.
+  /// Collective. `method`: name of the method in messages.
   LinearSolve(const Communicator& comm, const Machine& machine, Layout layout, const char* method);
 
-  /// State at the beginning of a solve.
+  /// Norms, scales and limits at the beginning of a solve.
   struct Beginning {
-    double scale = 1, back = 1;  ///< of r over b - A x, a power of two, and its inverse
-    double size = 1;             ///< scaled |b|, or |b - A x| where b is 0
-    double enough = 0;           ///< the residual over `size` that ends the solve
-    double limit = 0;            ///< the same as (r, r)
-    double imbalance = 0;        ///< |(1, b)| / sqrt((1, 1) (b, b)), with a null space
-    double rz = 0, rr = 0;       ///< of the first residual
-    double most = 0;             ///< the largest of |b| and |b - A x|
+    double scale = 1, back = 1;  ///< factor of r over b - A x, a power of two; its inverse
+    double size = 1;             ///< |b|, or |b - A x| if b is 0, times `scale`
+    double enough = 0;           ///< residual over `size` that ends the solve
+    double limit = 0;            ///< value of (r, r) that ends the solve
+    double imbalance = 0;        ///< |(1, b)| / sqrt((1, 1) (b, b)), if there is a null space
+    double rz = 0, rr = 0;       ///< (r, z) and (r, r) of the first residual r
+    double most = 0;             ///< larger of |b| and |b - A x|
   };
 
   using Beginnings = std::vector<Beginning>;
-  /// Extracts one number of each component.
+  /// Extracts one number of each component's beginning.
   static Each each(const Beginnings& from, double Beginning::*number);
   using Results = std::vector<Result>;
   using Iterations = std::function<void(const Beginnings& from, Results& results)>;
-  /// A whole solve: begins, calls the method's iterations if needed, and computes the true residuals. Throws NotSolved.
+  /// Runs a whole solve: the first residual, the method's iterations if needed, the true residuals. Throws NotSolved.
   Results solve_from(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                      const Options& options, const Iterations& iterate);
-  /// Records the residual of an iteration for a component.
+  /// Adds the residual of an iteration to a component's result.
   void note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const;
 
-  /// r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
+  /// Computes r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
   void find_residual(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options,
                      const Each& scale);
   void sum_residual(std::vector<Stream>& streams, const System& system);
@@ -49,7 +49,7 @@ struct LinearSolve : Workspace {
                  const Each& scale);
 
   const char* method;
-  /// Options of the current solve by component, with the component's name behind the unknown's.
+  /// Options of the current solve for each component, in which the component's name follows the unknown's.
   std::vector<Options> of_components;
 
  private:
@@ -57,7 +57,7 @@ struct LinearSolve : Workspace {
   /// Computes the first residual in r. Throws if there is no solution.
   Beginnings begin(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                    const Options& options);
-  /// Records the end of a component's solve; throws NotSolved if it did not converge.
+  /// Completes a component's result after a solve; throws NotSolved if it did not converge.
   void conclude(Result& result, const Beginning& from, const Options& options) const;
   void require_in_range(double most, const Options& options) const;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Error texts for systems that were not solved.
+// Error texts for linear systems that were not solved.
 #include <string>
 #include <vector>
 
@@ -14,10 +14,10 @@ void require_solved(bool so, const std::string& text, Facts facts = {});
 
 std::string show(double value);
 
-/// The method's name, and the unknown where it has one.
+/// The method's name for messages, with the name of the unknown if it has one.
 std::string method_for(const std::string& method, const Options& options);
 
-/// The last residuals of a history.
+/// Text with the last residuals of a solve.
 std::string sequence_of(const std::vector<double>& history);
 
 /// The likely cause of a solve that did not converge, and the remedy. It compares the residual of the recurrence with

@@ -12,9 +12,9 @@ namespace slipstream::krylov {
 
 struct Projection::Impl : Workspace {
   int most, count = 0;
-  /// Orthonormal in (u, A v), and the first k span the last k solutions less their first guesses.
+  /// Vectors u, orthonormal in (u, A v). The first k span the last k corrections, solutions less their first guesses.
   Basis kept;
-  Basis added;  ///< x of improve(), then the correction since
+  Basis added;  ///< x after improve(), then the solution less this x
   SeveralSums sums;
 
   Impl(const Communicator& c, const Machine& machine, Layout l, int m, const Vectors& memory)
@@ -45,7 +45,7 @@ struct Projection::Impl : Workspace {
 
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x) {
     const Vectors e = added.at(0);
-    // As improve() found them.
+    // The coefficients that improve() computed, still in device memory.
     const std::vector<double> along = count > 0 ? sums.read(streams) : std::vector<double>{};
     for (std::size_t d = 0; d < sides.size(); ++d) difference(streams[d], sides[d].range, x[d], e[d], e[d]);
     system.apply(e, images());
@@ -63,8 +63,8 @@ struct Projection::Impl : Workspace {
     // A vector that is nearly dependent contains mostly rounding errors.
     constexpr double least_share = 1e-14;
     if (!(square > least_share * whole) || !std::isfinite(square)) return;
-    // The solution less its first guess, by the kept vectors and e. It becomes the first vector. So the last one, which
-    // no longer fits, is what the oldest solution alone had.
+    // Expresses the last correction, the solution less its first guess, by the kept vectors and e. It becomes the first
+    // vector. If there is no room, the last vector is dropped: the part that only the oldest correction has.
     Rotations rotations{{}, {}, count};
     double rest = std::sqrt(square);
     for (int k = count - 1; k >= 0; --k) {

@@ -1,5 +1,5 @@
 #pragma once
-// Measures the time of queued work.
+// Measurement of the time that queued work takes.
 #include <functional>
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace slipstream::krylov {
 
-/// Microseconds that the streams take for what `work` queues, the mean of three, by the clock of the slowest rank.
-/// Collective; waits.
+/// Time in microseconds of the work that `work` queues, as the mean of three runs, on the slowest rank. Collective;
+/// waits.
 double time_us(const Communicator& comm, std::vector<Stream>& streams, const std::function<void()>& work);
 
 }  // namespace slipstream::krylov

@@ -12,12 +12,12 @@ inline namespace vector_kernels {
 struct Add {
   SLIP_FN static double join(double a, double b) { return a + b; }
 };
-/// NaN stays NaN.
+/// Larger of two numbers; NaN if either is NaN.
 struct Largest {
   SLIP_FN static double join(double a, double b) { return b > a || b != b ? b : a; }
 };
 
-/// Point p of component c: index i in vectors, p in arrays that all components share.
+/// Position of point p of component c: index i in vectors, p in arrays that all components share.
 struct At {
   std::int64_t p, i;
   int c;
@@ -77,7 +77,7 @@ struct EachValue {
   }
 };
 
-/// Launches over any number of points, although cells of a launch are int.
+/// Launches a kernel over any number of points, although cell indices of a launch are int.
 template <class Point>
 void by_points(Stream& stream, const Range& range, const Point& point) {
   constexpr std::int64_t row = EachValue<Point>::row;
@@ -227,7 +227,7 @@ struct DirectionOf {
   SLIP_FN void operator()(At at) const { take(turn, at, z[at.i]); }
 };
 
-/// Threads read the sums at once, because each read costs its latency.
+/// Stores an iteration's sums by a team: its threads read them at the same time, because each read costs its latency.
 struct TakeDownOne {
   static constexpr int threads = 32;
   TakeDown of;
@@ -266,7 +266,7 @@ struct TakeDownOne {
     bool over = true;
     for (int c = 0; c < of.components; ++c) {
       over = over && ended(pairs, sums + of.limit, c);
-      // The host finds out what that is.
+      // An indefinite system or a residual without bound ends the loop; the host finds the cause from the sums.
       if (!(pairs[2 * c + 1] < infinity) || energies[c] < 0) {
         over = true;
         break;
@@ -351,7 +351,7 @@ struct Noise {
   std::int64_t first;
   double* u;
   SLIP_FN void operator()(At at) const {
-    // The finaliser of splitmix64 (Steele, Lea & Flood 2014).
+    // The random numbers come from the finaliser of splitmix64 (Steele, Lea & Flood 2014).
     auto word = static_cast<std::uint64_t>(first + at.p) * 0x9e3779b97f4a7c15u + 1;
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
     word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;

@@ -1,5 +1,5 @@
 #pragma once
-// Vector kernels of a device; some compute partial sums for each block.
+// Kernels on the vectors of Krylov methods; some write a partial sum for each block of points.
 #include <cstdint>
 
 #include <slipstream/krylov.hpp>
@@ -7,7 +7,7 @@
 
 namespace slipstream::krylov {
 
-/// A device's values and the blocks of their sums. Component c of a vector lies at c times the points; weights and
+/// Sizes of a device's vectors and of their blocks. Component c of a vector begins at c times the points; weights and
 /// diagonals are shared by all components.
 struct Range {
   std::int64_t points = 0, block = 1;
@@ -15,7 +15,7 @@ struct Range {
   std::int64_t blocks() const { return (points + block - 1) / block; }
 };
 
-/// A number of each component.
+/// One number for each component of a vector.
 struct Each {
   double of[most_components];
   Each(double all) {  // NOLINT(google-explicit-constructor): mostly they are alike
@@ -23,32 +23,32 @@ struct Each {
   }
 };
 
-// Partial sums are laid out for BlockSums: sum s of block n is at parts[s * blocks + n]. If a pass makes m sums, sum s
-// of component c is number c m + s.
+// Partial sums have the layout of BlockSums: sum s of block n is at parts[s * blocks + n]. If a pass makes m sums, sum
+// s of component c is number c m + s.
 
-/// (u, v).
+/// Computes partial sums of (u, v), weighted by w.
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts);
-/// (u, v) and (u, t).
+/// Computes partial sums of (u, v) and (u, t), weighted by w.
 void two_dots(Stream& stream, const Range& range, const double* w, const double* u, const double* v, const double* t,
               double* parts);
-/// (s u, s u), s the scale.
+/// Computes partial sums of (s u, s u), where s is the scale.
 void square(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts);
-/// (1, s u) and (1, 1).
+/// Computes partial sums of (1, s u) and (1, 1), where s is the scale.
 void mean(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts);
-/// (r, D r) and (r, r), D diagonal.
+/// Computes partial sums of (r, D r) and (r, r), where D is diagonal.
 void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
                     double* parts);
-/// The sum of u.
+/// Computes partial sums of u, without weights.
 void sum(Stream& stream, const Range& range, const double* u, double* parts);
-/// (s x, s b) and (s x, s q).
+/// Computes partial sums of (s x, s b) and (s x, s q), where s is the scale.
 void products(Stream& stream, const Range& range, const double* w, const double* x, const double* b, const double* q,
               const Each& scale, double* parts);
-/// The largest |b| and |b - q| of component c where w is not 0, at results[2 c] and [2 c + 1]; NaN where a value is.
-/// Without points nothing is written.
+/// Finds the largest |b| and |b - q| of component c where w is not 0, at results[2 c] and [2 c + 1]; NaN if a value is
+/// NaN. Without points nothing is written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
-/// r -= rz / pq q, then (r, D r) and (r, r). r stays if its (r, r), at pairs[2 c + 1], is at most limit[c]. rz of a
-/// component has a stride of two, as in pairs.
+/// Computes r -= (rz / pq) q, then partial sums of (r, D r) and (r, r). A component's r stays the same if its (r, r),
+/// at pairs[2 c + 1], is at most limit[c]. Like pairs, rz has a stride of two a component.
 struct Step {
   const double *w, *d, *q, *rz, *pq;
   double* r;
@@ -56,13 +56,13 @@ struct Step {
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
-/// r = s (b - q), s the scale.
+/// Computes r = s (b - q), where s is the scale.
 void residual(Stream& stream, const Range& range, const double* b, const double* q, const Each& scale, double* r);
-/// x and q times sums[2 c] / sums[2 c + 1].
+/// Multiplies x and q of component c by sums[2 c] / sums[2 c + 1].
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
-/// u -= sums[2 c] / sums[2 c + 1].
+/// Subtracts sums[2 c] / sums[2 c + 1], the mean, from component c of u.
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// x += s before / pq p along the last direction p, with s of `scale`. Then the next direction is p = D r + (now /
+/// Adds s (before / pq) p to x, with the last direction p and s of `scale`. Then the next direction is p = D r + (now /
 /// before) p. Both share one pass over p. x stays if its (r, r), at pairs[2 c + 1], is at most limit[c]. `flexible`:
 /// the next direction is z - (z, A p) / pq p, conjugate to p for any z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A p)
 /// lies behind each of `now`.
@@ -73,33 +73,33 @@ struct Turn {
   bool flexible;
 };
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);
-/// The same with z for D r.
+/// Updates x and the direction p as direction() does, with the preconditioned residual z in place of D r.
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* z);
 
-/// Takes down an iteration, and finds whether another one follows.
+/// Arguments of a kernel that stores an iteration's sums in the history and tests whether another iteration follows.
 struct TakeDown {
-  double* sums;  ///< so many, of which history keeps all
+  double* sums;  ///< sums on the device; history gets the first `count`
   int count, components;
-  int pairs;  ///< the place of (r, z) and (r, r) of each component, then each (p, A p)
+  int pairs;  ///< index of (r, z) and (r, r) of each component; (p, A p) of each follow
   int limit;
-  /// Before that, sums[to + n] = sums[from + n] for n below `count`, all at once.
+  /// Moves sums before they are stored: sums[to + n] = sums[from + n] for n below `count`, all at once.
   struct Shift {
     int to, from, count;
   } shifts[3];
-  double* history;  ///< [iteration][count]
-  /// Whether to continue, recorded iterations, whether the solve has ended, capacity.
+  double* history;  ///< array of sums, [iteration][count]
+  /// Four integers: whether to continue, recorded iterations, whether the solve has ended, most iterations.
   std::int32_t* state;
 };
 void take_down(Stream& stream, const TakeDown& call);
 
-/// First step of the Chebyshev iteration from zero: d = z = a D r.
+/// Does the first step of the Chebyshev iteration from zero: d = z = a D r.
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z);
-/// Further steps, with q = A z: d = a d + b D (r - q), z += d.
+/// Does a further step of the Chebyshev iteration, with q = A z: d = a d + b D (r - q), z += d.
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z);
 
-/// Inner products (u, v_k) with `count` vectors v_k, summed over each block of points. Unused entries are zero.
+/// Largest number of vectors v_k in inner products (u, v_k). Sums are over blocks of points; unused ones are zero.
 inline constexpr int most_vectors = 64;
 struct Several {
   const double* of[most_vectors];
@@ -107,7 +107,7 @@ struct Several {
 };
 void dots(Stream& stream, const Range& range, const double* w, const double* u, const Several& v, int sums,
           double* parts);
-/// u += factor times the sum of sums[k] v_k.
+/// Adds factor times the sum over k of sums[k] v_k to u.
 void add_several(Stream& stream, const Range& range, const double* sums, double factor, const Several& v, double* u);
 struct Rotations {
   double cosines[most_vectors], sines[most_vectors];
@@ -117,14 +117,14 @@ struct Rotations {
 /// s_k v_k - c_k u and u becomes c_k v_k + s_k u; then v_0 becomes u. Writes `room` vectors and drops later ones.
 void rotate_in(Stream& stream, const Range& range, const Rotations& rotations, const double* t, double size, double* v,
                int room);
-/// to = from / sqrt(*square), 0 where that is 0.
+/// Computes to = from / sqrt(*square), or 0 if *square is 0.
 void normalise(Stream& stream, const Range& range, const double* square, const double* from, double* to);
-/// z = D r.
+/// Computes z = D r for the diagonal D.
 void scale(Stream& stream, const Range& range, const double* d, const double* r, double* z);
-/// to = a - b.
+/// Computes to = a - b.
 void difference(Stream& stream, const Range& range, const double* a, const double* b, double* to);
 
-/// Pseudo-random numbers in [-1, 1); that of point p depends on first + p only.
+/// Fills u with pseudo-random numbers in [-1, 1); that of point p depends on first + p only.
 void noise(Stream& stream, const Range& range, std::int64_t first, double* u);
 
 }  // namespace slipstream::krylov

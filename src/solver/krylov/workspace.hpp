@@ -14,8 +14,8 @@
 
 namespace slipstream::krylov {
 
-/// Scalars on a device, mostly sums, per component. Those of two iterations are adjacent: (r, z) of the last one enters
-/// the next direction. A pair (r, z) and (r, r) is followed by the (p, A p) that led to it.
+/// Indices of scalars on a device, mostly sums, one per component. Those of two iterations alternate: (r, z) of the
+/// last one enters the next direction. A pair (r, z) and (r, r) is followed by the (p, A p) that led to it.
 enum Place : std::size_t {
   first_pair = 0,
   second_pair = 3,
@@ -23,18 +23,18 @@ enum Place : std::size_t {
   square_sum = 8,
   right_mean = 10,
   largest_pair = 12,
-  conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a preconditioner of the caller
-  limits = 18,           ///< of (r, r), which ends a component's iterations; -1: none
-  scales = 19,           ///< of x over that of r
-  third_pair = 20,       ///< of an iteration that is replayed
+  conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a caller's preconditioner
+  limits = 18,           ///< (r, r) at which a component's iterations end; -1: none
+  scales = 19,           ///< factor from corrections for the scaled r to those of x
+  third_pair = 20,       ///< pair that a replayed iteration computes
   places = 23
 };
-/// Sums on the host.
+/// Copy of a device's sums on the host.
 struct Sums {
   std::vector<double> of;
   std::size_t components;
   double single(std::size_t place, std::size_t c) const { return of[place * components + c]; }
-  /// The first or second number of a pair.
+  /// Returns the first or second number of a pair of sums.
   double paired(std::size_t place, std::size_t c, std::size_t which) const {
     return of[place * components + 2 * c + which];
   }
@@ -45,18 +45,18 @@ struct Side {
   Range range;
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
-  Buffer<double> given;  ///< limits and scales, in pinned memory
-  Buffer<double> z;      ///< if needed: the preconditioned r
+  Buffer<double> given;  ///< limits and scales for the device, in pinned memory
+  Buffer<double> z;      ///< r after preconditioning, for methods that need it
 };
 
-/// Numbers of the blocks of each device.
+/// Indices of the blocks of points that each device sums over.
 std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout);
 
 struct Workspace {
-  /// Collective. Throws Error on all ranks for too many components.
+  /// The constructor is collective. Throws Error on all ranks if there are too many components.
   Workspace(const Communicator& comm, const Machine& machine, Layout layout);
 
-  /// Calls f(side, d) for each device, then adds up what it left in the parts.
+  /// Calls f(side, d), which leaves partial sums in side.parts, for each device d. Then adds them up.
   template <class F>
   void summed(std::vector<Stream>& streams, BlockSums& sums, std::size_t place, F f) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
@@ -66,22 +66,22 @@ struct Workspace {
     add_up(streams, sums, place);
   }
   void add_up(std::vector<Stream>& streams, BlockSums& sums, std::size_t place);
-  /// Writes the sums over all blocks of `count` numbers a block, which lie in the parts, to a place of each device.
+  /// Adds up partial sums over all blocks, `count` of them a block, and writes the totals to `place` on each device.
   using AddUp = std::function<void(Workspace&, std::vector<Stream>&, std::size_t count, std::size_t place)>;
-  /// Replaces BlockSums in all solves of this process; none: BlockSums. Benchmarks set it, to compare.
+  /// Replaces BlockSums in all solves of this process, if set. Benchmarks use it to compare other methods.
   static AddUp other_add_up;
-  /// Whether graphs may repeat the sums in a loop.
+  /// Whether a graph may contain the sums in a loop that it repeats.
   bool loopable() const;
 
-  /// Sets limits and scales; once a solve.
+  /// Copies limits and scales to the devices, once a solve.
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
-  /// All sums of the first device, which the host waits for.
+  /// Returns all sums of the first device, after waiting for it.
   Sums read(std::vector<Stream>& streams);
   /// Sends a pair and its (p, A p), first_pair or second_pair, to the host for received(); with `everything` also the
   /// other sums. Later work does not wait for the copy; it may overwrite these places after received().
   void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
-  /// The largest |b| and |b - q| of each component over all devices. Collective; the host waits.
+  /// Returns the largest |b| and |b - q| of each component over all devices. Collective; the host waits.
   std::vector<std::array<double, 2>> largest_values(std::vector<Stream>& streams, const Values& weights,
                                                     const Values& b);
 
@@ -101,12 +101,12 @@ struct Workspace {
   Vectors corrections() {
     return all([](Side & side) -> auto& { return side.z; });
   }
-  /// Allocates z.
+  /// Allocates the vectors z.
   void make_room();
-  /// Address of a device's scalars.
+  /// Address of a scalar on a device, given its index.
   double* at(std::size_t device, std::size_t place) { return sides[device].sums.data() + place * components; }
   void require_one_component(const std::string& what) const;
-  /// Waits for the devices: queued work may still use what a method is about to free.
+  /// Waits for the devices, because queued work may still use memory that is about to be freed.
   void finish() noexcept;
 
   Communicator comm;
@@ -119,7 +119,7 @@ struct Workspace {
  private:
   Sums checked(std::size_t slot) const;
 
-  Stream looks_;  ///< copies sums to the host concurrently with the streams
+  Stream looks_;  ///< stream for copies of sums to the host, concurrent with the caller's streams
   Event ready_;
   std::array<Event, 2> seen_;
 };

@@ -26,8 +26,8 @@ void Lbm::Impl::make_populations() {
     field.packed = packed;
   }
   populations.emplace(grid, field);
-  // The last cache is shared with others. On two cores streaming stores are faster from 16 MB on with a cache of 32 MB,
-  // and between 75 and 300 MB with one of 480 MB.
+  // Size of the last cache from which streaming stores pay. This cache is shared with others. On two cores streaming
+  // stores are faster from 16 MB on with a cache of 32 MB, and between 75 and 300 MB with one of 480 MB.
   std::size_t bytes = 0;
   for (const std::int64_t id : grid.local())
     bytes += populations->shape(id).elements * field.copies * size_of(field.type);
@@ -82,8 +82,8 @@ void Lbm::Impl::make_blocks() {
   }
 }
 
-/// Sides of the block that are resting walls which the step handles itself. On the host this is only done on request,
-/// because the decision prevents vectorisation of loops along rows.
+/// Sides of a block that are resting walls which the step handles without links. On the host this is only done on
+/// request, because the decision prevents vectorisation of loops along rows.
 std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
   const bool gpu = devices[work.device].backend != Backend::host;
   if (!options.walls_in_step.value_or(gpu) || work.kept == Kept::packed) return 0;
@@ -99,7 +99,7 @@ std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
 }
 
 LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
-  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // the block exceeds the range of a Bounce
+  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // a Bounce addresses at most 2^32 elements
     lists.half_way.insert(lists.half_way.end(), lists.resting.begin(), lists.resting.end());
     lists.resting.clear();
   }
@@ -141,7 +141,7 @@ void Lbm::Impl::set(Surfaces bodies) {
   require(state.step == 0, ErrorCode::wrong_state, "bodies and solid cells are set before the first step");
   surfaces = checked(std::move(bodies));
   interpolated = interpolates(surfaces);
-  // Unless all cells are stored, the set of stored cells depends on the bodies.
+  // Unless all cells are stored, new bodies change the set of stored cells, so populations are made anew.
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();
   make_blocks();
@@ -175,7 +175,7 @@ bool Lbm::Impl::go_together(std::size_t device, std::size_t lists) const {
 }
 
 bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const {
-  // Boundary slabs of a few blocks run on separate streams, with kernels that are faster along rows.
+  // Slabs of the boundary regions of few blocks run on separate streams, with kernels that are faster along rows.
   if (part == Part::boundary && pieces.size() <= 2 * ForkJoin::most_on_gpu) return false;
   return go_together(device, pieces.size()) && mean_cells(pieces) < 1 << 16 &&
          std::none_of(pieces.begin(), pieces.end(),
@@ -191,14 +191,14 @@ std::int64_t Lbm::Impl::mean_cells(const std::vector<Piece>& pieces) {
 std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>& pieces) const {
   if (pieces.size() < 2) return 1;
   const std::int64_t mean = mean_cells(pieces);
-  // Blocks of a million cells fill a GPU; those of 8192 cells are split between threads of a host.
+  // Few streams suffice for large blocks: a million cells fill a GPU, and 8192 occupy all threads of a host.
   if (devices[device].backend != Backend::host) return mean < 1 << 20 ? ForkJoin::most_on_gpu : 1;
   return mean < 8192 ? static_cast<std::size_t>(host_threads()) : 1;
 }
 
 std::vector<Box> Lbm::Impl::boundary_launches(const BlockWork& work) const {
   if (options.rim_processors == 0) return work.split.boundary;
-  // Pieces are small on the host, where they serve comparisons only: no other work could run concurrently.
+  // On the host the pieces are small: they serve only to test, as no other work could run concurrently.
   const std::int64_t cells_a_processor = devices[work.device].backend == Backend::host ? 64 : 1024;
   return boundary_pieces(work.split.boundary, options.rim_processors * cells_a_processor,
                          row_axis(populations->options().layout));

@@ -22,7 +22,7 @@
 
 namespace slipstream::lbm {
 
-/// The links of a block, in device memory.
+/// The lists of links of a block, in device memory.
 struct LinkBuffers {
   LinkBuffers() = default;
   LinkBuffers(Stream& stream, const LinkLists& lists)
@@ -48,7 +48,7 @@ struct LinkBuffers {
   Buffer<Link> added;
   Buffer<Link> half_way;
   Buffer<Bounce> resting;
-  std::size_t known = 0;  ///< number of resting links that the step handles itself; they come first
+  std::size_t known = 0;  ///< number of resting links at walls that the step handles itself; they come first
   Buffer<CopiedLink> copied;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
@@ -56,33 +56,33 @@ struct LinkBuffers {
   Buffer<InterpolatedCell> interpolated;
 };
 
-/// A block's links and lists, on its device, and how the block is split around the exchange.
+/// The data of a block on its device: links, lists of cells, and the split of the block around the exchange.
 struct BlockWork {
   std::int64_t id = 0;
   std::size_t device = 0;  // index of the device among those of this rank
-  Box cells;               // interior cells in local coordinates
+  Box cells;               // interior cells of the block in local coordinates
   InteriorAndBoundary split;
   LinkBuffers local, exchanged;
-  Buffer<double> shares;                  // shares of interpolated cells
-  BoundaryCells boundary;                 // boundary cells of the moment representation
-  std::map<int, Buffer<LoadLink>> loads;  // links with loads, by the surface that bears them
+  Buffer<double> shares;                  // weights of interpolated links, by cell
+  BoundaryCells boundary;                 // cells next to walls, for the moment representation
+  std::map<int, Buffer<LoadLink>> loads;  // links that bear loads, by surface
   Kept kept = Kept::all;
-  Numbering numbering;  // numbering of stored cells, which points to `words`
+  Numbering numbering;  // numbering of stored cells; it points to `words`
   Buffer<CellWord> words;
   // lists of a packed block: cells of the interior, then of the boundary region, in groups
   Buffer<std::uint32_t> fluid;
   std::size_t interior_words = 0;
-  std::uint8_t walls = 0;  // sides with resting walls that the step handles, as in BlockArrays
+  std::uint8_t walls = 0;  // bits of sides with resting walls that the step handles without links
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
-  std::vector<std::int64_t> through;  // number of links through each body
+  std::vector<std::int64_t> through;  // number of links between fluid cells through each body
 };
 
-/// State of a convective outlet, stored on separate blocks.
+/// Populations of a convective outlet, stored on separate blocks.
 struct Outlet {
   Outlet(const Grid& flow, const Options& options, const GridOptions& blocks)
       : grid(flow.extent(), flow.machine(), flow.rank(), blocks), field(grid, outlet_field(options)) {}
-  /// Makes an outlet; null if no side is convective.
+  /// Makes the populations of an outlet; null if no side is convective.
   static std::unique_ptr<Outlet> make(const Grid& flow, const Options& options) {
     GridOptions blocks;
     blocks.dimensions = flow.dimensions();
@@ -97,7 +97,7 @@ struct Outlet {
   Field field;
 };
 
-/// The contribution of one block to a sum.
+/// Values that one block contributes to a sum.
 struct Partial {
   std::int64_t block = 0, quantity = 0;
   std::array<double, 6> values{};
@@ -116,7 +116,7 @@ struct Lbm::Impl : SolverParts {
   LinkBuffers links_of(const BlockWork& work, LinkLists lists);
   std::uint8_t known_walls(const BlockWork& work) const;
   void set(Surfaces bodies);
-  /// Releases the data from which the blocks were built.
+  /// Releases the bodies' solid cells and cuts, which only the set-up of blocks needs.
   void forget_bodies() {
     surfaces.solid = {};
     surfaces.cuts = {};
@@ -124,18 +124,18 @@ struct Lbm::Impl : SolverParts {
 
   bool by_moments() const { return options.representation == Representation::moments; }
   bool in_place() const { return options.streaming == Streaming::in_place; }
-  /// Form of the array that the next step reads, unless the populations are `apart`.
+  /// Form of the array that the next step reads, unless populations were converted for output.
   Form form() const {
     if (!in_place()) return Form::apart;
     return state.step % 2 == 0 ? Form::shared : Form::turned;
   }
   /// The exchange that runs before the next step.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
-  /// Tasks of a step.
+  /// Tasks of a step; they alternate with the exchanges.
   const Tasks& tasks_at(std::int64_t step) const { return phases[static_cast<std::size_t>(step) % exchanges.size()]; }
   void list_tasks();
 
-  /// Converts the populations to the form of two arrays of boxes with solid cells at rest, or back.
+  /// Converts populations to two arrays of boxes with solid cells at rest, as output reads them, or back.
   void rearrange(bool to_apart);
   void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart);
   void begin_steps() { rearrange(false); }
@@ -143,14 +143,14 @@ struct Lbm::Impl : SolverParts {
   /// Puts the fluid of new arrays at rest. They hold zeros, which already are the state of rest without a force or
   /// random seeds.
   void start();
-  /// Sets a given flow slab by slab, to save memory.
+  /// Sets a block's populations from a given flow, slab by slab, to save memory.
   void start_from(const BlockWork& work, const FlowOfBox& flow);
-  /// Least width of the boundary region. In place, an outlet or a cut that waits for the
+  /// Least width of the boundary region in cells. In place, an outlet or an interpolated link that waits for the
   /// exchange reads outgoing populations of its cell. The cell behind must not have replaced them yet.
   std::int64_t least_rim() const { return in_place() && (interpolated || !options.boundaries.empty()) ? 2 : 1; }
 
   std::int64_t usual_rim(int axis) const;
-  /// Boundary layers where the halo brings values from another block (or this one, periodic).
+  /// Widths of the layers of a block to which the halo brings values from another block, or from itself if periodic.
   Margins margins(const Block& block) const;
   void flags_of(Stream& stream, std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values);
 
@@ -164,7 +164,7 @@ struct Lbm::Impl : SolverParts {
     return *std::find_if(blocks.begin(), blocks.end(), [&](const BlockWork& work) { return work.id == block; });
   }
 
-  /// Arrays of a block for kernels, with the array in which populations lie now.
+  /// Arrays of a block for kernels, with the array that holds populations now.
   BlockArrays arrays(const BlockWork& work) const {
     if (!apart) return own_arrays(work);
     if (whole) return whole_arrays(work);
@@ -188,7 +188,7 @@ struct Lbm::Impl : SolverParts {
     return a;
   }
 
-  /// Arrays of a block for kernels, all but the populations.
+  /// Arrays of a block for kernels, without the populations.
   BlockArrays other_arrays(const BlockWork& work) const {
     BlockArrays a;
     a.low = grid.block(work.id).box.lo;
@@ -223,14 +223,14 @@ struct Lbm::Impl : SolverParts {
     return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
   }
 
-  /// Cells of a block that a launch takes.
+  /// Cells of a block that one launch processes.
   struct Piece {
     const BlockWork* work;
-    Box box;  ///< cells in local coordinates; unused for a packed block, which a launch takes whole
+    Box box;  ///< cells in local coordinates; unused for a packed block, which a launch processes whole
   };
 
-  /// The reader of the populations that links bring: the step, or others. A step over a list of cells handles resting
-  /// walls itself; a step over boxes may handle those at the block's sides.
+  /// Purpose of applying links: for the step, or for other readers of populations. A step over a list of cells handles
+  /// resting walls itself; a step over boxes may handle those at the block's sides.
   enum class Reader : std::uint8_t { step, others };
   void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader, Part part = Part::all) {
     std::vector<Piece> linked;
@@ -241,7 +241,7 @@ struct Lbm::Impl : SolverParts {
       LinkSpans spans = buffers.spans();
       if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
       spans.shares = linked[n].work->shares.data();
-      // Only a step may change the state.
+      // Only a step may change the mass of cells.
       spans.keep_mass = reader == Reader::step && !is_open(options);
       BlockArrays block = arrays(*linked[n].work);
       block.together = together;
@@ -266,8 +266,8 @@ struct Lbm::Impl : SolverParts {
     kernel.stream_collide(stream, piece.box, block, populations->options().layout, model);
   }
 
-  /// Slabs of boundary regions are small launches for any block size, so they run together. If the boundary region must
-  /// not fill the device, they run one after the other, in pieces.
+  /// Steps slabs of boundary regions together, because they are small launches for any block size. If the boundary
+  /// region must not fill the device, they run one after the other, in pieces.
   void compute(Stream& stream, std::size_t device, Part part) {
     if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, Reader::step, part);
     const std::vector<Piece> pieces = pieces_of(device, part);
@@ -280,7 +280,7 @@ struct Lbm::Impl : SolverParts {
     step_boundary(stream, device, part);
   }
 
-  /// Steps boundary cells of the moment representation; must follow the kernels that treat these cells as fluid.
+  /// Advances boundary cells of the moment representation, after the kernels that treat these cells as fluid.
   void step_boundary(Stream& stream, std::size_t device, Part part) {
     const auto cells = [&](const BlockWork& work) {
       return work.boundary.stepped(part != Part::boundary, part != Part::interior);
@@ -297,7 +297,7 @@ struct Lbm::Impl : SolverParts {
     spread(stream, device, part, listed.size(), streams_for(device, listed), go_together(device, listed.size()), step);
   }
 
-  /// Runs independent pieces, on several streams or in few launches.
+  /// Runs independent pieces of work, on several streams or in few launches.
   template <class Run>
   void spread(Stream& stream, std::size_t device, Part part, std::size_t count, std::size_t most, bool by_few,
               Run run) {
@@ -309,7 +309,7 @@ struct Lbm::Impl : SolverParts {
     for (std::size_t n = 0; n < count; ++n) run(n, stream, &together);
     together.launch();
   }
-  /// Whether to join launches, of lists of links or of cells: this pays if launches dominate the time.
+  /// Whether to join many launches in one, for lists of links or cells: this pays if launches dominate the time.
   bool go_together(std::size_t device, std::size_t lists) const;
   bool go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const;
 
@@ -332,7 +332,7 @@ struct Lbm::Impl : SolverParts {
   /// Measures how to split the step, on steps of a fluid that is put to rest again afterwards.
   void tune_rim(Lbm& owner);
   void tune_teams(Lbm& owner);
-  /// Restores the state before the first step.
+  /// Restores the fluid's state before the first step.
   void rest();
   std::pair<std::int64_t, std::int64_t> now() const { return {state.step, state.restarts}; }
 
@@ -360,7 +360,7 @@ struct Lbm::Impl : SolverParts {
     });
   }
 
-  /// Exchanges and applies links, so that all populations are available that the next step reads.
+  /// Exchanges populations and applies links, so that all populations are available that the next step reads.
   void bring() {
     begin_steps();
     std::vector<Stream>& streams = loop->streams();
@@ -371,7 +371,7 @@ struct Lbm::Impl : SolverParts {
 
   Options options;
   Surfaces surfaces;
-  bool interpolated = false;  // whether links of bodies are interpolated; the bodies may have been released
+  bool interpolated = false;  // whether any body has interpolated links; the bodies may have been released
   Grid grid;
   Model model;
   const Kernels& kernel;
@@ -385,18 +385,18 @@ struct Lbm::Impl : SolverParts {
   std::optional<Field> whole;
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
-  std::vector<Stream> waited;                   // streams by device, for work that the host waits for at once
-  std::vector<ForkJoin> forks, boundary_forks;  // streams by device; those of boundary regions have priority
+  std::vector<Stream> waited;                   // streams by device for work that the host waits for
+  std::vector<ForkJoin> forks, boundary_forks;  // more streams by device; those of boundary regions have priority
   PartSums sums;
   Tuning tuning;
   Split split;
   Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Tasks> phases;  // tasks of a step with each of the exchanges
-  std::uint64_t serial = 0;   // changes when anything changes that recorded steps hold
-  bool apart = false;         // whether each population lies in the cell that it left, as output needs it
-  // When velocity and density were computed: the step, and how often the state had been restored.
+  std::vector<Tasks> phases;  // tasks of a step, for each of the exchanges
+  std::uint64_t serial = 0;   // changes whenever recorded steps become invalid
+  bool apart = false;         // whether populations lie in the cells that they left, for output
+  // Step at which velocity and density were computed, and number of restarts of the state before that.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Names and keys of the table [lbm].
+// Names and keys of the table [lbm] in case files.
 #include <utility>
 
 #include <slipstream/lbm.hpp>

@@ -70,7 +70,7 @@ std::int64_t Lbm::bytes_of_cells() const {
   std::int64_t bytes = 0;
   for (const auto& work : impl_->blocks)
     bytes += static_cast<std::int64_t>(work.words.bytes() + work.fluid.bytes()) + work.boundary.bytes();
-  // Several devices of a rank may be one and the same.
+  // Several devices of a rank may be the same GPU, which is then counted once.
   const std::set<Device> devices(impl_->devices.begin(), impl_->devices.end());
   for (const Device device : devices) bytes += impl_->populations->bytes_on(device) + impl_->flags.bytes_on(device);
   return bytes;
@@ -109,7 +109,7 @@ std::vector<Watched> Lbm::watched() {
              Together together(stream);
              for (const InspectedBlock& inspected : blocks) {
                BlockArrays arrays = impl_->arrays(impl_->work(inspected.block));
-               // Rows are those of the named field, whose values may now lie in another array.
+               // Rows are those of the inspected field, whose values may now lie in another array with other rows.
                arrays.populations.shape.row_axis = impl_->populations->shape(inspected.block).row_axis;
                impl_->kernel.inspect_density(together, arrays, lowest, highest, inspected.rows);
              }

@@ -39,7 +39,7 @@ namespace {
 /// of the rate (arithmetic in f32).
 double least_distance(DType precision) { return arithmetic(precision) == DType::f32 ? 1e-5 : 1e-12; }
 
-/// Refuses a relaxation time whose rate is not accurate in the number format; `distance`: relaxation time less 1/2.
+/// Refuses a relaxation time whose rate the number format cannot hold accurately; `distance`: relaxation time less 1/2.
 void check_distance(const Options& o, double distance, double most, const char* option, const std::string& what,
                     const std::string& remedy) {
   const double least = least_distance(o.precision);
@@ -244,7 +244,7 @@ void check(const Options& o) {
 }
 
 Model model_of(const Options& o) {
-  const double plus = 3 * o.viscosity;  // 3 nu = tau+ - 1/2
+  const double plus = 3 * o.viscosity;  // relaxation time from the viscosity: 3 nu = tau+ - 1/2
   const bool two_rates =
       o.collision == Collision::trt || o.collision == Collision::mrt || o.collision == Collision::cumulant;
   const double minus = two_rates ? o.magic / plus : plus;
@@ -265,8 +265,8 @@ Layout layout_of(const Grid& grid, const Options& o) {
 
 bool on_gpus(const Grid& grid) { return grid.machine().device(0).local.backend == Backend::cuda; }
 
-/// On an H200 rows with ghosts aligned to 256 bytes are 3 to 5 % faster than with 128. A host also fetches the gaps
-/// between rows, and loses an eighth or more with 128 instead of a line of 64.
+/// Alignment of rows in bytes. On an H200 rows with ghosts aligned to 256 bytes are 3 to 5 % faster than with 128. A
+/// host also fetches the gaps between rows, and loses an eighth or more with 128 instead of a line of 64.
 int alignment_of(const Options& o, bool gpu) { return o.alignment > 0 ? o.alignment : gpu ? 256 : 64; }
 
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
@@ -366,7 +366,7 @@ std::vector<int> crossing(const Direction& d) {
   return found;
 }
 
-/// All ten moments cross a side or an edge; none crosses a corner, because no population does.
+/// Indices of moments that cross a face or edge: all ten; none crosses a corner, because no population does.
 std::vector<int> moments_crossing(const Direction& d) {
   std::vector<int> all(d[0] != 0 && d[1] != 0 && d[2] != 0 ? 0 : moment_count);
   std::iota(all.begin(), all.end(), 0);
@@ -402,7 +402,7 @@ std::int64_t spare_bytes(const Extent& extent, DType precision) {
 }
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  // The patterns of both forms have the same sizes, so the first one suffices.
+  // The patterns of both forms of the array have the same sizes, so the first one suffices.
   const auto patterns = population_patterns(grid, options);
   return plan_messages(grid,
                        {{patterns.front().get(), population_field(grid, options, true), {}, false, options.coding}},
@@ -411,7 +411,7 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 
 namespace {
 
-/// Bytes of the links of a block's sides without bodies; edges count for both sides.
+/// Bytes of the links at a block's sides without bodies; links at edges are counted for both sides.
 std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) {
   const auto crossing_side = static_cast<std::int64_t>(with_lattice(o.lattice, []<class L>(L) {
     return crossing<L>({-1, 0, 0}).size();

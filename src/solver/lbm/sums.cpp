@@ -39,7 +39,7 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
     loads.push_back({name, {}, {}});
   }
   impl_->bring();
-  // Each loaded surface of a block is one part, with forces and moments by team.
+  // Links of a block to one surface are one part of the sum, with forces and moments by team.
   std::vector<std::pair<const BlockWork*, const Buffer<LoadLink>*>> borne;
   std::vector<PartSums::Part> parts;
   std::vector<Partial> mine;

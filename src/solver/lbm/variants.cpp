@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* second_library = "libslipstream_lbm_variants.so";
 
-/// Never unloaded, because streams may hold its kernels until the process ends. `wanted`: kernels, for errors.
+/// Loads a library that is never unloaded: streams may hold its kernels. `wanted`: name of kernels in errors.
 VariantLookup load_variants(const std::string& wanted) {
   const Facts facts{{"part", "lbm_variants"}, {"command", "make build"}};
   void* library = dlopen(second_library, RTLD_NOW | RTLD_LOCAL);

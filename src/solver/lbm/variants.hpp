@@ -5,7 +5,7 @@
 
 namespace slipstream::lbm {
 
-/// Type of slipstream_lbm_variant, which the library of variants exports.
+/// Type of the function slipstream_lbm_variant, which the library of variants exports.
 using VariantLookup = const Kernels* (*)(Representation, Lattice, DType);
 
 }  // namespace slipstream::lbm

@@ -24,7 +24,7 @@ Zigzag Lbm::zigzag() {
   options.trace = nullptr;
   Exchange exchange(me.comm, me.grid, {{&pattern, &*me.density}}, options);
 
-  std::vector<std::array<Partial, 4>> parts;  // results per block: sums along x, y, z, and of the speeds
+  std::vector<std::array<Partial, 4>> parts;  // sums of each block: along x, y, z, and of the speeds
   for (const BlockWork& work : me.blocks)
     parts.push_back({Partial{work.id, 0}, Partial{work.id, 1}, Partial{work.id, 2}, Partial{work.id, 3}});
   const auto speeds = me.per_row([](Together& together, const Box& cells, const BlockArrays& block, double* out) {
@@ -33,7 +33,7 @@ Zigzag Lbm::zigzag() {
   for (std::size_t b = 0; b < speeds.size(); ++b)
     for (const double row : speeds[b]) parts[b][3].values[0] += row;
 
-  me.macroscopic_step.first = -1;  // the fields of velocity and density serve as workspace from here on
+  me.macroscopic_step.first = -1;  // velocity and density serve as workspace from here on
   each(mark_solids);
   exchange.run(me.waited);
   each(mark_margins);

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels of Lbm::zigzag(). They work in the memory of velocity and density; excluded cells hold NaN.
+// Kernels of Lbm::zigzag(), which measures oscillations from cell to cell, in memory of velocity and density.
 #include <slipstream/lbm.hpp>
 
 #include "solver/lbm/lattice/kernels.hpp"
@@ -10,8 +10,8 @@ class Together;
 
 namespace slipstream::lbm {
 
-/// Number of ghost layers of the density: the reach of a fourth difference. Cells that count are one more away from
-/// solid ones.
+/// Number of ghost layers of the density: the reach of a fourth difference. Cells that are counted lie one more away
+/// from solid ones.
 constexpr std::int64_t zigzag_reach = 2;
 /// Number of doubles that sum_zigzags() writes for a row: the sums of squares and the numbers of terms along x, y and
 /// z.
@@ -21,11 +21,11 @@ constexpr std::size_t zigzag_sums = 6;
 void mark_solids(Together& together, const Box& cells, const BlockArrays& block);
 /// Sets the velocity to NaN near cells whose density is NaN.
 void mark_margins(Together& together, const Box& cells, const BlockArrays& block);
-/// Copies a component of the velocity to the density.
+/// Copies a component of the velocity to the memory of the density.
 void take_component(Together& together, const Box& cells, const BlockArrays& block, int component);
-/// Computes sums[zigzag_sums row ...] of the density, whose ghosts must be up to date.
+/// Computes sums[zigzag_sums row ...] of fourth differences of the density, whose ghosts must be up to date.
 void sum_zigzags(Together& together, const Box& cells, const BlockArrays& block, double* sums);
-/// Computes sums[row] = the sum of speeds over fluid cells.
+/// Computes sums[row], the sum over fluid cells of the magnitude of the velocity.
 void sum_speeds(Together& together, const Box& cells, const BlockArrays& block, double* sums);
 
 }  // namespace slipstream::lbm

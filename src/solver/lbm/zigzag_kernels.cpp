@@ -10,7 +10,7 @@
 namespace slipstream::lbm {
 inline namespace zigzag_kernels {
 
-/// Number of neighbours on each side along each axis.
+/// Number of ghost layers of a field along each axis.
 struct Around {
   int x, y, z;
   explicit Around(const BlockData& place)
@@ -103,7 +103,7 @@ struct Speeds {
   }
 };
 
-/// Calls run with a value of velocity's and density's type.
+/// Calls run with a value of the number type that velocity and density have.
 template <class Run>
 void with_type(const BlockArrays& b, const Run& run) {
   b.velocity.type == DType::f32 ? run(0.0f) : run(0.0);

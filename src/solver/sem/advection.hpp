@@ -1,6 +1,6 @@
 #pragma once
-// int phi c . grad v dx by a rule of 3/2 as many points. It is exact for the product of three polynomials of order N if
-// the metric is constant (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
+// Advection term int phi c . grad v dx by a quadrature rule of 3/2 as many points. It is exact for the product of three
+// polynomials of order N if the metric is constant (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
 #include <cmath>
 
 #include "solver/sem/kernels.hpp"
@@ -8,11 +8,11 @@
 
 namespace slipstream::sem {
 
-/// Points of the finer rule along an edge, for n points of the element.
+/// Number of points of the finer rule along an edge, for an element with n points along it.
 template <int n>
 inline constexpr int fine_of = (3 * n + 1) / 2;
 
-/// From n points to m: values and derivatives of polynomials, by rows, and the weights of the finer rule.
+/// Tables to interpolate from n points to m: values and derivatives of polynomials, by rows; weights of the finer rule.
 template <int n, int m = fine_of<n>>
 struct Finer {
   double value[m * n], slope[m * n], w[m];
@@ -25,13 +25,13 @@ struct FineSeat {
   SLIP_FN explicit FineSeat(int t) : i(t % m), j(t / m) {}
 };
 
-/// fine[a] = w |J| grad a . c at the finer points. Velocities and places are interpolated separately. The metric, a
-/// product of derivatives of the places, is computed at the finer points plane by plane: along t, then r, then s. On
-/// parallelepipeds the metric of a corner serves, and only c is interpolated.
+/// Computes fine[a] = w |J| grad a . c at the finer points. Velocities c and coordinates are interpolated separately.
+/// The metric, a product of derivatives of coordinates, is computed at the finer points plane by plane: along t, then
+/// r, then s. On parallelepipeds the metric of a corner serves, and only c is interpolated.
 template <int n, bool bent>
 struct CarryKernel {
   static constexpr int m = fine_of<n>, threads = m * m, places = bent ? 3 : 0;
-  /// Planes hold c, and values and t-derivatives of coordinates. Lines hold these, and r-derivatives.
+  /// Numbers of arrays in shared memory: planes of c, coordinates and t-derivatives; lines have r-derivatives, too.
   static constexpr int planes = 3 + 2 * places, lines = 3 + 3 * places;
   static constexpr std::size_t shared_bytes = sizeof(double) * (2 * m * n + planes * n * n + lines * m * n);
 
@@ -40,7 +40,7 @@ struct CarryKernel {
   int cost;
 
   struct Slopes {
-    double of[3][3];  ///< derivatives of the coordinates, [along r s t][x y z]
+    double of[3][3];  ///< derivatives of an element's coordinates, [along r s t][x y z]
   };
 
   /// Scalar product of a row of a matrix with values that lie `step` apart.
@@ -136,7 +136,7 @@ struct AdvectKernel {
   int cost;
 
   struct Column {
-    double r[m], s[m], t[m];  ///< derivatives along r, s and t at the finer points; later the products
+    double r[m], s[m], t[m];  ///< derivatives of v along r, s, t at finer points; later times c
   };
 
   template <class Team>
@@ -201,7 +201,7 @@ struct AdvectKernel {
         products[t] = sum;
       });
       team.each([&](int t) {
-        for (int p = t; p < m * n; p += threads) {  // points: finer ones along r, the element's own along s
+        for (int p = t; p < m * n; p += threads) {  // p: a finer point along r, one of the element's along s
           double sum = 0;
           for (int l = 0; l < m; ++l) sum = fma(e[l * n + p / m], products[l * m + p % m], sum);
           values_r[p] = sum;

@@ -1,32 +1,32 @@
 #pragma once
-// out = (h1 A + h2 B) in on parallelepipeds, element by element.
+// Helmholtz operator out = (h1 A + h2 B) in on parallelepipeds, element by element.
 #include "solver/sem/kernels.hpp"
 #include "solver/sem/plane.hpp"
 
 namespace slipstream::sem {
 
-/// Six numbers describe an element, so shared memory is the bottleneck. A thread takes whole lines, one along each axis
-/// in turn. It reads the n values of a line, computes all n derivatives with D from the launch's arguments, and writes
-/// them back. That is 17 accesses a point; a thread per point of a plane would need 4 n reads. Lines along t stay in
-/// registers.
+/// The operator's kernel. Six numbers describe an element, so shared memory is the bottleneck. A thread takes whole
+/// lines, one along each axis in turn. It reads the n values of a line, computes all n derivatives with D from the
+/// launch's arguments, and writes them back. That is 17 accesses a point; a thread per point of a plane would need 4 n
+/// reads. Lines along t stay in registers.
 template <int n>
 struct AffineKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  /// Limits registers to 80 a thread where a line and its derivatives fit. Order 7 then reaches 139 Gpoint/s on an
-  /// H100, and 123 with the compiler's 98 registers.
+  /// Number of teams a multiprocessor holds: limits registers to 80 a thread if a line and its derivatives fit. Order 7
+  /// then reaches 139 Gpoint/s on an H100, and 123 with the compiler's 98 registers.
   static constexpr int resident = n <= 10 ? 65536 / (80 * ((threads + 31) / 32 * 32)) : 1;
-  /// An odd stride of rows puts lines along r on different banks.
+  /// An odd stride between rows puts lines along r on different banks of shared memory.
   static constexpr int stride = n | 1, plane = n * stride, cube = n * plane;
   static constexpr std::size_t shared_bytes = sizeof(double) * 2 * per_team * cube;
 
   Basis<n> basis;
   const double* in;
-  const double* factors;  ///< |J| grad a . grad b of each element, in the order rr rs rt ss st tt
-  const double* mass;     ///< mass terms; null: there are none
+  const double* factors;  ///< metric factors |J| grad a . grad b of each element, in the order rr rs rt ss st tt
+  const double* mass;     ///< factors of the mass term at points; null: there is no mass term
   double* out;
   double h1, h2;
   std::int64_t elements;
-  const std::int32_t* list;  ///< numbers of the elements to process; null: the first ones
+  const std::int32_t* list;  ///< indices of the elements to process; null: the first ones
   double* energies;          ///< scalar product of in and out for each element; null: not wanted
   int components;            ///< number of components; a team handles one, and the teams of an element are adjacent
   std::int64_t all;          ///< number of elements from one component to the next
@@ -66,7 +66,7 @@ struct AffineKernel {
     double *const along_r = team.template shared<double>(), *const along_s = along_r + per_team * cube;
     OfThread<Column, threads, one> columns;
     OfThread<Line, threads, one> rows;
-    // First value of a thread's lines: along t at (i, j), along r at (j, k), along s at (i, k).
+    // Offsets of a thread's lines in shared memory: along t at (i, j), along r at (j, k), along s at (i, k).
     const auto column_at = [](const Place<n>& at) { return at.slot * cube + at.j * stride + at.i; };
     const auto row_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i * stride; };
     const auto file_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i; };

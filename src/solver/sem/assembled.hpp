@@ -18,7 +18,7 @@
 
 namespace slipstream::sem {
 
-/// Distribution of the elements over this rank's devices.
+/// Distribution of elements over this rank's devices.
 struct Dealt {
   std::vector<std::int64_t> first, elements;
 };
@@ -26,7 +26,7 @@ struct Dealt {
 template <class T>
 class Assembled {
  public:
-  /// Collective. The arguments must outlive this object and not move.
+  /// The constructor is collective. Its arguments must outlive this object and not move.
   Assembled(const Communicator& comm, const Machine& machine, const ElementBox& box, const Dealt& dealt, int order,
             std::vector<Stream>& streams, const SpaceOptions& options)
       : comm_(comm), machine_(machine), box_(box), dealt_(dealt), order_(order), streams_(streams), options_(options) {
@@ -34,7 +34,7 @@ class Assembled {
     on_all_ranks(comm_, [&] { list_borders(); });
   }
 
-  /// Gather-scatter of `components` components. The first call for a number of components is collective.
+  /// Returns the gather-scatter of `components` components. The first call for a number of components is collective.
   GatherScatter& sums(int components) {
     if (const auto found = sums_.find(components); found != sums_.end()) return found->second;
     require(components >= 1 && components <= krylov::most_components,
@@ -55,14 +55,14 @@ class Assembled {
     return sums_.emplace(components, GatherScatter(comm_, machine_, shared, how)).first->second;
   }
 
-  /// Sums values over the copies of points: u = Q Q^T u.
+  /// Sums values over the copies of each point: u = Q Q^T u.
   void sum(const std::vector<T*>& u, int components = 1) {
     const DeviceSpans spans(options_.exchange.trace, streams_, "solver", names_[0].c_str(), "exchange");
     sums(components).run(streams_, arrays(u));
   }
 
   /// Computes out = Q Q^T of the result of `call_of` on each device. Elements at a device's border come first; their
-  /// sums travel while the others are computed. `then`: work after the elements that needs no sum.
+  /// sums travel while the others are computed. `then`: work that follows the elements and needs no sums.
   template <class CallOf, class Then>
   void apply(const std::vector<T*>& out, int components, const CallOf& call_of, const Then& then) {
     GatherScatter& gather_scatter = sums(components);
@@ -86,7 +86,7 @@ class Assembled {
     }
     compute("elements", overlaps ? &interior_ : nullptr);
     then();
-    // The part of the sums that is not hidden is exposed time.
+    // A trace shows the part of the sums that no computation hides as exposed time.
     const DeviceSpans spans(trace, streams_, "solver", names_[2].c_str(), "exchange");
     if (overlaps) {
       gather_scatter.finish(streams_);
@@ -133,14 +133,14 @@ class Assembled {
   const ElementBox& box_;
   Dealt dealt_;
   int order_;
-  /// Names of the work in a trace.
+  /// Names of operators and of sums in a trace.
   std::array<std::string, 3> names_{"sums of order " + std::to_string(order_),
                                     "start of sums of order " + std::to_string(order_),
                                     "end of sums of order " + std::to_string(order_)};
   std::vector<Stream>& streams_;
   const SpaceOptions& options_;
-  std::map<int, GatherScatter> sums_;  ///< gather-scatters by number of components
-  /// Numbers of elements that share points with other devices, and of those that do not.
+  std::map<int, GatherScatter> sums_;  ///< gather-scatter operators by number of components
+  /// Indices of elements that share points with other devices, and of those that do not, by device.
   std::vector<Buffer<std::int32_t>> border_, interior_;
 };
 

@@ -1,4 +1,4 @@
-// A box of elements: places, ids and Dirichlet sides of its points.
+// A box of elements: coordinates and ids of its points, and its Dirichlet sides.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +23,7 @@ Index index_of(const ElementBox& box, std::int64_t element) {
   return {element % n[0], element / n[0] % n[1], element / (n[0] * n[1])};
 }
 
-/// Start of the n-th of `count` intervals in [0, 1]; widths grow geometrically to `stretch` times the first.
+/// Start of the n-th of `count` intervals in [0, 1], whose widths grow geometrically to `stretch` times the first.
 double edge(std::int64_t n, std::int64_t count, double stretch) {
   if (stretch == 1 || count == 1) return static_cast<double>(n) / static_cast<double>(count);
   const double growth = std::log(stretch) / static_cast<double>(count - 1);
@@ -39,7 +39,7 @@ double along(const ElementBox& box, std::size_t axis, std::int64_t n, double r) 
 
 double sine(double y) { return std::sin(2 * std::numbers::pi * y); }
 
-/// Coordinates of a point with relative coordinates y, whose sines are given.
+/// Coordinates of a point in the deformed box, from relative coordinates y and the sines of these.
 Point bent(const ElementBox& box, const Point& y, const Point& sines) {
   double bump = box.deform;
   for (std::size_t d = 0; d < 3; ++d) bump *= sines[d];
@@ -105,7 +105,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
         y[a] = ya;
         y[b] = yb;
         y[axis] = static_cast<double>(end);
-        before[end].push_back(bent(box, y, {0, 0, 0}));  // no sines are needed, because the sine map is zero on sides
+        before[end].push_back(bent(box, y, {0, 0, 0}));  // the sine map is zero on sides, so no sines are needed
       }
   std::array<std::vector<Point>, 2> there = before;
   Point least = there[0][0], most = least;
@@ -130,7 +130,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
     }
 }
 
-/// Makes an array with a value per point. f(element's index, its values) sets values that differ from the default.
+/// Makes an array with a value per point: a default, replaced if f(element's index, its values) sets another one.
 template <class T, class F>
 std::vector<T> by_elements(const ElementBox& box, std::int64_t first, std::int64_t last, int order, T otherwise,
                            const F& f) {
@@ -143,7 +143,7 @@ std::vector<T> by_elements(const ElementBox& box, std::int64_t first, std::int64
   return values;
 }
 
-/// The axes along a side, the lower first.
+/// The two axes along a side across `axis`, the lower first.
 std::array<std::size_t, 2> others(std::size_t axis) { return {axis == 0 ? 1u : 0u, axis == 2 ? 1u : 2u}; }
 
 std::int64_t face_number(const ElementBox& box, const Index& at, std::size_t axis) {
@@ -156,7 +156,7 @@ bool touches(const ElementBox& box, const Index& at, std::size_t axis, std::size
   return at[axis] == (end == 0 ? 0 : box.elements[axis] - 1);
 }
 
-/// Calls f(p) for the points of an element that lie on its low or high face across an axis, in their order.
+/// Calls f(p) for each point p of an element's low or high face across an axis, in ascending order.
 template <class F>
 void on_face(int order, std::size_t axis, std::size_t end, const F& f) {
   const int n = order + 1, plane = end == 0 ? 0 : order;
@@ -338,7 +338,7 @@ std::vector<Point> ElementBox::face_centres(int axis, int end) const {
     y[d] = end;
     y[a] = along(*this, a, at[a], r);
     y[b] = along(*this, b, at[b], s);
-    known.push_back(bent(*this, y, sines));  // no sines are needed, because the sine map is zero on sides
+    known.push_back(bent(*this, y, sines));  // the sine map is zero on sides, so no sines are needed
   };
   for (at[b] = 0; at[b] < elements[b]; ++at[b])
     for (at[a] = 0; at[a] < elements[a]; ++at[a]) {

@@ -1,4 +1,4 @@
-// Advection of u by a given velocity, with substeps by its Courant number.
+// Advection of an unknown by a given velocity, with as many substeps as its Courant number needs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace slipstream::sem {
 std::int64_t parts_for(double needed) {
   require(needed < 1e6, ErrorCode::unsupported, "a time step would have to be made in a million parts or more",
           {{"option", "target_courant"}, {"needed", needed}});
-  // Number of substeps: 1, 2, 3, 4, 6, 8, 12 ..., so that the step, and the solver's set-up for it, change rarely.
+  // Number of substeps: 1, 2, 3, 4, 6, 8, 12 ..., so that the step's length, and the solver's set-up, change rarely.
   std::int64_t parts = 1;
   while (static_cast<double>(parts) < needed)
     parts = parts < 3 ? parts + 1 : parts % 3 == 0 ? parts / 3 * 4 : parts / 2 * 3;

@@ -1,4 +1,4 @@
-// Coefficients that vary from point to point.
+// Coefficients of the equation that vary from point to point.
 #include <algorithm>
 #include <cmath>
 
@@ -73,7 +73,7 @@ Coefficients Sem::Impl::Unknown::own_coefficients() {
     }
   });
   if (own.diffusivity_at) made.factors = space.scaled_factors(kappa);
-  // Without reaction, constants stay in the null space.
+  // If the reaction is zero everywhere, no mass term is made, and constants stay in the null space.
   if (comm.max(largest_reaction) > 0) made.reaction = std::move(mass);
   run.wait();
   return made;

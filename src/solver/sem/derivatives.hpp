@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// Processes components in turn, plane by plane; each adds its terms to the results.
+/// The kernel processes components in turn, plane by plane; each component adds its terms to the results.
 template <int n>
 struct DerivativesKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
@@ -25,7 +25,7 @@ struct DerivativesKernel {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     double* d = team.template shared<double>();
-    double* planes = d + n * n;  // two planes in turn, so that one barrier a plane suffices
+    double* planes = d + n * n;  // two alternating planes, so that one barrier a plane suffices
     OfThread<Column, threads, Team::sequential> columns;
     for (int component = 0; component < call.components; ++component) {
       team.each([&](int t) {

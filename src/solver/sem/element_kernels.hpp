@@ -12,8 +12,8 @@
 
 namespace slipstream::sem {
 
-/// Applies a matrix along r, then s, then t, with values in shared memory. The matrix is there, too, because threads
-/// that read different entries of a kernel argument are serialised.
+/// Interpolates along r, then s, then t by a matrix, with values in shared memory. The matrix is there, too, because
+/// threads that read different entries of a kernel argument are serialised.
 template <class T>
 struct Interpolate {
   static constexpr int most = most_order + 1, threads = 256;
@@ -68,9 +68,9 @@ void run_interpolate(Stream& stream, const InterpolateCallOf<T>& call) {
   launch_teams(stream, call.elements, Interpolate<T>::threads, kernel.shared_bytes(), kernel);
 }
 
-/// The basis function of point (i, j, k) has r-derivatives on its row, s- and t-derivatives on its other lines. The
-/// diagonal is sum_m D_mi^2 G_rr + ... over these, plus the mixed products at the point itself. Single precision has
-/// only stored factors.
+/// Diagonal of the operator. The basis function of point (i, j, k) has r-derivatives on its row, s- and t-derivatives
+/// on its other lines. The diagonal is sum_m D_mi^2 G_rr + ... over these, plus the mixed products at the point itself.
+/// Single precision has only stored factors.
 template <class T>
 struct Diagonal {
   static constexpr int most = most_order + 1;

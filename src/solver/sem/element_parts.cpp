@@ -1,4 +1,4 @@
-// The common base of solvers on spectral elements.
+// The common base of solvers on spectral elements: their space, time steps and values at points.
 #include "solver/sem/element_parts.hpp"
 
 #include <cmath>

@@ -11,22 +11,22 @@
 
 namespace slipstream::sem {
 
-/// Calls a function. Throws Error where it returns a wrong number of values.
+/// Evaluates a given function at points and a time. Throws Error if it returns a wrong number of values.
 std::vector<double> asked(const Function& function, std::span<const Point> places, double time);
 
 struct ElementParts : SolverParts {
-  /// Takes elements, steps and exchange from checked options. `gradient` as in SpaceOptions.
+  /// Makes the space of elements from checked options. `gradient` as in SpaceOptions.
   ElementParts(const Communicator& comm, const Machine& machine, const Options& options, bool gradient);
   std::span<Stream> own_streams() override { return space.streams(); }
 
   void wait();
-  /// Adds a task that runs on the solver's own streams. The loop's streams only order it after earlier tasks.
+  /// Adds a task that runs on the solver's own streams. Streams of the time loop only order it after earlier tasks.
   void list_task(const char* name, std::function<void()> work);
-  /// Values of a field's component, for each device of this rank.
+  /// Addresses of the values of a field's component, one per device of this rank.
   std::vector<double*> part_of(const Field& field, std::size_t component = 0) const;
   void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
   std::vector<std::vector<double>> get(const std::vector<double*>& from);
-  /// Computes to = constant + sum of factor (vector - less) over the terms.
+  /// Term of a sum: combine() computes to = constant + sum of factor (vector - less).
   struct Term {
     double factor;
     std::vector<double*> vector;
@@ -34,9 +34,9 @@ struct ElementParts : SolverParts {
   };
   void combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant = 0);
   void times(const Vector& factor, const std::vector<double*>& u);
-  /// The greatest |a - b| at this rank's points, or `least` if that is greater; NaN where a value is NaN.
+  /// The largest |a - b| at this rank's points, or `least` if that is larger; NaN if a value is NaN.
   double largest_difference(const std::vector<double*>& a, const std::vector<double*>& b, double least);
-  /// Layout of a device's values in the blocks over which sums run, and the numbers of these blocks by device.
+  /// Layout of a device's values in the blocks that sums run over; next, the indices of these blocks by device.
   krylov::Range range_of(std::size_t device) const;
   std::vector<std::vector<std::int64_t>> blocks_of_sums() const;
 
@@ -44,7 +44,7 @@ struct ElementParts : SolverParts {
   Space space;
   Grid grid;
   double time_step;
-  std::int64_t part = 0;  ///< number of the next substep within its step
+  std::int64_t part = 0;  ///< index of the next substep within its time step
 };
 
 }  // namespace slipstream::sem

@@ -1,5 +1,5 @@
 #pragma once
-// Reports findings of a guard in terms of elements.
+// Messages about invalid values that a guard finds, in terms of elements.
 #include <cstdio>
 
 #include <slipstream/error.hpp>
@@ -10,7 +10,7 @@
 
 namespace slipstream::sem {
 
-/// Rewords a guard's finding by element and place, because cells of the grid are points.
+/// Rewords a guard's message by element and coordinates, because cells of its grid are points of elements.
 template <class Work>
 void in_terms_of_elements(const ElementBox& box, int order, const Work& work) {
   try {

@@ -26,7 +26,7 @@ Matrix jacobian(const Rule& rule, const Point* x, std::size_t i, std::size_t j, 
   return m;
 }
 
-/// Determinant of a Jacobian, and gradients of r, s and t (the columns of its inverse).
+/// Determinant of a Jacobian, and the gradients of r, s and t, which are the columns of its inverse.
 struct Metric {
   double determinant = 0;
   Matrix gradients{};
@@ -38,7 +38,7 @@ struct Metric {
   }
 };
 
-/// |J| grad a . grad b, in the order rr rs rt ss st tt.
+/// Products |J| grad a . grad b, in the order rr rs rt ss st tt.
 std::array<double, 6> products(const Metric& metric) {
   std::array<double, 6> g{};
   std::size_t at = 0;
@@ -155,7 +155,7 @@ std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis,
     const std::array<std::size_t, 3> at{p % n, p / n % n, p / (n * n)};
     const Matrix m = jacobian(rule, x.data(), at[0], at[1], at[2]);
     const std::size_t a = (across + 1) % 3, b = (across + 2) % 3;
-    Point area = cross(m[a], m[b]);  // area vector J grad c
+    Point area = cross(m[a], m[b]);  // area vector at a point of the side, J grad c
     for (double& part : area) part *= (end == 0 ? -1 : 1) * rule.weights[at[a]] * rule.weights[at[b]];
     areas.push_back(area);
   }

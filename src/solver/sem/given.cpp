@@ -143,7 +143,7 @@ void Sem::Impl::Unknown::take_given(double time) {
 }
 
 void Sem::Impl::Unknown::start() {
-  // Copies of a point get their mean, because their coordinates may differ by rounding errors.
+  // Copies of a point get the mean of their values, because their coordinates may differ by rounding errors.
   const Field* const history[] = {&u, &u1, &u2};
   const bool given = own.initial || own.start;
   for (int j = 0; given && j < (options.exact_start && run.steps() ? options.time_order : 1); ++j) {

@@ -1,5 +1,5 @@
 #pragma once
-// out = (h1 A + h2 B) in, element by element, with factors that vary from point to point.
+// Helmholtz operator out = (h1 A + h2 B) in, element by element, with factors that vary from point to point.
 #include <cmath>
 #include <type_traits>
 
@@ -27,21 +27,21 @@ struct HelmholtzKernel {
   static_assert(std::is_same_v<T, double> || form == Factors::stored, "other factors are for double precision");
   static_assert(form != Factors::affine, "parallelepipeds have a kernel of their own");
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  /// Number of teams that a multiprocessor should hold. With order 7 ten teams need at most 96 registers a thread; the
+  /// Number of teams that a multiprocessor should hold. With order 7, ten teams need at most 96 registers a thread; the
   /// compiler would take 104.
   static constexpr int resident = n == 8 && form == Factors::stored ? (sizeof(T) == 8 ? 10 : 16) : 1;
-  /// Stride of rows in a plane. It is odd, because with even strides rows would lie on the same banks.
+  /// Stride between rows of a plane in shared memory. It is odd, because with even strides rows would share banks.
   static constexpr int stride = n | 1, plane_size = per_team * n * stride;
   static constexpr std::size_t shared_bytes = sizeof(T) * (n * n + 3 * n + 3 * plane_size);
 
   Basis<n, T> basis;
   const T* in;
   const T* factors;
-  const T* mass;  ///< mass terms; null: there are none
+  const T* mass;  ///< factors of the mass term at points; null: there is no mass term
   T* out;
   T h1, h2;
   std::int64_t elements;
-  const std::int32_t* list;  ///< numbers of the elements to process; null: the first ones
+  const std::int32_t* list;  ///< indices of the elements to process; null: the first ones
   T* energies;               ///< scalar product of in and out for each element; null: not wanted
   /// number of components; a team handles one, and adjacent teams those of an element, so that caches hold its factors
   int components;
@@ -78,13 +78,13 @@ struct HelmholtzKernel {
     return p;
   }
   static SLIP_FN int cell(const Place<n>& at) { return (at.slot * n + at.j) * stride + at.i; }
-  /// 1 at the last point of an edge, -1 at the first, else 0.
+  /// The boundary term of summation by parts: 1 at the last point of an edge, -1 at the first, else 0.
   static SLIP_FN T end(int i) { return i == 0 ? -1 : i == n - 1 ? 1 : 0; }
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     constexpr bool one = Team::sequential;
-    // Loads of stored factors need many teams to hide latency, so registers hold no rows then.
+    // Loads of stored factors need many teams to hide latency, so registers hold no rows of D then.
     constexpr bool keeps_rows = !one && form != Factors::stored;
     T* shared = team.template shared<T>();
     const Tables tables{shared, shared + n * n, shared + n * n + n, shared + n * n + 2 * n};
@@ -118,7 +118,7 @@ struct HelmholtzKernel {
         column.sum[k] = 0;
       }
       plane[cell(seat)] = column.u[0];
-      // Factors of the first plane are loaded with the values; stored ones need no table.
+      // Factors of the first plane are loaded together with the values; stored ones need no table.
       if constexpr (form == Factors::stored) products(t) = read(column.element, seat, 0, tables);
     });
     if constexpr (form != Factors::stored) {

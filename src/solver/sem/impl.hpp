@@ -1,5 +1,5 @@
 #pragma once
-// State and tasks of the solver Sem.
+// State and tasks of the solver of Poisson's, Helmholtz's and the diffusion equation.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -16,14 +16,14 @@
 
 namespace slipstream::sem {
 
-/// Number of equal substeps of a time step that needs at least this number.
+/// Number of equal substeps of a time step that needs at least `needed` of them.
 std::int64_t parts_for(double needed);
 
 struct Sem::Impl : ElementParts {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
   struct Unknown;
-  /// Unknowns that are solved together.
+  /// A group of unknowns that are solved at once.
   struct Together;
 
   void list_velocity();
@@ -31,7 +31,7 @@ struct Sem::Impl : ElementParts {
   void right_side();
   void solve();
   double mean(const std::vector<double*>& u);
-  /// The greatest magnitude of the values on all ranks. Collective.
+  /// The largest magnitude of the values on all ranks. Collective.
   double largest(const std::vector<std::vector<double>>& values) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
@@ -42,7 +42,7 @@ struct Sem::Impl : ElementParts {
   double time_step_now() { return options.time_step / static_cast<double>(parts_of(state.step)); }
   double time_now();
   Differences differences_now();
-  /// Number of substeps of a time step.
+  /// Number of substeps into which time step number `step` is divided.
   std::int64_t parts_of(std::int64_t step);
   /// Length of the substep that lies `parts` substeps before the next one.
   double length_before(std::int64_t parts);
@@ -50,25 +50,25 @@ struct Sem::Impl : ElementParts {
   Space::Fastest fastest(double time);
   void put_velocity(double time);
   void take_velocity(double time);
-  /// Makes the substeps that follow the first one.
+  /// Makes the substeps that follow the first one of a time step.
   void go_on();
 
   Options options;
-  /// The given velocity, at the points and in the form that Space::carry makes.
+  /// The given velocity, at the points and in the form that Space::carry makes for advection.
   struct Carrier {
     std::array<Vector, 3> at_points, fine;
     Vector advected;
     bool steady = true, carried = false;
-    double time = 0;                         ///< time of at_points
-    std::map<double, Space::Fastest> known;  ///< largest Courant numbers by time
+    double time = 0;                         ///< time for which at_points holds the velocity
+    std::map<double, Space::Fastest> known;  ///< largest Courant numbers, by time
     double courant = 0;
   };
   std::optional<Carrier> carrier;
-  /// Memory for mean().
+  /// Block sums and their memory for mean().
   struct Mean {
     explicit Mean(ElementParts& run);
     BlockSums sums;
-    Vector parts, results, read;  ///< partial sums, results, and their copy on the host
+    Vector parts, results, read;  ///< partial sums; results; their copy on the host
   };
   std::optional<Mean> of_all;
   std::vector<std::unique_ptr<Unknown>> unknowns;
@@ -87,14 +87,14 @@ struct Sem::Impl::Unknown {
   };
 
   void list_sides();
-  /// The diffusivity, reaction and transfers of an unknown, where they differ from point to point.
+  /// The diffusivity, reaction and transfers of an unknown, if they differ from point to point.
   Coefficients own_coefficients();
-  /// Sets the values of the start.
+  /// Sets the unknown's initial values.
   void start();
-  /// Evaluates f, the flux and the extended values at a time, as far as they change.
+  /// Evaluates source, fluxes and the extension of given values at a time, as far as they change.
   void take_given(double time);
   void take_values(double time);
-  /// Fluxes at each point, times the quadrature weights of its sides.
+  /// Fluxes at each point, times the quadrature weights of the sides.
   std::vector<std::vector<double>> fluxes(double time);
   /// A constant near the next solution, which is subtracted from right side and unknown. It is the mean in a box
   /// without Dirichlet sides.
@@ -109,21 +109,21 @@ struct Sem::Impl::Unknown {
   Supply supply(const Rule& rule);
   /// Computes the right side b of the next step, and the initial guess x.
   void right_side();
-  /// Subtracts the advection: b = b - int phi v . grad x.
+  /// Subtracts the advection from the right side: b = b - int phi v . grad x.
   void advect();
-  /// Stores the solution x of a step.
+  /// Stores the solution x of a step as the unknown's new values.
   void take_solution(krylov::Result result);
   krylov::Options options_for(std::string field) const;
   /// Evaluates given functions at a time; throws NotSolved on all ranks if one fails.
   void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
-  /// Writes the values of own.start, by elements.
+  /// Writes the initial values own.start, which are given by element.
   void put_start(const std::vector<double*>& to);
-  /// Throws NotSolved on all ranks if values that are given at a time are too large to compute with.
+  /// Throws NotSolved on all ranks if the values given at a time are too large to compute with.
   void look_at(double largest, double time);
   /// Factor h1 of the stiffness: the diffusivity, or 1 if the factors contain it.
   double h1() const { return own.diffusivity_at ? 1 : own.diffusivity; }
-  /// Factor h2 of the mass in the next step.
+  /// Factor h2 of the mass term in the next step's system.
   double shift() { return run.steps() ? run.differences_now().now / run.time_step_now() : own.reaction; }
   /// Whether the unknown is determined up to a constant only.
   bool but_for_a_constant() const {
@@ -131,25 +131,25 @@ struct Sem::Impl::Unknown {
   }
 
   Impl& run;
-  const Options& options;  ///< options that all unknowns share
+  const Options& options;  ///< options common to all unknowns
   Scalar own;
   Space& space;
   const Communicator& comm;
   Patches patches;
   Constraint constraint;
   Coefficients coefficients;
-  /// solver that solves for this unknown; its operator is that of this unknown
+  /// solver for this unknown; its operator is that of this unknown, too
   HelmholtzSolver* solver = nullptr;
   Field u, u1, u2;
-  /// u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
+  /// The unknown is u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
   Vector f, b, x, flux, w;
-  std::optional<Lifting> lifting;  ///< extension of given values; empty where no value is given
-  double base = 0;                 ///< result of constant() for the current step
-  bool flows = false;              ///< whether some flux is given
-  bool taken = false;              ///< whether steady data were evaluated already
+  std::optional<Lifting> lifting;  ///< extension of given values; empty if none are given
+  double base = 0;                 ///< result of constant() for the present step
+  bool flows = false;              ///< whether a flux is given on some side
+  bool taken = false;              ///< whether data that do not depend on time were evaluated
   /// Limit on given values, 2^800 (7e240), and on their inverses. It leaves room for the equation's own factors.
   static constexpr double most_given = 0x1p800;
-  double largest_given = 0;  ///< greatest given value so far
+  double largest_given = 0;  ///< largest magnitude of the values given so far
   std::vector<FluxPoints> flux_points;
   krylov::Effort effort;
   std::vector<std::string> cautions;
@@ -164,7 +164,7 @@ struct Sem::Impl::Together {
   Impl& run;
   std::vector<Unknown*> unknowns;
   HelmholtzSolver solver;
-  Vector b, x;  ///< vectors of several unknowns, side by side
+  Vector b, x;  ///< vectors of all unknowns, one after the other
 };
 
 }  // namespace slipstream::sem

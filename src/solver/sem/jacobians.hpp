@@ -49,7 +49,7 @@ class Jacobians {
   }
   const Rule& rule_;
   std::size_t cube_;
-  std::vector<double> columns_;  ///< derivative matrix, column by column
+  std::vector<double> columns_;  ///< derivative matrix D, column by column
   std::vector<double> x_, m_;    ///< coordinates [component][point] and their derivatives [r s t][component][point]
 };
 

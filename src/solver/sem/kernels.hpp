@@ -1,5 +1,5 @@
 #pragma once
-// Functions of element operators by order. Each order is compiled once, several in a file.
+// Functions of element operators, by order. Each order is compiled once, several in a file.
 #include <cstdint>
 #include <vector>
 
@@ -16,8 +16,8 @@ struct HelmholtzCallOf {
   T* out;
   T h1, h2;
   std::int64_t elements;
-  const std::int32_t* list = nullptr;  ///< numbers of the elements to process; none: the first ones
-  T* energies = nullptr;               ///< scalar product of in and out for each element; null: not wanted
+  const std::int32_t* list = nullptr;  ///< indices of the elements to process; none: the first ones
+  T* energies = nullptr;               ///< product of in and out for each element; null: not wanted
   /// Number of components. Values of component c begin c times `all` elements after the first ones, in energies too.
   int components = 1;
   std::int64_t all = 0;
@@ -27,26 +27,26 @@ using HelmholtzCall = HelmholtzCallOf<double>;
 /// Arguments of the local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
   const float *r, *weights;  ///< residual at the points, and its weights
-  /// Residual of neighbours in layers beyond the faces, [element][x- x+ y- y+ z- z+][n n]: own second layer plus that
-  /// of the neighbour. Replaced by `ends`.
+  /// Residual in layers beyond the faces, [element][x- x+ y- y+ z- z+][n n]: the element's own second layer plus that
+  /// of its neighbour. Afterwards it holds the values of `ends`.
   float* faces;
-  float* z;                   ///< solutions at the points of elements
-  float* ends;                ///< solutions one point beyond the faces of elements
-  const float* inner;         ///< matrix of kind 0 in host memory
+  float* z;                   ///< solutions at the elements' own points
+  float* ends;                ///< solutions of local solves one point beyond the elements' faces
+  const float* inner;         ///< eigenvectors between two neighbours, kind 0, in host memory
   const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
-  const float* eigenvalues;   ///< n + 2 eigenvalues of each kind
+  const float* eigenvalues;   ///< n + 2 eigenvalues for each kind of element
   const std::int32_t* kinds;  ///< kind of each element along each axis, [element][axis]
   const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]
   float h1, h2;
   std::int64_t elements;
 };
 
-/// Derivatives of one to three components, added up: `of[c]` lists the terms that get derivatives of component c.
+/// Arguments for sums of derivatives of one to three components: `of[c]` lists the terms that derive component c.
 struct DerivativesCall {
   struct Term {
     int axis, out;
     double sign;
-    bool first;  ///< whether this is the first term of its result
+    bool first;  ///< whether the term sets its result, instead of adding to it
   };
   const Rule* rule;
   const double* in[3];
@@ -54,23 +54,23 @@ struct DerivativesCall {
   double* out[3];
   std::int64_t elements;
   Term of[3][3];
-  int components, terms;  ///< number of components, and of terms per component
+  int components, terms;  ///< number of components; number of terms of each
 };
 
-/// Computes out = int grad phi . in for all polynomials phi of an element.
+/// Arguments for out = int grad phi . in, for all basis polynomials phi of an element.
 struct WeakDivergenceCall {
-  const double *in[3], *metric, *mass;  ///< vector field `in`, whose null components count as zero, and the metric
+  const double *in[3], *metric, *mass;  ///< vector field, null components count as zero; its metric
   double* out;
   std::int64_t elements;
 };
 
-/// Finer quadrature rule for products.
+/// Finer quadrature rule, with which products of polynomials are integrated.
 struct FineRule {
   int points = 0;                             ///< number of points along an edge
   std::vector<double> value, slope, weights;  ///< matrices from the element's points to the finer ones, by rows
 };
 struct CarryCall {
-  const double *in[3], *places[3];  ///< c at the element's points, and coordinates x, y and z of these
+  const double *in[3], *places[3];  ///< velocity c and coordinates x, y and z at the element's points
   double* fine[3];
   std::int64_t elements;
   bool parallelepipeds;
@@ -82,20 +82,20 @@ struct AdvectCall {
   std::int64_t elements;
 };
 
-/// Table of the kernels of one order.
+/// Table of the kernels for elements of one order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
-  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< works with stored factors only
+  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< single precision; stored factors only
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
-  int fine_points = 0;  ///< points of the finer rule; 0: the three kernels below are missing
+  int fine_points = 0;  ///< points of the finer rule along an edge; 0: no such kernels
   void (*weak_divergence)(Stream& stream, const Rule& rule, const WeakDivergenceCall& call);
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
 };
 const OrderKernels& order_kernels(int order);
 
-/// Returns the table of an order. Defined for all orders in orders_*_kernels.cpp.
+/// Returns the kernels of an order. Defined for all orders in orders_*_kernels.cpp.
 template <int order>
 OrderKernels kernels_of();
 
@@ -106,7 +106,7 @@ FineRule fine_rule(const Rule& rule, int points);
 
 /// Computes out = a b.
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
-/// Computes out = constant + sum of factor (vector - less), in this order; out may be one of the vectors.
+/// Arguments for out = constant + sum of factor (vector - less), in this order; out may be one of the vectors.
 struct Sum {
   struct Term {
     double factor = 0;
@@ -117,7 +117,7 @@ struct Sum {
   double constant = 0;
   Term terms[most] = {};
   int count = 0;
-  /// Adds a term. Throws Error where the sum has `most` terms already.
+  /// Adds a term to the sum. Throws Error if it has `most` terms already.
   void add(const Term& term);
 };
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
@@ -133,38 +133,38 @@ struct Extension {
   std::int64_t elements[3];
   std::int64_t first;  ///< element to which the first value of `out` belongs
   int order;
-  double middle;  ///< subtracted from the values, and added to the extension
+  double middle;  ///< constant that is subtracted before, and added after the extension
 };
 void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points);
 /// Computes out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; NaN if one of them is NaN.
 inline constexpr std::int64_t largest_parts = 256;
 void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
-/// Computes out = kappa G, each [element][6][point].
+/// Computes out = kappa G, scaled metric factors, with the layout [element][6][point].
 void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
                    std::int64_t elements);
-/// Computes out = 1 / (rate times the largest |grad r|^2 + |grad s|^2 + |grad t|^2 of the element), at each point of
-/// `cube`.
+/// Computes out = 1 / (rate times the largest |grad r|^2 + |grad s|^2 + |grad t|^2 of the element), the same at each of
+/// its points.
 void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
                      std::int64_t elements);
-/// Finds the largest sum over a of |c . grad a| / nearest[a] in each element e. The sum goes to out[2 e], and the
-/// number of its point to out[2 e + 1].
+/// Finds the largest sum over a of |c . grad a| / nearest[a], a rate, in each element e. The sum goes to out[2 e], and
+/// the number of its point to out[2 e + 1].
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
                    double* out, std::int64_t elements);
 /// Computes the diagonal of h1 A + h2 B, element by element.
 void diagonal(Stream& stream, const HelmholtzCall& call);
-/// Interpolates elements along each axis from `n` points to `m` by the m x n matrix. The values may have weights.
+/// Arguments to interpolate elements along each axis from `n` points to `m` by a matrix. Values may have weights.
 template <class T>
 struct InterpolateCallOf {
   const std::vector<double>& matrix;
   int n, m;
   const T* in;
-  T* out;  ///< results; may be `in` if n = m
+  T* out;  ///< interpolated values; may be `in` if n = m
   std::int64_t elements;
   const T* weights = nullptr;  ///< weight of each value of `in`; null: 1
 };
 using InterpolateCall = InterpolateCallOf<double>;
 void interpolate(Stream& stream, const InterpolateCall& call);
-/// Computes out[p] = sum over the n^3 points of element[p] of `in` times the weights of p along r, s and t, n each.
+/// Arguments for out[p] = sum over n^3 points of element[p] of `in` times the weights of p along r, s and t, n each.
 struct EvaluateCall {
   int n;
   const double *in, *weights;
@@ -173,17 +173,17 @@ struct EvaluateCall {
   std::int64_t points;
 };
 void evaluate(Stream& stream, const EvaluateCall& call);
-/// Forces at `count` points of sides: out[c] = p area_c, and out[3 + c] = - nu sum over a of (du_c/da + du_a/dc)
-/// area_a. Here c and a are x, y and z. Each force has `count` values, as have the areas.
+/// Arguments for forces at `count` points of sides: out[c] = p area_c, and out[3 + c] = - nu sum over a of (du_c/da +
+/// du_a/dc) area_a. Here c and a are x, y and z. Each force has `count` values, as have the areas.
 struct TractionCall {
   const std::int64_t* points;
-  const double *areas, *p, *gradients[3][3];  ///< gradients[c][a] = du_c/da
+  const double *areas, *p, *gradients[3][3];  ///< area vectors, pressure, gradients[c][a] = du_c/da
   double nu, *out;
   std::int64_t count;
 };
 void traction(Stream& stream, const TractionCall& call);
-/// Running means of a velocity and a pressure and of the velocity's products uu vv ww uv uw vw: mean += share (value -
-/// mean).
+/// Arguments to update running means of a velocity, a pressure and the products uu vv ww uv uw vw of instantaneous
+/// components: mean += share (value - mean).
 struct MeansCall {
   const double *u[3], *p;
   double *mean_u[3], *mean_p, *squares[3], *products[3];

@@ -1,5 +1,5 @@
 #pragma once
-// Template instantiations of an order's kernels, for orders_*_kernels.cpp.
+// Template instantiations of the kernels of an order, for orders_*_kernels.cpp.
 #include <algorithm>
 
 #include "solver/sem/advection.hpp"

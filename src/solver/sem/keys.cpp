@@ -8,7 +8,7 @@ namespace {
 using namespace key_values;
 
 constexpr auto left_out = std::monostate{};
-/// The names that an expression may use: places alone, or places and the time.
+/// Names that an expression in a case file may use: coordinates alone, or coordinates and the time.
 const std::string of_places = " in x, y, z (from the box's low corner), the sides Lx, Ly, Lz",
                   number_or = "A number, or an expression" + of_places,
                   numbers_or = "Numbers, or expressions" + of_places,

@@ -1,5 +1,5 @@
 #pragma once
-// Names and keys of the table [sem].
+// Names and keys of the table [sem] in case files.
 #include <cstdint>
 #include <utility>
 
@@ -20,7 +20,7 @@ inline constexpr std::pair<const char*, Preconditioner> preconditioners[] = {{"j
 inline constexpr std::pair<const char*, krylov::Method> methods[] = {{"cg", krylov::Method::conjugate_gradients},
                                                                      {"fgmres", krylov::Method::flexible_gmres}};
 inline constexpr std::int64_t time_orders[] = {1, 2, 3};
-inline constexpr int most_damping = 16;  ///< explicit steps that damp the divergence
+inline constexpr int most_damping = 16;  ///< largest number of explicit damping steps
 
 std::vector<CaseTable> case_tables();
 

@@ -1,5 +1,5 @@
 #pragma once
-// Adapts a space of elements to Krylov methods.
+// Converts vectors and layouts of a space of elements to those of Krylov methods.
 #include <slipstream/krylov.hpp>
 #include <slipstream/sem.hpp>
 
@@ -10,7 +10,7 @@ inline krylov::Values values(const Vector& vector) {
   return {all.begin(), all.end()};
 }
 
-/// Layout of vectors with `values` values per element, summed by the space's blocks.
+/// Layout of vectors with `values_of_an_element` values per element, summed by the space's blocks.
 inline krylov::Layout layout_of(Space& space, std::int64_t values_of_an_element, int components = 1) {
   krylov::Layout layout;
   layout.components = components;

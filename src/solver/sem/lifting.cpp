@@ -50,7 +50,7 @@ void Lifting::list_points(Side& side, const std::vector<bool>& given) {
   const ElementBox& box = space_.box();
   const std::size_t a = side.axis == 0 ? 1 : 0, b = side.axis == 2 ? 1 : 2;
   const std::int64_t n = space_.order() + 1, cube = n * n * n;
-  /// Finds the first face at a point that has a value for it; -1: none.
+  /// Finds the index of the first face around a point whose values are given; -1: none.
   const auto owner = [&](const Place& element, const Place& local) {
     const auto toward = [&](std::int64_t i) { return i == 0 ? -1 : i == n - 1 ? 1 : 0; };
     std::int64_t first = -1;
@@ -81,7 +81,7 @@ void Lifting::list_points(Side& side, const std::vector<bool>& given) {
       local = {p % n, p / n % n, p / (n * n) % n};
       if (owner(element, local) != face) continue;
       const auto has = [&](std::int64_t i, std::size_t along) {
-        // A single element along a periodic axis has the same point at both ends; the low one counts.
+        // With a single element along a periodic axis, both ends are the same point; the low end counts.
         return !(box.periodic[along] && box.elements[along] == 1 && i == n - 1);
       };
       if (!has(local[a], a) || !has(local[b], b)) continue;
@@ -132,7 +132,7 @@ void Lifting::close_periodic_axes() {
     }
 }
 
-/// Resolves edges of several given sides: the last side counts.
+/// Settles values on edges of several given sides: the last side's value is used.
 void Lifting::settle_edges() {
   for (const Side& side : sides_)
     for (const Side& later : sides_) {

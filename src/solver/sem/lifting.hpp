@@ -7,25 +7,25 @@
 
 namespace slipstream::sem {
 
-/// Every rank holds the values of all points on Dirichlet faces; each device extends them to its own points. If a side
-/// is only partly Dirichlet, the rest of the side gets the mean of the least and the largest value.
+/// Extension of given values. Each rank holds those of all points on Dirichlet faces; each device extends them to its
+/// own points. If a side is only partly Dirichlet, its rest gets the mean of the least and the largest value.
 class Lifting {
  public:
   /// `faces`: Dirichlet faces whose values are given.
   Lifting(Space& space, const Patches& patches, const DirichletFaces& faces);
-  /// Given values at this rank's points, and zero at points of other ranks. Throws what the functions throw.
+  /// Evaluates given values at this rank's points; zero at points of other ranks. Throws what the functions throw.
   std::vector<double> mine(double time) const;
   /// Gathers the values of all ranks, and extends them into `out`. Collective.
   void take(std::vector<double> mine, Vector& out);
-  /// Mean of the least and the largest of the values given last.
+  /// Mean of the least and the largest given value of the last evaluation.
   double middle() const { return middle_; }
-  double largest() const { return largest_; }  ///< the greatest magnitude of the given values
-  /// Warning about the first edge on which two sides differ; empty if none do.
+  double largest() const { return largest_; }  ///< largest magnitude of the given values
+  /// Warning about the first edge on which the values of two sides differ; empty if there is none.
   const std::string& caution() const { return caution_; }
 
  private:
   using Place = std::array<std::int64_t, 3>;  ///< global index of a point along each axis
-  /// Points of a patch on this rank; each point belongs to one rank.
+  /// Points of a patch of faces on this rank; each point belongs to one rank.
   struct Values {
     Given given;
     std::vector<bool> faces;
@@ -51,7 +51,7 @@ class Lifting {
   std::vector<Side> sides_;
   Place wide_{};  ///< number of points along each axis, both ends counted
   std::vector<double> values_;
-  /// for each value, whether it is given, and whether it lies on the edge of a given side
+  /// for each value: whether it is given; whether it lies on the edge of a given side
   std::vector<bool> given_, known_;
   double middle_ = 0, largest_ = 0;
   std::string caution_;

@@ -22,7 +22,7 @@ bool multigrid(const Scalar& options) {
   return options.solver.preconditioner == Preconditioner::multigrid || schwarz(options);
 }
 
-/// Whether a reaction that varies from point to point is added to the mass.
+/// Whether a reaction that varies from point to point is given, which is added to the mass.
 bool has_reaction_field(const Scalar& options) {
   const auto transfers = [](const Side& side) { return static_cast<bool>(side.transfer); };
   bool any = static_cast<bool>(options.reaction_at);
@@ -133,21 +133,21 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
 
 namespace {
 
-/// Bytes of the multigrid levels, and of the vertices, which each device holds completely.
+/// Bytes of the multigrid levels, and of the vertices' arrays, which each device holds completely.
 std::int64_t multigrid_bytes(const Options& options, const Scalar& scalar, std::int64_t elements) {
   constexpr std::int64_t word = sizeof(float);
   std::int64_t bytes = 0;
   for (std::int64_t order = options.order; order > 0; order = order / 2 > 1 ? order / 2 : 0) {
     const std::int64_t n = order + 1, cube = n * n * n, inner = std::max<std::int64_t>(0, n - 2);
-    // Counts G, B, right side, solution, change, image, weights, and those of the smoother; then lists of shared
+    // A level has G, B, right side, solution, change, image, weights, and arrays of the smoother; then lists of shared
     // points.
     bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
-    // Counts the faces' values twice, and the lists of their points.
+    // The smoother stores values on faces twice, and lists of their points.
     if (schwarz(scalar)) bytes += elements * 6 * n * n * (2 * word + 12);
   }
   std::int64_t vertices = 1;
   for (const std::int64_t wide : options.elements) vertices *= wide + 1;
-  // Counts the stencil, seven vectors, and lists of the sums.
+  // The coarsest problem has a stencil, seven vectors, and lists of the sums.
   return bytes + vertices * (34 * word + 12) + elements * 8 * (word + 12);
 }
 
@@ -195,7 +195,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
       if (how.projection > 0) add("earlier solutions", (how.projection + 4) * vector);
       if (multigrid(scalar)) add("multigrid", multigrid_bytes(options, scalar, elements));
     }
-    // Counts 8 B and 4 B for each point that elements share: its places in the sum and in lists.
+    // A gather-scatter takes 8 B and 4 B for each point that elements share: its places in the sum and in lists.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
     arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});
   }
@@ -205,29 +205,29 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
 int bytes_per_point(const Options& options) {
   const int apply = (options.factors == Factors::stored ? 64 : 16) + 18, vectors = 88;
   if (multigrid(options)) {
-    // A step of a smoother in single precision: operator and sums 45 B, vectors 32 B, Schwarz's local solves with their
-    // faces and sums 60 B more. Lower orders and the corners add a seventh.
+    // Bytes that a step of a smoother in single precision moves a point: operator and sums 45, vectors 32, Schwarz's
+    // local solves with their faces and sums 60 more. Lower orders and the corners add a seventh.
     const int step = 45 + 32 + (schwarz(options) ? 60 : 0);
     return apply + vectors + 48 + 2 * options.solver.degree * step * 8 / 7;
   }
   if (!chebyshev(options)) return apply + vectors;
-  // A degree takes one operator more. The polynomial's first step moves 32 B, each further one 56 B, two sums 32 B. The
-  // direction then reads z for r and D.
+  // Each degree of the polynomial applies the operator once. Its first step moves 32 B a point, each further one 56 B,
+  // two sums 32 B. The direction then reads z for r and D.
   const int degree = options.solver.degree;
   return degree * apply + vectors + 32 + 56 * (degree - 1) + 32 - 8;
 }
 
 double largest_courant(int order) {
-  // The imaginary axis is stable to 0.6338. The result is the Courant number at that limit. It follows from the largest
-  // eigenvalue of advection, times the least distance of points, on a periodic row of elements.
+  // The time scheme is stable on the imaginary axis to 0.6338. The Courant number at that limit follows from the
+  // largest eigenvalue of advection, times the least distance of points, on a periodic row of elements.
   constexpr double eigenvalues[] = {1.0, 1.497, 1.514, 1.444, 1.373, 1.323, 1.284, 1.257, 1.239, 1.226, 1.216};
   return 0.6338 / eigenvalues[std::min<std::size_t>(static_cast<std::size_t>(order), std::size(eigenvalues)) - 1];
 }
 
 namespace {
 
-/// Derivative weights at 0 of the Lagrange polynomials through the times 0, -steps[0], -steps[0] - steps[1] and so on,
-/// times the first step. Extrapolation uses the values at 0 of polynomials through earlier times.
+/// Derivative weights at time 0 of the Lagrange polynomials through the times 0, -steps[0], -steps[0] - steps[1] and so
+/// on, times the first step. Extrapolation uses the values at 0 of polynomials through earlier times.
 Differences of_uneven_steps(int order, const std::array<double, 3>& steps) {
   double times[4] = {0, 0, 0, 0};
   for (int n = 1; n <= order; ++n) times[n] = times[n - 1] - steps[static_cast<std::size_t>(n - 1)] / steps[0];
@@ -252,7 +252,7 @@ Differences of_uneven_steps(int order, const std::array<double, 3>& steps) {
 Differences backward_differences(int order, const std::array<double, 3>& steps) {
   if (order > 1 && order < 4 && !(steps[0] == steps[1] && (order == 2 || steps[1] == steps[2])))
     return of_uneven_steps(order, steps);
-  // Weights of Karniadakis, Israeli & Orszag 1991, table I.
+  // Backward difference weights of Karniadakis, Israeli & Orszag 1991, table I.
   if (order == 1) return {1, {1, 0, 0}, {1, 0, 0}};
   if (order == 2) return {3.0 / 2, {2, -1.0 / 2, 0}, {2, -1, 0}};
   require(order == 3, "backward differences of order " + std::to_string(order) + ": there are 1 to 3",

@@ -8,18 +8,18 @@ namespace slipstream::sem {
 
 inline constexpr const char* side_names[3][2] = {{"x-", "x+"}, {"y-", "y+"}, {"z-", "z+"}};
 
-/// Faces of a side to which one condition applies.
+/// A patch: the faces of a side to which one condition applies.
 struct Patch {
   std::size_t axis = 0, end = 0;
   Side side;
-  std::vector<bool> faces;  ///< indexed by ElementBox::face_of
+  std::vector<bool> faces;  ///< whether a face belongs to the patch, by face_of()
 };
 using Patches = std::vector<Patch>;
 
-/// Patches from x- to z+, in the order of conditions of a side. Periodic axes and patches without faces are left out.
-/// Throws Error if no condition holds on a face.
+/// All patches of a box from x- to z+, for each side in the order of its conditions. Periodic axes and patches without
+/// faces are left out. Throws Error if no condition holds on a face.
 Patches patches_of(const ElementBox& box, const Sides& sides);
-/// The faces of all patches with given values.
+/// The faces of all patches where values are given.
 DirichletFaces dirichlet_faces(const ElementBox& box, const Patches& patches);
 
 /// Points of a patch in elements [first, last), as in ElementBox::points_on, and its quadrature weights.

@@ -11,7 +11,7 @@ namespace slipstream::sem {
 /// Coordinates as text, for errors.
 std::string text(const Point& place);
 
-/// Numbers of faces on a side across an axis. The first belongs to the element; the others to its neighbours `toward`
+/// Indices of faces on a side across an axis. The first belongs to the element; the others to its neighbours `toward`
 /// (-1, 0 or 1 along the other axes, the lower first).
 std::vector<std::int64_t> faces_around(const ElementBox& box, const std::array<std::int64_t, 3>& element,
                                        std::size_t axis, int toward_a, int toward_b);
@@ -19,23 +19,23 @@ std::vector<std::int64_t> faces_around(const ElementBox& box, const std::array<s
 /// Relative positions of points along an axis of the box, 0 to 1, before bending.
 std::vector<double> shares_along(const ElementBox& box, std::size_t axis, const Rule& rule);
 
-/// Gives ElementBox::place for the points of a rule, bit for bit. The rule begins at -1 and ends at 1.
+/// Computes the same coordinates as ElementBox::place for points of a rule. The rule begins at -1 and ends at 1.
 class BoxPlaces {
  public:
   BoxPlaces(const ElementBox& box, std::vector<double> points);
-  /// Computes points^3 coordinates of each of `count` elements, r fastest. Threads share the work, except for a box's
-  /// own map.
+  /// Computes coordinates of all points of each of `count` elements, r fastest. Threads share the work, except for a
+  /// box's own map.
   void of(std::int64_t first, std::size_t count, Point* x) const;
 
  private:
   struct Share {
     double y, sine;
   };
-  /// Coordinates in an element before the box's own map, at all points or at the eight corners.
+  /// Coordinates of an element before the box's own map is applied, at all points or at the eight corners.
   void before_map(std::int64_t element, bool corners, Point* x) const;
   ElementBox box_;
   std::vector<double> points_;
-  std::array<std::vector<Share>, 3> shares_;  ///< relative positions as [element along the axis][point]
+  std::array<std::vector<Share>, 3> shares_;  ///< relative positions, [element along the axis][point]
 };
 
 }  // namespace slipstream::sem

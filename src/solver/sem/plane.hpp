@@ -19,7 +19,7 @@ struct Basis {
   T x[n];
 };
 
-/// Number of elements of a team; small ones share a team, so that warps have no idle threads.
+/// Number of elements that a team processes; small elements share a team, so that warps have no idle threads.
 template <int n>
 inline constexpr int elements_of_a_team = n* n >= 48 ? 1 : (64 + n * n - 1) / (n * n);
 
@@ -35,7 +35,7 @@ template <class F, int... k>
 SLIP_FN void unrolled(const F& f, std::integer_sequence<int, k...>) {
   (f(k), ...);
 }
-/// Calls f(0) to f(n - 1). Unrolled on GPUs, because arrays indexed by k are in registers only then.
+/// Calls f(0) to f(n - 1). GPUs get unrolled code, because arrays indexed by k stay in registers only then.
 template <int n, bool unroll, class F>
 SLIP_FN void for_planes(const F& f) {
   if constexpr (unroll) {
@@ -45,7 +45,7 @@ SLIP_FN void for_planes(const F& f) {
   }
 }
 
-/// Where thread `t` works: its element within the team, and its point in the plane.
+/// Position at which thread `t` works: its element within the team, and its point (i, j) in the plane.
 template <int n>
 struct Place {
   int slot, i, j;
@@ -54,7 +54,7 @@ struct Place {
   SLIP_FN int cell() const { return slot * n * n + j * n + i; }
 };
 
-/// Where thread `t` of a numbered team works; teams have consecutive elements.
+/// Position at which thread `t` of a numbered team works; teams have consecutive elements.
 template <int n>
 struct Seat : Place<n> {
   std::int64_t element;
@@ -63,7 +63,7 @@ struct Seat : Place<n> {
   SLIP_FN std::int64_t point(int k) const { return point(element, k); }
 };
 
-/// Sums at(t) over the threads of each element by a tree. The result is at the element's first thread.
+/// Sums the values at(t) over the threads of each element by a tree, into that of the element's first thread.
 template <int n, class Team, class At>
 SLIP_FN void add_by_halves(const Team& team, const At& at) {
   constexpr int square = n * n;

@@ -11,7 +11,7 @@
 namespace slipstream::sem {
 inline namespace point_kernels {
 
-/// Launches take points in rows of this length, because cell coordinates are int and points may exceed 2^31.
+/// Number of points in a row of a launch, because cell coordinates are int and points may exceed 2^31.
 constexpr std::int64_t row = 256;
 Box rows_of(std::int64_t points) { return {{0, 0, 0}, {row, (points + row - 1) / row, 1}}; }
 
@@ -74,7 +74,7 @@ struct Extend {
     if (of.begin[axis][1 - end] < 0) return 1;
     return end == 1 ? of.shares[axis][place] : 1 - of.shares[axis][place];
   }
-  /// Product of the blends along some axes, given as bits of `axes`. It is a sum over their sides, edges or corners.
+  /// Product of linear blends along some axes, given as bits of `axes`: a sum over their sides, edges or corners.
   SLIP_FN double blend(int axes, const std::int64_t* place) const {
     double sum = 0;
     for (int ends = 0; ends < 8; ++ends) {
@@ -131,7 +131,7 @@ struct Invert {
   }
 };
 
-/// The greater of two values, or NaN if one is NaN.
+/// The larger of two values, or NaN if one is NaN.
 SLIP_FN double worse(double a, double b) { return b <= a || a != a ? a : b; }
 
 struct LargestDifference {

@@ -1,4 +1,4 @@
-// Interpolates to arbitrary points: finds their elements, and evaluates the polynomials.
+// Interpolation to arbitrary points: finds their elements, and evaluates the elements' polynomials.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Tolerance outside of [-1, 1] within which a point counts as on the side.
+/// Tolerance beyond [-1, 1] within which a point counts as on the side of an element.
 constexpr double on_side = 2e-8;
 
 struct Bounds {
@@ -26,12 +26,12 @@ struct Bounds {
   }
 };
 
-/// Values and slopes of the Lagrange polynomials at r.
+/// Values and derivatives of the Lagrange polynomials at r.
 struct Weights {
   std::vector<double> value, slope;
   Weights(const Rule& rule, double r) : value(interpolation(rule, {&r, 1})) {
     const std::size_t n = rule.points.size();
-    // The derivative is the interpolant of the derivatives at the nodes.
+    // The derivative at r is interpolated from derivatives at the nodes, which is exact.
     for (std::size_t m = 0; m < n; ++m) {
       double sum = 0;
       for (std::size_t l = 0; l < n; ++l) sum += value[l] * rule.derivative[l * n + m];
@@ -172,9 +172,9 @@ class Finder {
 struct Probe::Impl {
   Space& space;
   std::vector<Point> points;
-  /// The points that lie on one device of this rank.
+  /// Those of the points that lie in elements on one device of this rank.
   struct Here {
-    std::vector<std::int64_t> which;  ///< numbers of the points
+    std::vector<std::int64_t> which;  ///< indices of the points in the caller's order
     std::vector<std::int64_t> element_of;
     std::vector<double> weights_of;
     Buffer<std::int64_t> element{};

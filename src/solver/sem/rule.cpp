@@ -11,7 +11,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Values at x of Legendre's polynomial of a degree and of the one before it.
+/// Values at x of Legendre's polynomial of degree `degree`, and of the one of the degree below.
 struct Legendre {
   double value = 1, before = 0;
   Legendre(int degree, double x) {
@@ -23,8 +23,8 @@ struct Legendre {
   }
 };
 
-/// Inner points are the zeros of L_N'; with (1 - x^2) L_N' = N (L_{N-1} - x L_N) and (1 - x^2) L_N'' = 2 x L_N' -
-/// N (N + 1) L_N, Newton's step on (1 - x^2) L_N' is (x L_N - L_{N-1}) / ((N + 1) L_N).
+/// Inner points are the zeros of L_N'. Newton's step on (1 - x^2) L_N' is (x L_N - L_{N-1}) / ((N + 1) L_N). Proof: (1
+/// - x^2) L_N' = N (L_{N-1} - x L_N), and (1 - x^2) L_N'' = 2 x L_N' - N (N + 1) L_N.
 double inner_point(int order, int i) {
   double x = -std::cos(std::numbers::pi * i / order);
   for (int step = 0; step < 50; ++step) {
@@ -60,7 +60,7 @@ Rule lobatto_of_any_order(int order) {
       rule.derivative[i * n + m] = d;
       row += d;
     }
-    rule.derivative[i * n + i] = -row;  // makes the derivative of a constant exactly zero
+    rule.derivative[i * n + i] = -row;  // the derivative of a constant becomes exactly zero
   }
   return rule;
 }

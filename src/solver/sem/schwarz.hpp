@@ -5,7 +5,7 @@
 
 namespace slipstream::sem {
 
-/// Solves on an element and one point of each face neighbour, m = n + 2 points along an edge. The element is
+/// Solves on an element extended by one point of each face neighbour, m = n + 2 points along an edge. The element is
 /// approximated by a box. S has the eigenvectors of the one-dimensional stiffness, S^T B S = 1. The inverse is then
 /// (Lynch, Rice & Thomas 1964)
 ///
@@ -17,18 +17,18 @@ namespace slipstream::sem {
 template <int n>
 struct SchwarzKernel {
   static constexpr int m = n + 2, per_team = m * m < 256 ? 256 / (m * m) : 1, threads = per_team * m * m;
-  /// An odd stride of rows puts lines along x on different banks.
+  /// An odd stride between rows puts lines along x on different banks of shared memory.
   static constexpr int stride = m | 1, plane = m * stride, cube = m * plane;
   static constexpr std::size_t shared_bytes = sizeof(float) * per_team * (cube + 3 * (m * m + m));
 
   SchwarzCall call;
   int cost;
-  float inner[m * m];  ///< eigenvectors S of an axis with neighbours at both ends, which is kind 0
+  float inner[m * m];  ///< eigenvectors S along an axis with neighbours at both ends
 
   struct Line {
     float of[m];
   };
-  /// Where a thread works: its element, and the two coordinates of its line.
+  /// Position at which a thread works: its element, and the two coordinates of its line.
   struct Seat {
     int slot, a, b;
     std::int64_t element;
@@ -45,7 +45,7 @@ struct SchwarzKernel {
     };
     const bool x = within(i), y = within(j), z = within(k);
     if (x && y && z) return own(i - 1, j - 1, k - 1);
-    // The neighbour's second layer is the sum of both layers minus the own one.
+    // call.faces holds the sum of the own and the neighbour's second layer, so the own one is subtracted.
     const auto beyond = [&](int face, int at, float mine) {
       return call.faces[(element * 6 + face) * (n * n) + at] - mine;
     };
@@ -55,7 +55,7 @@ struct SchwarzKernel {
     if (x && y) return beyond(4 + (k > 0), (j - 1) * n + i - 1, own(i - 1, j - 1, k == 0 ? 1 : second));
     return 0;
   }
-  /// Stores a value of the local solution.
+  /// Stores a value of the local solution, at the element's own points or beyond a face.
   SLIP_FN void put(std::int64_t element, int i, int j, int k, float value) const {
     const bool x = within(i), y = within(j), z = within(k);
     const auto face = [&](int number, int at) {
@@ -74,7 +74,7 @@ struct SchwarzKernel {
     }
   }
 
-  /// Applies S^T or S to a line.
+  /// Multiplies a line of values by S^T or S.
   template <bool transposed, bool unroll>
   static SLIP_FN Line contracted(const float* s, const Line& from) {
     Line to;

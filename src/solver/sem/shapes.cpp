@@ -13,9 +13,9 @@
 namespace slipstream::sem {
 namespace {
 
-/// Fractions of the mean and of the cubed extent of an element, below which a determinant counts as zero.
+/// Fractions of an element's mean determinant and of its cubed extent, below which a determinant counts as zero.
 constexpr double least_of_mean = 1e-10, least_of_cube = 1e-14;
-/// Fraction of the mean determinant: points below it get a local search.
+/// Fraction of the mean determinant below which a point is the start of a local search.
 constexpr double suspicious = 0.25;
 
 /// The shape of an element: polynomials through its points' coordinates.
@@ -58,7 +58,7 @@ class Shape {
     Point place{};
     double determinant = 0;
   };
-  /// Coordinates and determinant at r, by a sum over all points.
+  /// Coordinates and Jacobian determinant at r, by a sum over all points.
   Here at(const Point& r) const {
     std::vector<double> value[3], slope[3];
     for (std::size_t d = 0; d < 3; ++d) {
@@ -82,8 +82,8 @@ class Shape {
     return here;
   }
 
-  /// Descends by pattern search (Hooke & Jeeves 1961) to the least of 27 positions around a point, with smaller steps
-  /// if none is lower.
+  /// Searches the smallest determinant by pattern search (Hooke & Jeeves 1961): moves to the least of 27 positions
+  /// around a point, with smaller steps if none is lower.
   void search(std::size_t point, double lowest) const {
     Point r{rule_.points[point % n_], rule_.points[point / n_ % n_], rule_.points[point / (n_ * n_)]};
     for (double step = 1 / static_cast<double>(n_); step > 1e-6;) {
@@ -94,7 +94,7 @@ class Shape {
           there[d] = std::clamp(r[d] + step * (static_cast<double>(rest % 3) - 1), -1.0, 1.0);
         const Here here = at(there);
         if (!(here.determinant > limit_)) refuse(here.place, here.determinant);
-        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // both determinants are equal except for rounding
+        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // the same determinant but for rounding
         lowest = here.determinant;
         best = there;
       }
@@ -148,7 +148,7 @@ std::vector<Point> at_finer(const std::vector<double>& e, std::size_t n, std::si
 
 void check_shapes(const ElementBox& box, const Rule& rule, std::int64_t first, std::size_t count, const Point* own) {
   if (!box.map && box.deform == 0) return;
-  // An odd number of points includes the midpoints, where odd maps may degenerate.
+  // The finer rule has an odd number of points, which includes the midpoint, where odd maps may degenerate.
   const int order = std::max(6, (rule.order + 2) / 2 * 2);
   constexpr std::size_t together = 128;
   const Rule finer = lobatto_of_any_order(order);

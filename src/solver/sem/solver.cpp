@@ -35,7 +35,7 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
     for (const auto& unknown : unknowns) unknown->start();
     for (const auto& unknown : unknowns) unknown->take_given(time_now());
     if (carrier) take_velocity(time_now());
-    // A right side without a solution is an error before the first step.
+    // A right side without a solution is reported before the first step.
     for (const auto& unknown : unknowns)
       if (unknown->but_for_a_constant()) unknown->balance();
     wait();

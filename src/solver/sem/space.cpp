@@ -1,4 +1,4 @@
-// A box of elements on devices: geometry, sums over copies, and operators.
+// A box of elements on devices: its geometry, sums over copies of points, and operators.
 #include <algorithm>
 #include <optional>
 
@@ -18,15 +18,15 @@
 namespace slipstream::sem {
 namespace {
 
-/// Smallest number of elements whose geometry is computed at once; more if the box is longer along its axes.
+/// Smallest number of elements whose geometry is computed at once; more if the box has more along its axes.
 constexpr std::int64_t elements_at_once = 1024;
 
-/// Data of one device of this rank.
+/// Arrays on one device of this rank.
 struct Part {
   std::int64_t first = 0, elements = 0, points = 0;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
-  Buffer<double> energies;     ///< sums per element, for as many components as were needed so far
+  Buffer<double> energies;     ///< scalar products by element, for the most components so far
   Buffer<double> coordinates;  ///< coordinates [x y z][point], allocated by the first carry()
 };
 
@@ -69,7 +69,7 @@ struct Space::Impl {
     count_copies();
   }
 
-  /// Waits, because queued work may still read the memory that is freed here.
+  /// Waits for the devices, because queued work may still read the memory that is freed here.
   ~Impl() {
     for (Stream& stream : streams) wait_quietly(stream);
   }
@@ -96,7 +96,7 @@ struct Space::Impl {
       const auto each = static_cast<std::int64_t>(to.size()) / part.elements;
       if (!values.empty()) copy(stream, to.data() + element * each, values.data(), values.size() * sizeof(double));
     };
-    // Processes a few elements at a time, so that data stay in caches and the host never holds all factors.
+    // Geometry is computed for few elements at a time: data stay in caches, and the host never holds all factors.
     const std::int64_t most = std::max(elements_at_once, box.elements[0] + box.elements[1] + box.elements[2]);
     for (std::int64_t done = 0, here = 0; done < part.elements; done += here) {
       here = std::min(part.elements - done, most);
@@ -110,7 +110,7 @@ struct Space::Impl {
     }
   }
 
-  /// Memory on device d for partial sums per element.
+  /// Memory on device d for scalar products by element, which is allocated as needed.
   double* energies(std::size_t d, int components) {
     Buffer<double>& room = parts[d].energies;
     const auto wanted = static_cast<std::size_t>(components * parts[d].elements);
@@ -125,7 +125,7 @@ struct Space::Impl {
   void count_copies() {
     weights = zeros(cube);
     const Vector ones = zeros(cube);
-    for (std::size_t d = 0; d < parts.size(); ++d) {  // sets all values to one, because a zero mask gives `otherwise`
+    for (std::size_t d = 0; d < parts.size(); ++d) {  // all values become 1, as the mask is zero
       invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
       invert(streams[d], ones[d].data(), ones[d].data(), 1, parts[d].points);
     }
@@ -135,7 +135,7 @@ struct Space::Impl {
     for (Stream& stream : streams) stream.synchronize();
   }
 
-  /// A zero vector with `values` values per element.
+  /// A vector of zeros with `values` values per element.
   Vector zeros(std::int64_t values) const {
     Vector made;
     for (std::size_t d = 0; d < parts.size(); ++d) {
@@ -146,7 +146,7 @@ struct Space::Impl {
     return made;
   }
 
-  /// A zero vector for callers, who may release it without synchronizing.
+  /// A vector of zeros for callers, who may release it without synchronizing.
   Vector cleared(std::int64_t values) const {
     Vector made = zeros(values);
     for (Stream& stream : streams) stream.synchronize();
@@ -164,7 +164,7 @@ struct Space::Impl {
   }
 
   using Terms = std::vector<std::vector<DerivativesCall::Term>>;
-  /// Adds up derivatives. `of`: terms of each component of u, equally many.
+  /// Adds up derivatives of the components of u. `of`: terms of each component, the same number for all.
   void derivatives(const std::vector<const Vector*>& u, const std::array<Vector*, 3>& out, const Terms& of) {
     require_metric();
     for (std::size_t d = 0; d < parts.size(); ++d) {
@@ -351,7 +351,7 @@ Space::Fastest Space::fastest(const std::array<const Vector*, 3>& c) {
     }
   }
   found.rate = impl_->comm.max(rate);
-  // Among equal rates, the lowest element counts.
+  // If several elements have the largest rate, the one with the lowest index is returned.
   const double mine = rate == found.rate ? -static_cast<double>(element) : -0x1p62;
   found.element = -static_cast<std::int64_t>(impl_->comm.max(mine));
   const double* const at[] = {&x[static_cast<std::size_t>(point) % x.size()],
@@ -392,7 +392,7 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) { weak_divergence(g, pointers(out)); }
 
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out) {
-  fine_points();  // throws where the order has no such kernel
+  fine_points();  // throws if the order has no finer rule
   impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     const Part& part = impl_->parts[d];

@@ -10,8 +10,8 @@ SLIP_FN double trilinear_products(const double* corners, double r, double s, dou
   double along[3][3];
   for (int d = 0; d < 3; ++d) {
     const double* x = corners + 8 * d;
-    // Differences along r on the four edges. Derivatives along r are weighted means of these; s and t are treated
-    // alike.
+    // Differences of coordinates along the four edges of each direction. Derivatives are weighted means of the
+    // differences.
     const double r0 = x[1] - x[0], r1 = x[3] - x[2], r2 = x[5] - x[4], r3 = x[7] - x[6];
     const double s0 = x[2] - x[0], s1 = x[3] - x[1], s2 = x[6] - x[4], s3 = x[7] - x[5];
     const double t0 = x[4] - x[0], t1 = x[5] - x[1], t2 = x[6] - x[2], t3 = x[7] - x[3];
@@ -19,7 +19,7 @@ SLIP_FN double trilinear_products(const double* corners, double r, double s, dou
     along[1][d] = 0.125 * ((1 - t) * ((1 - r) * s0 + (1 + r) * s1) + (1 + t) * ((1 - r) * s2 + (1 + r) * s3));
     along[2][d] = 0.125 * ((1 - s) * ((1 - r) * t0 + (1 + r) * t1) + (1 + s) * ((1 - r) * t2 + (1 + r) * t3));
   }
-  double across[3][3];  // |J| times the gradients of r, s and t
+  double across[3][3];  // gradients of r, s and t times |J|
   for (int a = 0; a < 3; ++a) {
     const double *p = along[(a + 1) % 3], *q = along[(a + 2) % 3];
     for (int d = 0; d < 3; ++d) across[a][d] = p[(d + 1) % 3] * q[(d + 2) % 3] - p[(d + 2) % 3] * q[(d + 1) % 3];

@@ -23,7 +23,7 @@ SolverOptions of_components(const SolverOptions& options, std::size_t components
   return made;
 }
 
-/// Copies unknown number c from a common vector to its own one, or back.
+/// Copies component c of a vector of several unknowns to the vector of one unknown, or back.
 void copy_component(Space& space, Vector& all, std::size_t c, Vector& one, bool out) {
   for (std::size_t d = 0; d < one.size(); ++d) {
     double* const part = all[d].data() + static_cast<std::int64_t>(c) * space.points(d);

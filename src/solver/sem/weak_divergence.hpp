@@ -1,6 +1,6 @@
 #pragma once
-// Computes int grad phi . g at an element's points: the transpose of the gradient, by the chain rule with the stored
-// metric.
+// The weak divergence int grad phi . g at an element's points: the transpose of the gradient, by the chain rule with
+// the stored metric.
 #include <cmath>
 
 #include "solver/sem/kernels.hpp"

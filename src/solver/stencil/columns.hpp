@@ -21,7 +21,7 @@ SLIP_FN Pack<T, cells> load_pack(const T* from) {
   return load_constant(reinterpret_cast<const Pack<T, cells>*>(from));
 }
 
-/// Updates a cell of the heat equation.
+/// Updates a cell by an explicit step of the heat equation.
 template <class T>
 struct Diffuse {
   T* next;
@@ -57,22 +57,22 @@ struct Propagate {
   }
 };
 
-/// Shape of a team of columns, the fastest on an H100 at 512^3; docs/notes/performance.md has others.
+/// Shape of a team of threads that updates columns of cells; docs/notes/performance.md has the times of other shapes.
 struct ColumnShape {
   int width, height;  ///< number of threads along x and along y
   int ahead;          ///< number of planes that are loaded before they are needed
-  int resident;       ///< number of teams on a multiprocessor
+  int resident;       ///< number of teams that a multiprocessor runs at the same time
   int deepest;        ///< largest number of planes of a team; planes that adjacent teams share stay in the L2 cache
 };
 template <class T>
 constexpr ColumnShape column_shape(int radius) {
-  // Ten teams leave 48 registers a thread; heat in f32 then reaches 88 % of a copy's rate instead of 97.
+  // Ten teams on a multiprocessor leave 48 registers a thread; heat in f32 then reaches 88 % of a copy's rate, not 97.
   if (radius == 1 && sizeof(T) == 8) return {32, 4, 1, 9, 8};
   if (radius == 1) return {32, 4, 1, 8, 4};
   if (sizeof(T) == 4) return {16, 8, 1, 4, 16};
   return {32, 8, 0, 2, 32};
 }
-/// Number of cells along x of a thread, which take 16 bytes.
+/// Number of adjacent cells along x that a thread updates at once: 16 bytes of values.
 template <class T>
 constexpr int column_cells = 16 / sizeof(T);
 
@@ -86,7 +86,7 @@ struct StarColumns {
   Turns turns;
   Point point;
 
-  /// Updates a cell without periodic neighbours.
+  /// Updates a cell whose neighbours all lie in memory, without wrapping at periodic sides.
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = strides.at(i, j, k);
     const T* const here = u + at;
@@ -94,9 +94,9 @@ struct StarColumns {
     const auto read = point.template read<1>(at);
     point.next[at] = point.value(read, 0, *here, laplacian);
   }
-  /// Cells i to i + cells of rows j in planes `first` to `end`; those from low to high are stored. Both i and the
-  /// number of cells of a periodic axis x are multiples of `cells`. With `turning`, neighbours along y and z may wrap
-  /// around.
+  /// Updates cells i to i + cells of row j in planes `first` to `end`, and stores those from x = low to high. Both i
+  /// and the number of cells of a periodic axis x are multiples of `cells`. With `turning`, neighbours along y and z
+  /// may wrap around.
   template <int cells, bool turning>
   SLIP_FN void march(int i, int j, int first, int end, int low, int high) const {
     constexpr int ahead = shape.ahead, kept = 2 * radius + 1 + ahead, sides = (radius + cells - 1) / cells;
@@ -161,13 +161,13 @@ struct StarColumns {
   }
 };
 
-/// Runs columns by teams: tiles along x, then along y, then layers.
+/// Distributes the cells of a box to teams of threads: tiles along x, then tiles along y, then layers of planes.
 template <class Columns, int cells>
 struct Marching {
   static constexpr ColumnShape shape = Columns::shape;
   static constexpr int threads = shape.width * shape.height, resident = shape.resident;
   Columns columns;
-  int low[3], high[3], first_x;  ///< corners of the box; columns begin at first_x
+  int low[3], high[3], first_x;  ///< corners of the updated box; packs of cells begin at first_x
   int tiles_x, tiles_y, layers, depth;
 
   Marching(const Columns& of, const Box& box) : columns(of) {
@@ -203,7 +203,7 @@ struct Marching {
       const int i = first_x + (index % tiles_x * shape.width + thread % shape.width) * cells,
                 j = first_row + thread / shape.width;
       if (i >= high[0] || j >= high[1]) return;
-      // The test has the same result in all threads of a team, mostly false. Wrapped columns compute neighbours again
+      // All threads of a team take the same branch. With wrapping, a thread computes the addresses of neighbours again
       // for each plane.
       if (turning) {
         columns.template march<cells, true>(i, j, first, end, low[0], high[0]);
@@ -222,7 +222,7 @@ void launch_columns(Stream& stream, const Box& box, const StarColumns<T, radius,
     launch_teams_on_gpu(stream, kernel.teams(), kernel.threads, 0, kernel);
   };
   using Columns = StarColumns<T, radius, Point>;
-  // A periodic row must consist of whole packs.
+  // Threads load packs of adjacent cells. In a periodic row, packs work only if the row consists of whole packs.
   if (columns.turns.cells[0] % column_cells<T> == 0) return march(Marching<Columns, column_cells<T>>(columns, box));
   march(Marching<Columns, 1>(columns, box));
 }

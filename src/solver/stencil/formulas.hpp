@@ -1,5 +1,5 @@
 #pragma once
-// Formulas for a cell, which all kernels share. They add in one order, so that all kernels give the same bits.
+// Formulas for one cell, shared by all kernels. They add in one order, so all kernels give the same bits.
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>
@@ -46,13 +46,13 @@ SLIP_FN double layer_depth(int at, int cells, int low, int high) {
   return in_low > in_high ? in_low : in_high;
 }
 
-/// Weights of central differences: first the centre, for all three axes, then by distance.
+/// Weights of a central second difference: the centre's for all three axes together, then those by distance.
 template <class T>
 struct StarWeights {
   T of[most_radius + 1];
 };
 
-/// spacing^2 Lap u on a star; get(axis, distance) gives the neighbours.
+/// Returns spacing^2 Lap u by a star stencil; get(axis, distance) returns u of a neighbour.
 template <int radius, class T, class Get>
 SLIP_FN T star(const StarWeights<T>& weights, T centre, Get get) {
   T sum = weights.of[0] * centre;
@@ -67,7 +67,7 @@ struct CubeWeights {
   T of[4];
 };
 
-/// spacing^2 Lap u on the cube; get(dx, dy, dz) gives the cells.
+/// Returns spacing^2 Lap u by a stencil of 27 cells; get(dx, dy, dz) returns u of a neighbour.
 template <class T, class Get>
 SLIP_FN T cube(const CubeWeights<T>& weights, Get get) {
   T by_kind[4] = {0, 0, 0, 0};
@@ -79,12 +79,12 @@ SLIP_FN T cube(const CubeWeights<T>& weights, Get get) {
          (weights.of[2] * by_kind[2] + weights.of[3] * by_kind[3]);
 }
 
-/// u of the next step of a wave: 2 u - before + courant^2 Lap u.
+/// Returns u of the next step of a wave: 2 u - before + courant^2 Lap u.
 template <class T>
 SLIP_FN T leap(T u, T before, T courant2, T laplacian) {
   return (u + (u - before)) + courant2 * laplacian;
 }
-/// u of the next step of a damped wave, with s = sigma time_step / 2.
+/// Returns u of the next step of a damped wave, with s = sigma time_step / 2.
 template <class T>
 SLIP_FN T damped_leap(T u, T before, T courant2, T laplacian, T s) {
   return ((u + (u - before)) + s * before + courant2 * laplacian) / (T(1) + s);

@@ -20,7 +20,7 @@ struct HeatCube {
   }
 };
 
-/// Updates a cell with periodic neighbours.
+/// Updates a cell by a step of the heat equation, where neighbours may lie across a periodic side.
 template <class T>
 struct HeatCubeTurning {
   HeatCube<T> cells;

@@ -33,17 +33,17 @@ struct Stencil::Impl : SolverParts {
 
   struct LocalBlock {
     std::int64_t id = 0;
-    BlockArrays arrays[2];    ///< arrays of the block, for either field that may hold u
-    std::vector<Work> steps;  ///< work by number of steps since the last exchange
+    BlockArrays arrays[2];    ///< arrays of the block for each of two fields: either may hold u
+    std::vector<Work> steps;  ///< boxes to update, by number of steps since the last exchange
     Buffer<Shot> shots;
-    Buffer<std::int64_t> places;  ///< offsets of the cells of receivers
+    Buffer<std::int64_t> places;  ///< offsets of the receivers' cells in the block's arrays
     std::int64_t column = 0;      ///< column of the block's first receiver in the device's table
   };
   struct OnDevice {
     std::vector<LocalBlock> blocks;
-    Buffer<std::int64_t> done;         ///< number of steps done
-    Buffer<double> heard;              ///< samples with a row per step and a column per receiver
-    std::vector<std::size_t> columns;  ///< number of the receiver in the options, for each column
+    Buffer<std::int64_t> done;         ///< number of time steps done
+    Buffer<double> heard;              ///< samples of u, with a row per step and a column per receiver
+    std::vector<std::size_t> columns;  ///< index of each column's receiver in the options
     Buffer<double> differences;        ///< workspace of largest_change(), allocated at its first call
   };
 
@@ -68,7 +68,7 @@ struct Stencil::Impl : SolverParts {
   std::vector<double> before_start(const Values& u, const Values& rate, const Box& box) const;
   void set_done();
   void drain();
-  /// Rows of a device's table of receivers, for the steps from first to last, not included.
+  /// Samples of a device's receivers in steps `first` to `last`, without `last`, one row per step.
   std::vector<double> heard_between(std::size_t device, std::int64_t first, std::int64_t last);
   double largest_difference_in(const LocalBlock& block, std::size_t device);
   Overlap usual_overlap() const;
@@ -88,13 +88,13 @@ struct Stencil::Impl : SolverParts {
   Field first, second;
   std::optional<Field> courant;
   Tuning tuning;
-  /// exchanges of explicit steps: of the first field and of the second, or of both
+  /// exchanges of explicit steps: one each for the first and the second field, or one for both
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::unique_ptr<Implicit> implicit;
   std::vector<Stream> waited;
   std::vector<OnDevice> on_devices;
   std::vector<Tasks> phases;
-  std::int64_t base = 0, count = 0;  ///< which field was u when counting began, and number of steps since
+  std::int64_t base = 0, count = 0;  ///< index of the field that held u at the start, and steps since
   std::uint64_t serial = 0;
   std::int64_t restarts = 0;
   std::int64_t drained = 0;  ///< step up to which the receivers' samples have been copied to the host

@@ -10,17 +10,17 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Limit on the number of blocks in a sum, enough to fill a GPU.
+/// Upper limit on the number of blocks of cells that partial sums are taken over, enough to fill a GPU.
 constexpr std::int64_t most_blocks = 1024;
-/// Limit on the number of units into which slabs are cut.
+/// Upper limit on the number of units, groups of planes that stay on one device.
 constexpr std::int64_t most_units = 256;
 
-/// Number of planes in a unit, which stays on one device. Depends on the grid only.
+/// Number of planes in a unit, which stays on one device. It depends on the grid only.
 std::int64_t planes_of_a_unit(const Options& options) {
   return std::max<std::int64_t>(1, options.cells[slab_axis(options.cells)] / most_units);
 }
 
-/// Number of values in a block of a sum: a unit, or an equal part of it with whole rows.
+/// Number of values that one partial sum covers: a unit of planes, or an equal part of it with whole rows.
 std::int64_t block_of_a_sum(const Grid& grid, const Options& options, std::int64_t plane) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = planes_of_a_unit(options), unit = planes * plane;
@@ -42,7 +42,7 @@ FieldOptions system_field(const Grid& grid, const Options& options, bool shared,
   return field;
 }
 
-/// Distributes whole units of planes to devices.
+/// Gives each device a slab of whole units of planes.
 std::vector<Block> slabs(const Machine& machine, const Options& options) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = options.cells[axis], unit = planes_of_a_unit(options), units = (planes + unit - 1) / unit;
@@ -88,7 +88,7 @@ Implicit::Implicit(const Communicator& comm, const Machine& machine, const Grid&
              (options.overlap == Overlap::automatic && cuda && !of_directions_->capturable());
   method_ = std::make_unique<krylov::ConjugateGradients>(comm, machine, layout(grid));
   for (const Side& side : sides_) system_.weights.push_back(side.weights.data());
-  // The diagonal needs no scaling: it is constant except next to insulated sides, and a factor changes no iterate.
+  // Preconditioning need not scale: the diagonal is constant except at insulated sides; a factor changes no iterate.
   system_.inverse_diagonal = system_.weights;
   if (!options.exchange.trace && of_directions_->loopable()) system_.recording = krylov::new_recording();
 }
@@ -171,7 +171,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
     for (std::size_t d = 0; d < sides_.size(); ++d)
       if (sides_[d].slab.block >= 0) run(d, sides_[d]);
   };
-  // u is also the initial guess.
+  // The solver starts from the present u as initial guess.
   each([&](std::size_t d, const Side& side) {
     convert(streams[d], options_.precision, u[d], side.slab.arrays.strides, DType::f64, x[d] + side.lead,
             side.arrays.strides, side.slab.box);
@@ -183,7 +183,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   system_.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) {
     apply(streams, in == x ? *of_solutions_ : *of_directions_, in, out, -theta_ * numbers_.rate);
   };
-  // With Crank-Nicolson, A u = (1 + s L / 2) u = 2 u - b.
+  // With Crank-Nicolson, the operator on the initial guess needs no stencil: A u = (1 + s L / 2) u = 2 u - b.
   if (theta_ == 0.5)
     system_.apply_to_guess = [&](const krylov::Vectors& out) {
       each([&](std::size_t d, const Side& side) {
@@ -194,7 +194,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   how.field = unknown;
   how.trace = options_.exchange.trace;
   how.hard = "take a smaller time step";
-  // Heat decays, so most of the change is a factor of u; the initial guess is scaled accordingly.
+  // Heat decays, so most of the change is a common factor; the solver first scales its initial guess to fit.
   how.fit_guess = true;
   effort_.add(method_->solve(streams, system_, right, x, how));
   each([&](std::size_t d, const Side& side) {

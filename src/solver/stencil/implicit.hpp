@@ -34,7 +34,7 @@ class Implicit {
     std::int64_t block = -1;
     Work work;
     BlockArrays arrays;  ///< arrays that hold u
-    Box box;             ///< extent in the block's own cells
+    Box box;             ///< cells of the slab in the block's coordinates
   };
   Implicit(const Communicator& comm, const Machine& machine, const Grid& grid, const Options& options,
            const Numbers& numbers, std::vector<Slab> slabs);
@@ -50,9 +50,9 @@ class Implicit {
  private:
   struct Side {
     Slab slab;
-    BlockArrays arrays;      ///< arrays of the system's fields
-    std::int64_t lead = 0;   ///< distance from a vector's first value to interior cell (0, 0, 0)
-    std::int64_t first = 0;  ///< distance from a field's first value to the first value of its vector
+    BlockArrays arrays;      ///< arrays of the fields of the linear system
+    std::int64_t lead = 0;   ///< offset from the vector's first value to cell (0, 0, 0)
+    std::int64_t first = 0;  ///< offset from the field's first value to its vector's first
     std::int64_t points = 0;
     Buffer<double> b, weights;
   };

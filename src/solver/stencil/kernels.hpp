@@ -25,10 +25,10 @@ struct BlockArrays {
 struct Numbers {
   StarWeights<double> star{};
   CubeWeights<double> cube{};
-  double rate = 0;        ///< diffusivity time_step / spacing^2
+  double rate = 0;        ///< heat: diffusivity time_step / spacing^2
   bool even[3][2] = {};   ///< whether a side is insulated or free, so that u is even about it, by axis and end
   int layers[3][2] = {};  ///< thickness of the absorbing layers in cells, by axis and end
-  double damping = 0;     ///< damping at the side: sigma time_step / 2
+  double damping = 0;     ///< damping at the side: sigma time_step / 2, dimensionless
 };
 
 /// Updates the cells of a box, for either equation. With `sides` the cells lie in the absorbing layer or access cells
@@ -38,25 +38,25 @@ void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays&
 template <class T>
 void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 
-/// Converts the cells of a box. At least one of the types is f64, the other f32 or f64.
+/// Converts u of the cells of a box to another number format. One of the types is f64, the other f32 or f64.
 void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
              const Strides& here, const Box& box);
-/// Computes to = 2 u - b.
+/// Computes to = 2 u - b, the operator of Crank-Nicolson on the initial guess u.
 void reflect(Stream& stream, const double* u, const double* b, double* to, const Strides& strides, const Box& box);
 void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box);
 
 /// A wave source in a block that computes the source's cell.
 struct Shot {
-  std::int64_t at = 0;                          ///< offset of its cell from interior cell (0, 0, 0)
-  double frequency = 1, factor = 1, delay = 0;  ///< frequency; factor: amplitude time_step^2; delay
+  std::int64_t at = 0;                          ///< offset of the source's cell from interior cell (0, 0, 0)
+  double frequency = 1, factor = 1, delay = 0;  ///< frequency and delay of the source; factor = amplitude time_step^2
 };
-/// Adds the sources to the next u. `done`: number of steps done, in device memory.
+/// Adds the sources to u of the next step. `done`: number of steps done, in device memory.
 void shoot(Stream& stream, DType type, void* next, const Shot* shots, int count, const std::int64_t* done,
            double time_step);
 /// Records u at `count` places in row *done modulo `rows` of a table.
 void listen(Stream& stream, DType type, const void* next, const std::int64_t* places, int count,
             const std::int64_t* done, double* table, std::int64_t rows, std::int64_t columns);
-/// Increments a counter in device memory.
+/// Increments the number of steps done, in device memory.
 void count_step(Stream& stream, std::int64_t* done);
 /// Writes the largest |a - b| of the interior of a block to *result. `rows` and `planes` are workspace.
 void largest_difference(Stream& stream, DType type, const void* a, const void* b, const Strides& strides,

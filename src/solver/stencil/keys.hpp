@@ -1,5 +1,5 @@
 #pragma once
-// Names and keys of the table [stencil].
+// Names and keys of the table [stencil] in case files.
 #include <cstdint>
 #include <utility>
 

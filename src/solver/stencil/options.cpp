@@ -23,7 +23,7 @@ int axes_of(const Options& options) {
   return static_cast<int>(std::count_if(options.cells.begin(), options.cells.end(), [](auto n) { return n > 1; }));
 }
 
-/// Whether an axis has sides with conditions.
+/// Whether an axis has sides with boundary conditions.
 bool bounds(const Options& options, int axis) { return !options.periodic[axis] && options.cells[axis] > 1; }
 
 /// The largest eigenvalue of -Lap on a grid of spacing 1. Its wave alternates from cell to cell along some axes.
@@ -49,7 +49,7 @@ double largest_eigenvalue(const Options& options) {
   return axes * along_one;
 }
 
-/// Whether a side of the box has this condition.
+/// Whether any side of the box has the boundary condition `wanted`.
 bool has_side(const Options& options, Sides wanted) {
   for (int a = 0; a < 3; ++a)
     if (bounds(options, a) && (options.sides.of[a][0] == wanted || options.sides.of[a][1] == wanted)) return true;
@@ -210,8 +210,8 @@ Extent ghosts(const Grid& grid, const Options& options) {
   Extent width{0, 0, 0};
   for (int a = 0; a < 3; ++a) {
     const bool exchanged = grid.cuts_blocks(a);
-    // Where nothing is exchanged, a block is its own neighbour or has the sides of the grid, and cells beyond follow
-    // from these.
+    // Blocks that exchange nothing need no ghosts along an axis: they are their own neighbour or end at sides of the
+    // grid.
     if (options.cells[a] == 1 || (!exchanged && options.periodic[a])) continue;
     width[a] = radius(options) * (exchanged ? options.steps_per_exchange : 1);
   }
@@ -281,7 +281,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
   for (int device = 0; device < grid.machine().devices(); ++device) {
     arrays.push_back({device, "u, two arrays", 2 * fields[device]});
     if (options.equation == Equation::wave) arrays.push_back({device, "speed of waves", fields[device]});
-    // Vectors of conjugate gradients: the right side, weights, the solution, and r, p, q.
+    // Conjugate gradients have these vectors: the right side, weights, the solution, and r, p, q.
     if (is_implicit(options)) arrays.push_back({device, "conjugate gradients", 6 * systems[device]});
     arrays.push_back({device, "message slots", slots[device]});
   }

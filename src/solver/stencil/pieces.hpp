@@ -7,7 +7,7 @@
 
 namespace slipstream::stencil {
 
-/// A box within a block, and whether its cells need the kernels for sides.
+/// A box of cells within a block, and whether its cells need the kernels that handle sides.
 struct Piece {
   Box box;
   bool sides = false;

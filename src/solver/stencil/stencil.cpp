@@ -11,7 +11,7 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Number of rows in a device's table of receivers: the steps that may run before the table is read.
+/// Number of steps whose receiver samples a device stores before the host must read them.
 constexpr std::int64_t table_rows = 8192;
 
 Options with_time_step(Options options) {
@@ -60,7 +60,7 @@ void Stencil::Impl::make_exchanges() {
   if (!both) exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{item(second)}, tuning.options));
 }
 
-/// Each device has one block, or none.
+/// Sets up implicit steps on slabs: each device has one block, or none.
 void Stencil::Impl::make_implicit(const Machine& machine) {
   std::vector<Implicit::Slab> slabs;
   for (const OnDevice& on : on_devices) {
@@ -122,20 +122,20 @@ void Stencil::Impl::fill_speeds() {
   });
 }
 
-/// Whether ghosts beyond a side of a block are a neighbour's cells.
+/// Whether the ghosts beyond an end of a block are cells of a neighbouring block.
 bool Stencil::Impl::ghosts_at(const Block& block, int axis, bool high) const {
   if (options.cells[axis] == 1 || turns.cells[axis] > 0) return false;
   const bool at_side = high ? block.box.hi[axis] == grid.extent()[axis] : block.box.lo[axis] == 0;
   return options.periodic[axis] || !at_side;
 }
 
-/// Converts a box to the block's own cells, and cuts it where sides begin that have separate kernels.
+/// Converts a box to the block's own cells, and separates cells near sides, which have kernels of their own.
 Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
   if (box.empty()) return {};
-  // On a GPU the kernel of columns handles periodic neighbours itself.
+  // On a GPU the kernel that marches columns handles periodic neighbours itself.
   const bool on_host = devices.front().backend == Backend::host;
   const auto near_side = [&](int axis, int end) -> std::int64_t {
-    // A fixed side lies in the first cell beyond, whose ghosts are zeros, so one layer less suffices.
+    // The side lies at the centre of the first ghost cell, whose u is 0, so near a fixed side one layer less suffices.
     return std::max(numbers.layers[axis][end], radius(options) - (numbers.even[axis][end] ? 0 : 1));
   };
   Margins margins;
@@ -266,7 +266,7 @@ void Stencil::Impl::list_tasks() {
       solution.check = [this] { implicit->check(); };
       list.push_back(collective_task("conjugate gradients", std::move(solution)));
     } else if (ago == 0) {
-      // u alternates between two fields, and so does the exchange.
+      // The two fields hold u in turn, so the exchange alternates between them, too.
       Exchange& exchange =
           exchanges.size() == 1 ? *exchanges[0] : *exchanges[static_cast<std::size_t>((base + phase) % 2)];
       list.push_back(exchange_task("exchange", exchange));
@@ -327,7 +327,7 @@ void Stencil::Impl::set(Field& field, const Values& values) {
   });
 }
 
-/// Sets the count of steps in device memory.
+/// Writes the number of steps done to device memory.
 void Stencil::Impl::set_done() {
   for (std::size_t d = 0; d < devices.size(); ++d) {
     copy(waited[d], on_devices[d].done.data(), &state.step, sizeof(state.step));
@@ -341,7 +341,7 @@ std::vector<double> Stencil::Impl::heard_between(std::size_t device, std::int64_
   const OnDevice& on = on_devices[device];
   const std::size_t columns = on.columns.size();
   std::vector<double> rows(static_cast<std::size_t>(last - first) * columns);
-  // The table is a ring, so samples beyond its end continue at its beginning.
+  // The table of samples is a ring, so samples beyond its end continue at its beginning.
   for (std::int64_t step = first; step < last;) {
     const std::int64_t row = step % table_rows, count = std::min(last - step, table_rows - row);
     copy(waited[device], rows.data() + static_cast<std::size_t>(step - first) * columns,
@@ -353,8 +353,8 @@ std::vector<double> Stencil::Impl::heard_between(std::size_t device, std::int64_
   return rows;
 }
 
-/// Copies what receivers recorded since the last call. There is nothing to copy if the state was set from outside and
-/// no step followed.
+/// Copies the samples that receivers recorded since the last call to the host. If the state was set from outside and no
+/// step followed, there are none.
 void Stencil::Impl::drain() {
   if (restarts != state.restarts) return;
   for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -427,7 +427,7 @@ double Stencil::Impl::largest_difference_in(const LocalBlock& block, std::size_t
   const auto lines = static_cast<std::size_t>(extent[1] * extent[2]), planes = static_cast<std::size_t>(extent[2]);
   Buffer<double>& work = on_devices[device].differences;
   if (work.size() < lines + planes + 1) {
-    work = Buffer<double>();  // freed first, so that the old and the new array never exist at once
+    work = Buffer<double>();  // the old array is freed first, so that both never exist at once
     work = Buffer<double>(devices[device], lines + planes + 1);
   }
   const BlockArrays& arrays = block.arrays[turn()];
@@ -455,7 +455,7 @@ std::vector<double> Stencil::seismogram(std::size_t receiver, std::int64_t since
   Impl& s = *impl_;
   require(receiver < s.seismograms.size(), ErrorCode::not_found, "there is no receiver with this number",
           {{"receiver", receiver}, {"limit", s.seismograms.size()}});
-  s.drain();  // samples of steps that threw were not copied yet
+  s.drain();  // after a step that threw, samples are still on the devices
   const std::vector<double>& mine = s.seismograms[receiver];
   const auto all = static_cast<std::int64_t>(mine.size()),
              left_out = std::clamp<std::int64_t>(since - s.drained + all, 0, all);

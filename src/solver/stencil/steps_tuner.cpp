@@ -12,10 +12,10 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Number of timed steps: a multiple of each candidate.
+/// Number of timed steps: a multiple of each number of steps that is compared.
 constexpr std::int64_t whole_exchanges = 24;
 
-/// Cache key with all that the result depends on; `possible`: candidates.
+/// Cache key of a result, with all that it depends on; `possible`: numbers of steps that are compared.
 std::string key_of(const Machine& machine, int rank, const Options& options, const std::vector<int>& possible) {
   const Grid grid = plan_grid(machine, options, rank);
   const Halo halo = halo_of(grid, options);

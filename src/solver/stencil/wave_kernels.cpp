@@ -32,7 +32,7 @@ struct WaveNearSides {
         star<radius>(weights, *here, [&](int axis, int d) { return neighbour(here, axis, cell[axis], d); });
     const double x = depth(0, i), y = depth(1, j), z = depth(2, k);
     const T s = static_cast<T>(numbers.damping * (x * x + y * y + z * z));
-    // Outside of the layer the undamped formula gives the same bits as the other kernel.
+    // Outside of the absorbing layer this is the undamped formula, so the bits equal those of the interior kernel.
     *next = s == 0 ? leap(*here, *next, static_cast<const T*>(block.courant)[at], laplacian)
                    : damped_leap(*here, *next, static_cast<const T*>(block.courant)[at], laplacian, s);
   }

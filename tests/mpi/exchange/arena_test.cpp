@@ -148,7 +148,7 @@ TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   const Halo halo(Halo::Options{});
   ExchangeOptions short_timeout;
   short_timeout.routes = {RouteKind::kernel, RouteKind::direct};
-  short_timeout.knobs.in_place = std::int64_t{1} << 40;  // forces all messages to travel through slots
+  short_timeout.knobs.in_place = std::int64_t{1} << 40;  // forces all messages through receive buffers
   short_timeout.wait_limit = 0.2;
   const Arena arena = comm.arena(machine.device(machine.devices_of_rank(comm.rank()).front()).local);
   const std::size_t before = arena.use().used;

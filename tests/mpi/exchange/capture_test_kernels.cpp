@@ -82,7 +82,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
         }
   }
 
-  /// One step: exchange (with concurrent work if `split`), average, and back.
+  /// One step: the exchange (with concurrent work if `split`), the average, and its copy back to the field.
   void step(std::vector<Stream>& streams, Exchange& exchange, Field& field, Field& next, Field& other, bool split) {
     if (split) {
       exchange.begin(streams);

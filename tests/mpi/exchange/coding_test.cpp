@@ -18,7 +18,7 @@
 namespace slipstream {
 namespace {
 
-/// A type and its coding; numbers in a value of type T.
+/// A number format and its coding.
 struct Cast {
   const char* name;
   DType type;
@@ -137,7 +137,7 @@ struct ErrorsByHand {
 /// Values of source blocks in a round, and as they arrive, computed once for all of their transfers.
 struct Given {
   std::map<std::int64_t, Numbers> sent, rounded;
-  Numbers in_blocks;  ///< of the last transfer
+  Numbers in_blocks;  ///< decoded values of the last transfer, for codings by blocks
 };
 
 /// One item of an exchange, computed on the host.

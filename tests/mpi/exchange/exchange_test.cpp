@@ -34,7 +34,7 @@ using R = RouteKind;
 /// All values are integers that f32 represents, so a cast leaves them unchanged.
 const Coding cast{Coding::Kind::cast};
 
-/// Covers all options of packing, lanes and waiting, on both routes that the host drives.
+/// Covers all options of packing, streams per direction and waiting, on both routes that the host drives.
 void add_host_routes(std::vector<Scenario>& list) {
   for (const R route : {R::staged, R::gpu_mpi})
     for (const Pack pack : {Pack::fused, Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})

@@ -88,7 +88,7 @@ TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
   GatherScatterOptions options;
   options.tune.emplace();
   options.tune->retune = true;
-  options.tune->cache_folder = "/dev/null/none";  // disables the cache on disk
+  options.tune->cache_folder = "/dev/null/none";  // a folder that cannot exist disables the cache on disk
   options.tune->trials = 2;
   const auto gs = made(dealt, options);
   EXPECT_EQ(gs->tuning().source, machine->devices() > 1 ? "measured" : "rules");

@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// Each route with one and two devices per rank; `kernel` is allowed in addition.
+/// Lists each route with one and two devices per rank; `kernel` is allowed in addition.
 std::vector<Way> ways_in_flight() {
   std::vector<Way> found;
   for (const Way& way : all_ways())
@@ -97,7 +97,7 @@ TEST_P(InFlight, ExchangesDoNotStopEachOther) {
   }
 }
 
-/// Pairs of ways with the same number of devices per rank.
+/// Pairs of sets of routes with the same number of devices per rank.
 std::vector<std::pair<std::size_t, std::size_t>> pairs() {
   const std::vector<Way> ways = ways_in_flight();
   std::vector<std::pair<std::size_t, std::size_t>> found;

@@ -88,7 +88,7 @@ TEST_F(ListedRefuses, WhatOneRankAloneLists) {
   EXPECT_NE(error->fact("device"), error->fact("peer"));
 }
 
-/// If an empty message counted as a reply, slots would be reused before they are read.
+/// If an empty message counted as a reply, receive buffers would be reused before they are read.
 TEST(ListedTransfers, OfNoValuesAreNoAnswer) {
   Slabs s;
   const IndexSet nothing = cells_of({{0, 0, 0}, {8, 8, 0}});

@@ -107,7 +107,7 @@ TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
   EXPECT_EQ(error->fact("first"), error->fact("given")) << "they differ in what is not described";
 }
 
-/// Covers all host routes on which devices wait for others.
+/// Covers all routes of the host backend. Devices wait for other ranks, with a short timeout.
 class RanksApart : public testing::TestWithParam<std::size_t> {
  protected:
   static inline const std::vector<Way> ways = all_ways();

@@ -1,4 +1,4 @@
-// Memory that a plan reports.
+// Bytes of device memory that a plan reports.
 #include <gtest/gtest.h>
 
 #include "support/exchange_rig.hpp"

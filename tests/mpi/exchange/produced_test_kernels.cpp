@@ -23,7 +23,7 @@ SLIP_FN std::int64_t value_of(std::int64_t x, std::int64_t y, std::int64_t z, in
 }
 constexpr std::int64_t untouched = 240;
 
-/// Converts values as store() of the fixture does.
+/// Converts a whole number to a value of the field, as store() of the fixture does.
 template <class T>
 SLIP_FN T number_of(std::int64_t value) {
   if constexpr (std::is_same_v<T, std::complex<float>>) {
@@ -35,7 +35,7 @@ SLIP_FN T number_of(std::int64_t value) {
   }
 }
 
-/// Result of a kernel that is computed without an array.
+/// Kernel that computes values by a formula and stores them through windows.
 template <class T>
 struct Formula {
   Windows<T> out;
@@ -176,7 +176,7 @@ struct Turned {
   FieldOptions from, to, moved_from, moved_to;
 };
 
-/// `as_whole`: passes all streams of this rank at once.
+/// Transposes random blocks in three rounds, by kernels that store through windows, and checks the results.
 template <class T>
 void turn(const Communicator& comm, const Machine& machine, std::vector<Stream>& streams, unsigned seed,
           ExchangeOptions options) {

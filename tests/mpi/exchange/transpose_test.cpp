@@ -8,6 +8,7 @@
 
 #include <slipstream/transpose.hpp>
 
+#include "machine/private_communicator.hpp"
 #include "mpi/exchange/permutations.hpp"
 #include "mpi/rank_table.hpp"
 #include "route/all_to_all.hpp"
@@ -79,7 +80,7 @@ class TransposeRig {
       to.emplace_back(target, drawn_.to);
     }
   }
-  /// Items of all fields; each field has its own values.
+  /// Items of an exchange with all fields; each field has its own values.
   std::vector<ExchangeItem> items() {
     std::vector<ExchangeItem> list;
     for (std::size_t n = 0; n < from.size(); ++n) list.push_back({&transpose, &from[n], &to[n]});
@@ -380,7 +381,7 @@ TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
   }
 }
 
-/// Another process knows only one array of an item that is bound again, so values from there need slots.
+/// Another process knows only one array of an item that is bound again, so its values need receive buffers.
 TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   const Communicator comm = Communicator::world();
   if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";

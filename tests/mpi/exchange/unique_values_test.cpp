@@ -65,7 +65,7 @@ class UniqueValues : public GatherScatterOn {
     const Dealt dealt(domain, *machine, comm.rank());
     const auto gs = made_unique(dealt, dtype_of<T>(), components, coding);
     const auto points = owned(*gs, dealt);
-    // One vector on any number of devices: each id once, in the order of first points.
+    // All ranks' points make one list on any number of devices: each id once, in the order of first points.
     ASSERT_EQ(of_all_ranks(points), first_points(domain));
 
     Arrays<T> arrays(dealt, streams, components);

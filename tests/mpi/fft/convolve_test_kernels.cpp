@@ -193,7 +193,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
                              Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}, Extent{9, 7, 16}})
     for (const auto& grid : process_grids(m.devices()))
       for (const bool gpu_lines : {false, true}) {
-        // Kernels of these lengths do not exist, so the case equals the one without them
+        // Kernels of lines of this length do not exist, so the case equals the one without them
         if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
         // Each number format is tested in some of the cases only.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;

@@ -63,7 +63,7 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
     }
     one.backward(v, back, streams);
     other.backward(v, again, streams);
-    other.backward(v, again, streams);  // a second time, because its slots must be free again
+    other.backward(v, again, streams);  // a second transform, because its receive buffers must be free again
     finish(streams);
     one.check();
     other.check();

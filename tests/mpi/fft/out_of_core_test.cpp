@@ -16,7 +16,7 @@ class TransformsByBatches : public OnDevices {
   Communicator alone{MPI_COMM_SELF};
   Machine one() const { return machine_here(std::get<0>(GetParam()), 1, 0, Communicator(MPI_COMM_SELF)); }
 
-  /// The least device_memory with which such a transform works.
+  /// The least FftOptions::device_memory with which an out-of-core transform works.
   std::int64_t least(const Communicator& on, const Machine& of, const Extent& cells, FftOptions o) const {
     o.device_memory = 1;
     const std::optional<Error> error = error_of([&] { Fft(on, of, cells, o); });
@@ -366,7 +366,7 @@ TEST(MessagesOfBatches, AreThoseOfAllPairs) {
       EXPECT_LE(message.raw_bytes, message.bytes);
     }
     EXPECT_EQ(of_all, all);
-    EXPECT_LT(found.size(), wanted.size());  // there are fewer groups, because two nodes are equal
+    EXPECT_LT(found.size(), wanted.size());  // there are fewer groups, because messages of equal nodes are one
     for (const auto& [key, bytes] : found) EXPECT_EQ(bytes, wanted[key]) << "device " << key.first;
   }
 }

@@ -23,7 +23,7 @@ using Complex = std::complex<double>;
 using fft::Decomposition;
 using fft::Stage;
 
-/// Values of a whole stage, with the first axis fastest.
+/// Values of the whole grid at one stage of a transform, with the first axis fastest.
 struct Values {
   Extent extent;
   std::vector<Complex> values;
@@ -194,10 +194,10 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
   const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const Case cases[] = {
       // Lines of lengths that have kernels on the host, too.
-      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // transforms two axes in one pass
+      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // this case transforms two axes in one pass
       {{16, 32, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // cuts tiles along the second axis
-      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // cuts tiles along the third axis
+      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // this case cuts tiles along the second axis
+      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // this case cuts tiles along the third axis
       {{7, 19, 16}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{1024, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       {{32, 32, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {10, 4, -1}},
@@ -209,18 +209,18 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{32, 16, 32}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
       // Lines of lengths that are powers of two.
       {{16, 128, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // cuts tiles along the second axis
-      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // cuts tiles along the third axis
+      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // this case cuts tiles along the second axis
+      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // this case cuts tiles along the third axis
       {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       // Cases of two passes in one launch, with several chunks and a partial last one.
       {{32, 32, 75}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // long lines, which are transformed in parts
+      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // this case has long lines, in parts
       {{64, 64, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {21, 9, -1}},
       {{16, 64, 9}, {1, 0}, Stage::physical, Stage::spectral, true, false, {3, 21, -1}},
       {{7, 19, 64}, {1, 0}, Stage::spectral, Stage::physical, false, false, {2, 6, -1}},
-      // Cases of real to complex transforms.
+      // Cases of transforms from real to complex values.
       {{32, 5, 9}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{256, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true, {85, -1, -1}},
       {{2048, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
@@ -229,7 +229,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{128, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{2048, 2048, 1}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{32, 16, 64}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
-      // Cases with each odd factor.
+      // Cases of line lengths with each odd factor.
       {{48, 80, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{96, 96, 38}, {1, 0}, Stage::physical, Stage::spectral, true, false, {31, 31, -1}},
       {{160, 160, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
@@ -382,7 +382,7 @@ void expect_transforms() {
   (both(std::integral_constant<int, lengths>{}), ...);
 }
 
-/// Longer lines are composed of lines of these lengths.
+/// Transforms lines of these lengths, of which longer lines are composed.
 TEST(RadicesOfLines, TransformLinesOfEachLength) {
   expect_transforms<16, 32, 64, 128, 256, 512, 1024>();
   expect_transforms<48, 96, 192, 384, 768>();

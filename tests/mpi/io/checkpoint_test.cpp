@@ -235,7 +235,7 @@ TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
     Checkpoints::Options options = in(to_string(snapshot));
     options.snapshot = snapshot;
     Checkpoints checkpoints(world, options);
-    // In the second pass all memory is already allocated.
+    // The second checkpoint finds all staging memory allocated.
     for (int time = 0; time < 2; ++time) {
       checkpoints.begin(run->state());
       run->advance(3);

@@ -142,7 +142,7 @@ TEST_P(Shapes, FillTheGhostsAndNothingElse) {
   if (const auto why = refusal_of(grid, planned, options); !why.empty()) GTEST_SKIP() << why;
   Exchange exchange(comm, grid, items, options);
   std::vector<Stream> streams = streams_of(grid);
-  // Each of run(), and begin() and end(), twice; large messages once, because they cost seconds.
+  // Two rounds by run(), and two by begin() and end(); one each with large messages, because these cost seconds.
   const int rounds = volume(s.cells) > 1'000'000 ? 2 : 4;
   for (int round = 1; round <= rounds; ++round) {
     for (std::size_t f = 0; f < fields.size(); ++f)

@@ -12,9 +12,7 @@ namespace {
 /// A route that packs, copies and unpacks between any two devices of a node.
 class StrangersRoute final : public CopyRoute {
  public:
-  RouteKind kind() const override { return static_cast<RouteKind>(40); }
-  std::string name() const override { return "stranger"; }
-  RouteTraits traits() const override { return {.streams = true}; }
+  StrangersRoute() : CopyRoute(static_cast<RouteKind>(40), "stranger", {.streams = true}) {}
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";
     return pair.same_node && pair.peer ? "" : "the devices are strangers";

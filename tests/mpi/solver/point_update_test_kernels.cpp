@@ -32,7 +32,7 @@ constexpr double rate = 1.0 / 64;
 
 double start(const Extent& p) { return std::sin(0.7 * p[0] + 0.3 * p[1] * p[2]); }
 
-/// The whole grid after these steps, [z][y][x]; zero beyond nonperiodic sides.
+/// The whole grid after seven steps, [z][y][x]; zero beyond nonperiodic sides.
 template <class T>
 std::vector<double> by_one_loop() {
   const auto place = [](Extent p) -> std::ptrdiff_t {

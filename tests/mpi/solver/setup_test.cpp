@@ -67,7 +67,7 @@ namespace {
 struct Made {
   std::string name;
   std::function<void(const std::function<void()>&)> make;  ///< makes the object, and calls the function while it lives
-  int communicators = 2;                                   ///< largest number of communicators
+  int communicators = 2;                                   ///< largest number of communicators of the object
 };
 
 template <class Object>
@@ -273,7 +273,7 @@ TEST(SetUp, OfSymmetricMemoryIsToldToNeighbours) {
     mine += std::to_string(devices.first) + "-" + std::to_string(devices.second) + ":" + std::to_string(place.full) +
             "," + std::to_string(place.free) + "," + std::to_string(place.slot) + ";";
   }
-  std::map<std::string, std::set<std::string>> told;  // positions that both ends have told, by message
+  std::map<std::string, std::set<std::string>> told;  // positions told by sender and receiver, for each message
   for (const std::string& theirs : comm.all_gather(mine))
     for (std::size_t at = 0, end = 0; (end = theirs.find(';', at)) != std::string::npos; at = end + 1) {
       const std::size_t colon = theirs.find(':', at);

@@ -185,7 +185,7 @@ std::vector<StepTuning> tunings() {
   return list;
 }
 
-using Arrays = std::map<std::int64_t, std::vector<double>>;  // arrays by block
+using Arrays = std::map<std::int64_t, std::vector<double>>;  // values of each block, by its id
 using Whole = std::map<std::int64_t, std::vector<std::int64_t>>;
 
 /// Indices of a set of routes and of a set of tuning parameters.

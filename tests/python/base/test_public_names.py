@@ -25,7 +25,7 @@ def test_dir_lists_what_users_call_and_nothing_else(module: str, some: str) -> N
 
 
 def test_every_listed_name_can_be_had() -> None:
-    # This runs in a separate process, because imported modules would be found in any case.
+    # The program runs in a separate process, because modules that are imported already would be found in any case.
     program = """
 import slipstream as slip
 for module in (slip, slip.dns, slip.fft, slip.lbm, slip.sem):

@@ -19,7 +19,7 @@ def test_rows_stand_beside_the_least_time(tmp_path: Path, cli: Cli, monkeypatch:
     assert {(row["dtype"], row["scheme"], tuple(row["process_grid"])) for row in rows} == {
         (dtype, scheme, grid) for dtype in ("f32", "f64") for scheme in ("rk2", "rk4") for grid in ((1, 4), (2, 2))
     }
-    fields = 3 * 8**3 // 4  # bytes of one field of cells per device
+    fields = 3 * 8**3 // 4  # bytes of one field of cells on a device
     for row in rows:
         assert row["ms_per_step"] > 0 and row["share"] > 0
         assert row["device_bytes"] > 6 * fields * dns.BYTES[row["dtype"]]

@@ -45,7 +45,7 @@ def test_scaling_is_measured_by_one_block_and_shown_beside_the_thesis() -> None:
     rows = [row("yz", 1, 100.0), row("yz", 2, 190.0), row("yz", 4, 360.0), row("xz", 1, 80.0), row("xz", 2, 120.0)]
     splits.compare(weak.EXPERIMENT, rows)
     assert [entry["percent"] for entry in rows] == [100.0, 95.0, 90.0, 100.0, 75.0]
-    # The thesis reports 1149 million updates per second on four devices and 854 on two; one device alone would do 550.
+    # Risso (2017) reports 1149 million updates per second on four devices and 854 on two; one alone would do 550.
     assert [entry["paper_percent"] for entry in rows] == [None, None, 52.227, None, 77.636]
 
 

@@ -49,7 +49,7 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
     assert rows[5]["solid_share"] == pytest.approx(0.3, abs=0.02)
     # Rows of cubes with more solid fractions, which show the choice of `auto`.
     assert [row["solid_share"] for row in rows[13:19:3]] == pytest.approx([0.1, 0.5], abs=0.02)
-    # The paper's figure is in the only row that repeats its case.
+    # The ratio of Zheng (2023, table 1.6) is in the only row that repeats its case.
     assert [row["paper_ratio"] for row in rows if row["paper_ratio"]] == [pytest.approx(1.2042, abs=1e-3)]
 
 

@@ -57,12 +57,12 @@ def test_waves_of_floats_doubles_and_zfp_stand_beside_the_published_ones(cli: Cl
     assert counts == {"steps": 2 * 3 * 4, "waits": 3, "sizes": 2 * len(wave.SMALL), "packs": 4 * len(wave.PACKED)}
     assert {r["message"] for r in found} == {"float", "double", "zfp"}
     sizes = {(r["values"], r["message"]): r["wire_bytes"] for r in found if r["experiment"] == "sizes"}
-    # A single double travels uncoded here, while in the report its coding took 16 bytes. Many doubles take half of
+    # A single double travels uncoded here, while in Zheng (2023) its coding took 16 bytes. Many doubles take half of
     # their size.
     assert sizes[1, "zfp"] == sizes[1, "double"] and sizes[4096, "zfp"] == sizes[4096, "double"] / 2
     steps = [r for r in found if r["experiment"] == "steps"]
     assert [r["threads"] for r in steps] == 12 * [1] + 12 * [3] and all(r["steps"] == 1000 for r in steps)
-    # There are no published times for three threads or zfp.
+    # Zheng (2023) has no times for three threads or zfp.
     published = [r["published_s"] for r in steps if r["message"] != "zfp"]
     assert [time is None for time in published] == 8 * [False] + 8 * [True]
     assert all(r["published_s"] is None for r in steps if r["message"] == "zfp")

@@ -13,7 +13,7 @@ from errors import is_error
 from slipstream_bench import sentinels
 
 WORDS = ("bench", "sentinels", "--backend", "host", "--rounds", "1")
-#: Prefixes of the names of rows.
+#: Prefixes of the names of the benchmark's rows.
 ROWS = ("exchange 8^3", "exchange 16^3", "transpose", "FFT 16^3 c64 forward", "FFT 16^3 c64 backward", "gather-scatter",
         "CG", "lattice Boltzmann 16^3 f32", "lattice Boltzmann 16^3 f64", "lattice Boltzmann 16^3 f16", "waves",
         "DNS")  # fmt: skip

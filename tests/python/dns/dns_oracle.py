@@ -23,7 +23,7 @@ class Oracle:
         schmidt: Sequence[float] = (),
         gradients: Sequence[Sequence[float]] = (),
     ) -> None:
-        """`scalars`: an array [z][y][x][scalar]."""
+        """Sets the initial velocity, and `scalars` from an array [z][y][x][scalar]."""
         self.rotation = np.reshape(rotation, (3, 1, 1, 1))
         self.gradients = gradients
         self.cells = cells = velocity.shape[2::-1]

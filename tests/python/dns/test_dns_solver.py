@@ -635,7 +635,7 @@ def test_the_resolved_vortex_is_planned_for_two_gpus(here: Cli, tmp_path: Path) 
     said = " ".join(here("plan", *words, "--machine", "two.toml").stdout.split())
     assert "1 1 0..512 0..512 256..512" in said and "largest grid that fits" in said
     resolved = load(ROOT / "cases" / "dns_taylor_green.toml", variant="resolved")
-    # The published curves have a value at each row of statistics.csv.
+    # The published curves of the vortex have a value at each row of statistics.csv.
     assert resolved.check_every * resolved.dns.time_step / 0.1 == pytest.approx(2)
     assert set(resolved.expected) == {"energy.dissipation_error", "energy.enstrophy_error"}
 

@@ -105,7 +105,7 @@ def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
         _compare(s, plan.spectral, modes, natural, abs(spectra).max(), _in_order(s, used))
         if not s["in_place"]:
             _compare(s, plan.physical, mine, u, 0)
-        # The backward transform is checked below.
+        # The backward transform starts from the expected modes, with zeros where modes are not used.
         back, modes = _both(s, plan)
         _fill(plan.spectral, modes, np.where(_in_order(s, used), natural, 0), read_only=not s["in_place"])
         plan.backward(_form(s, modes), _form(s, back))

@@ -124,7 +124,7 @@ def test_blocks_that_do_not_fit_are_refused(car: Path) -> None:
 
 
 def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
-    """Compares with a sphere's links: half the sum of |c . n| over velocities, times its area, at 88 bytes each."""
+    """Compares the plan with a sphere's links: half the sum of |c . n| over velocities, times area, 88 bytes each."""
     path = tmp_path / "ball.toml"
     path.write_text(
         "[grid]\ncells = [40, 40, 40]\n[exchange]\nblocks_per_device = [2, 1, 1]\n[machine]\nbackend = 'host'\n"
@@ -162,7 +162,7 @@ def test_cells_beside_bodies_are_in_the_plan_of_moments(precision: str) -> None:
 
     past = lbm({"ball": ball})
     taken = past.solver.bytes_of_cells() - lbm({}).solver.bytes_of_cells()
-    finding = 40**2 * 2 * 8  # bytes of the bits that find cells
+    finding = 40**2 * 2 * 8  # bytes of the bit fields in which stored cells are found
     cells = planned(past, "moments") - planned(past, "populations")
     # The layer outside of the ball exceeds its surface by the ratio of thickness to radius.
     assert 0.89 < cells / (taken - finding) < 0.96

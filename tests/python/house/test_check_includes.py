@@ -246,7 +246,7 @@ def test_this_tree_is_in_order(tool):
     assert found == []
 
 
-#: Modules of single solvers or benchmarks: pictures, and modules with an entry for each.
+#: Modules of a single solver or benchmark in shared folders: its pictures, and modules with an entry for each solver.
 OWN = {"flow_quantities", "flow_scenes", "overview", "seismograms", "spectra", "surfaces"}
 OWN |= {"out_of_core", "registry", "sem_thesis", "sentinel_probes", "wave"}
 

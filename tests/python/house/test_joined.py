@@ -1,4 +1,4 @@
-"""cmake/joined.cmake joins sources into fewer units."""
+"""cmake/joined.cmake joins sources into fewer units of compilation."""
 
 import os
 import shutil

@@ -8,9 +8,9 @@ import pytest
 import slipstream._core  # noqa: F401
 from slipstream.lbm import Simulation
 
-#: Time to become steady, in length / reference velocity.
+#: Time to become steady by Reynolds number, in length / reference velocity.
 UNTIL = {100: 20, 400: 35, 1000: 45}
-#: Number of cells along a side: with 96 the errors are 0.8 and 0.4 percent; the tolerance is 1.5.
+#: Number of cells along a side by Reynolds number: 96 give errors of 0.8 and 0.4 percent; the tolerance is 1.5.
 CELLS = {100: 96, 400: 96, 1000: 128}
 
 
@@ -52,7 +52,7 @@ def test_spanwise_velocity_vanishes_in_the_middle_of_a_cube() -> None:
     flow.run(until=4, quiet=True)
     spanwise, velocity = flow.spanwise(), flow.velocity
     assert spanwise is not None and velocity is not None
-    # Elsewhere there must be spanwise flow, or the test would prove nothing.
+    # Off the middle plane there must be spanwise flow, or the test would prove nothing.
     assert abs(velocity[..., 2]).max() > 1e-3 * 0.1
     assert spanwise < 1e-4
 

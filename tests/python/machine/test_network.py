@@ -34,7 +34,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def module_with(cards: str, gpu: bool = True) -> tuple[SimpleNamespace, list[tuple]]:
-    """A compiled module that finds these cards, and the ranks that asked it."""
+    """Imitates a compiled module that finds the given cards. Also returns the list of ranks that asked it."""
     asked: list[tuple] = []
 
     def network_cards(backend: str, devices_per_rank: int, place: int, ranks: int) -> str:

@@ -117,7 +117,7 @@ def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, coun
     assert len(values) == count + 2 and (values[0] == values[-1]).all()
     if count == 1:
         assert values[:, 0] == pytest.approx(values[1, 0])
-    profiles.compare(lines, None)  # this call also compares the extrema
+    profiles.compare(lines, None)  # profiles.compare() also compares the extrema
 
 
 # Solid cells cover both layers next to the line (6, 7 | 8, 9), one of them, or none.
@@ -291,7 +291,7 @@ def test_extrema_are_compared_where_published(small: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
     by_name = {entry.name: entry for entry in profiles.compare(perfect(case), profiles.reference_for(case)).extrema}
     assert by_name["u_min"].reference == -0.2803833
-    # The extremum has a tolerance, because the table's points are too coarse for the exact one.
+    # The extremum has a tolerance, because the points of the published table are too coarse for the exact one.
     assert abs(by_name["u_min"].error_percent or 100) < 3
 
 

@@ -308,7 +308,7 @@ def test_lock_of_a_dead_process_is_none_and_one_of_another_host_is_named(tmp_pat
     held.take(tmp_path, "output.folder")
     owner = json.loads(path.read_text())
     assert locks.problem(tmp_path, "output.folder") == "", "it is this process's own"
-    path.write_text(json.dumps(owner | {"pid": 1, "born": "0"}))  # simulates that another process has this number now
+    path.write_text(json.dumps(owner | {"pid": 1, "born": "0"}))  # simulates another process with this number
     assert locks.problem(tmp_path, "output.folder") == ""
     path.write_text(json.dumps(owner | {"host": "elsewhere"}))
     said = locks.problem(tmp_path, "output.folder")

@@ -45,6 +45,26 @@ def test_a_single_stall_is_no_prediction() -> None:
     assert clock.enough and clock.step() == pytest.approx(0.01)
 
 
+def test_steps_that_make_graphs_are_no_prediction() -> None:
+    clock = Meter()
+    for steps, seconds in (
+        (1, 0.01),
+        (2, 0.06),
+        (4, 0.1),
+        (8, 0.2),
+        (5, 0.08),
+        (8, 0.03),
+        (12, 0.05),
+        (16, 0.4),
+        (20, 0.5),
+    ):
+        clock.advanced(steps, seconds)
+        assert not clock.enough
+    while not clock.enough:
+        clock.advanced(20, 0.08)
+    assert clock.step() == pytest.approx(0.004) and clock.seconds < 3
+
+
 def test_steps_that_are_slow_are_few() -> None:
     clock = Meter()
     clock.advanced(1, 15.0)  # a slow step, whose initial guess is empty
@@ -88,7 +108,7 @@ def test_what_a_run_took_stands_beside_what_was_predicted() -> None:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes predictions after a moment."""
+    """Shortens the measurement of a prediction to 20 ms."""
     monkeypatch.setattr(meter, "SECONDS", 0.02)
 
 

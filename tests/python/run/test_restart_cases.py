@@ -51,7 +51,7 @@ SHORT: dict[str, tuple[list[str], int, int]] = {
     "taylor_green_sem": (["grid.cells=[2,2,2]", "sem.order=4"], 6, 4),
     "walls_sem": (["grid.cells=[2,2,1]", "sem.order=4"], 6, 4),
 }
-#: Variants of these cases in which more state is carried between steps.
+#: Variants of shipped cases in which more state is carried between steps.
 MORE: dict[str, tuple[str, list[str]]] = {
     "held energy": ("forced_turbulence", ['dns.forcing="energy"', "dns.forcing_power=0", "dns.budget=true"]),
     "held energy in f64": (

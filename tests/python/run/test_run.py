@@ -109,7 +109,7 @@ def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path, method: list
     assert (small.parent / "two" / "profiles.csv").read_bytes() == (small.parent / "one" / "profiles.csv").read_bytes()
 
 
-# Two ranks measure the same as one; they must also agree.
+# Two ranks measure the same choices as one rank, and must agree on them.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
     words = ["run", "small.toml", "machine.backend=host", "machine.devices_per_rank=2", "output.pictures=false"]
@@ -125,7 +125,7 @@ def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path,
         assert profiles.read_bytes() == right
 
 
-# Two ranks measure the same as one; they must also agree.
+# Two ranks measure the same choices as one rank, and must agree on them.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_solids_are_measured_once_and_give_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
     (tmp_path / "part.obj").write_text(TETRAHEDRON)

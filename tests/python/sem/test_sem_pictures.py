@@ -57,7 +57,7 @@ def test_render_shows_planes_of_elements_in_three_dimensions(cli: Cli, tmp_path:
         pixels = np.asarray(image.convert("RGB"), dtype=float)
     # The field is u = x - 1: the plane z is blue on the left and red on the right; the plane x = 1.5 is red.
     red, blue = pixels[..., 0] - pixels[..., 2] > 60, pixels[..., 2] - pixels[..., 0] > 60
-    scene = slice(0, int(0.8 * pixels.shape[1]))  # crops the colour bar
+    scene = slice(0, int(0.8 * pixels.shape[1]))  # columns of the picture without the colour bar
     left, right = np.argwhere(blue[:, scene])[:, 1], np.argwhere(red[:, scene])[:, 1]
     assert left.size > 200 and right.size > 200 and left.mean() < right.mean()
     assert cli("render", *words, "--film", "u.gif", DISPLAY="").returncode == 0

@@ -39,7 +39,7 @@ class AnyNumbers {
   std::uniform_real_distribution<double> unit_{-2, 2};
 };
 
-/// Boxes per coding; with all tests 10^5 in total.
+/// Number of random boxes for each coding; all tests together use 10^5.
 int boxes_of_each() {
   const char* const tests = std::getenv("SLIPSTREAM_TESTS");
   return tests && std::string(tests) == "every" ? 4000 : 40;
@@ -80,7 +80,7 @@ void expect_bounds(Backend backend, const char* name, int boxes) {
       double largest = 0, error = 0;
       for (const std::size_t c : cells) {
         largest = std::max(largest, std::abs(static_cast<double>(values[c])));
-        // Halves both, because the difference of two finite numbers may overflow.
+        // Halves both numbers, because the difference of two finite numbers may overflow.
         error =
             std::max(error, 2 * std::abs(0.5 * static_cast<double>(back[c]) - 0.5 * static_cast<double>(values[c])));
       }
@@ -170,7 +170,7 @@ TEST_P(BlockCodings, RoundToMultiplesOfOneUnitWhereAnErrorIsGiven) {
   const Coding coding = coding_of("blockfloat, rate 16, max error 0.001");
   const Wire wire = wire_of(coding, DType::f64, "u");
   EXPECT_TRUE(wire.rounds_by_value());
-  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // the largest multiple of 15 bits
+  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // the largest multiple of `unit` in 15 bits
   EXPECT_LE(unit / 2, 0.001);
   EXPECT_GT(unit, 0.001);
   CodedBox<double> coded({GetParam(), 0}, {5, 7, 3}, wire);

@@ -10,7 +10,7 @@
 #include <slipstream/arena.hpp>
 #include <slipstream/error.hpp>
 
-#include "device/arena_memory.hpp"
+#include "device/backend.hpp"
 #include "device/kept_memory.hpp"
 
 namespace slipstream {

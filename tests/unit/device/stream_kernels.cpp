@@ -13,7 +13,7 @@
 namespace slipstream {
 inline namespace stream_kernels {
 
-/// Writes the ramp of a value that the kernel reads when it runs.
+/// Kernel that writes value + position to each cell of a row; it reads the value when it runs.
 struct WriteRampOf {
   int* data;
   const int* value;

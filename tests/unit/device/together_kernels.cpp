@@ -17,19 +17,19 @@ struct Number {
   int side, number;
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] += number; }
 };
-/// A second kernel for the same cells.
+/// Kernel that doubles each cell of a cube.
 struct DoubleCell {
   int* cells;
   int side;
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] *= 2; }
 };
 
-/// Sums `count` numbers.
+/// Kernel that sums `count` numbers.
 struct Total {
   static constexpr int threads = 32;
   const int* numbers;
   int count;
-  int* sums;  ///< one sum per team
+  int* sums;  ///< sum of each team
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     int* part = team.template shared<int>();
@@ -48,7 +48,7 @@ struct Total {
 
 class Togethers : public testing::TestWithParam<Backend> {
  protected:
-  static constexpr int side = 9, cubes = 700;  // more than fit one launch
+  static constexpr int side = 9, cubes = 700;  // more cubes than one launch has room for
   const Device device{GetParam(), 0};
   Stream stream{device};
   Buffer<int> cells{device, static_cast<std::size_t>(cubes) * side* side* side};

@@ -1,4 +1,4 @@
-// Arrays of items: their addresses, and other arrays that replace them.
+// Arrays of an exchange's items: their addresses, and other arrays that replace them.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -63,7 +63,7 @@ TEST(ItemArraysOf, AFieldWithCopiesAreListedForEachThatMayBeCurrent) {
   }
 }
 
-/// The error if this many fields swap between two arrays in one exchange; none if they can.
+/// Returns the error of an exchange in which this many fields swap between two arrays; none if it can be made.
 std::optional<Error> problem_of_swapping(std::size_t count) {
   TwoBlocks two;
   std::deque<Field> fields;

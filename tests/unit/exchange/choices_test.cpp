@@ -1,4 +1,4 @@
-// Tests of the loop that measures choices.
+// Tests of the loop that measures the tuner's candidates.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

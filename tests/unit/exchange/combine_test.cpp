@@ -1,4 +1,4 @@
-// A mover that combines values reads only the messages that its values need, in the order of blocks.
+// A copy that combines values reads only the messages that its values need, in the order of blocks.
 #include "exchange/combine.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class CombinedRows : public testing::Test {
 
   std::vector<Combined> combined() { return combiner_.movers(contributors_); }
 
-  /// Number of values that are combined from these messages.
+  /// Number of values that are combined from the given messages.
   static std::int64_t count(const std::vector<Combined>& all, const std::vector<std::size_t>& messages) {
     std::int64_t found = 0;
     for (const Combined& c : all) found += c.messages == messages ? c.mover.words() : 0;

@@ -1,4 +1,4 @@
-// Tiles of groups: each copy has one entry in one tile, in its group's slots of shared memory.
+// Tiles of shared points: each copy has one entry in one tile, in the slots of its group in shared memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Tiles tiles_of(Backend backend, const Lists<std::uint32_t>& rows, std::int64_t b
   return tiles;
 }
 
-/// Groups of a tile. Also checks the marks of their copies.
+/// Returns the groups of shared points in a tile, and checks the marks of their copies.
 std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t block) {
   std::vector<std::uint32_t> points, point_of_slot(GroupTiles::capacity, GroupTiles::none);
   for (std::size_t n = tile * GroupTiles::capacity; n < (tile + 1) * GroupTiles::capacity; ++n) {
@@ -95,7 +95,7 @@ std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t blo
   return groups;
 }
 
-/// Checks that each group occurs once, in a tile or among the large groups. Returns the number of large groups.
+/// Checks that each group of points is in one tile or in the list of large groups. Returns the length of that list.
 std::size_t expect_each_once(Backend backend, const Lists<std::uint32_t>& rows) {
   constexpr std::int64_t block = 37;
   const Tiles tiles = tiles_of(backend, rows, block);
@@ -120,7 +120,7 @@ class GroupTilesOf : public testing::TestWithParam<Backend> {};
 INSTANTIATE_TEST_SUITE_P(Backends, GroupTilesOf, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-// The last size uses several threads.
+// The last number of points is large enough for several threads.
 TEST_P(GroupTilesOf, HoldEachGroupOnce) {
   for (const std::uint32_t points : {0u, 1u, 2u, 3000u, 200000u, 1000000u})
     EXPECT_EQ(expect_each_once(GetParam(), random_rows(points, 5, 100)), 0u) << points;
@@ -143,7 +143,7 @@ TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
     rows.items.insert(rows.items.end(), {first, first + far - 1 + n % 3});
     rows.close();
   }
-  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // the groups of 60 copies count as large
+  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // groups of 60 copies are in the list of large ones
 }
 
 TEST(GroupTiles, AreRefusedWhereIndicesDoNotReach) {

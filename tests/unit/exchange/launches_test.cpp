@@ -1,4 +1,4 @@
-// Devices run the launches of an exchange, without ranks and without the exchange.
+// Launches of an exchange on the devices of one process, without an Exchange object.
 #include <gtest/gtest.h>
 
 #include "support/exchange_parts.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr Extent cells{12, 10, 16};
 
-/// A periodic box in blocks, two on each of two devices.
+/// Exchange of a periodic box in blocks, two on each of two devices.
 class LaunchesOn : public testing::TestWithParam<const char*> {
  protected:
   static GridOptions four_blocks() {
@@ -58,7 +58,7 @@ class LaunchesOn : public testing::TestWithParam<const char*> {
     each_cell([&](double v, double right, bool) { found += v != right; });
     return found;
   }
-  /// One exchange. All devices send before any of them receives.
+  /// Runs one exchange. All devices send before any of them receives.
   void exchange(std::uint64_t number) {
     for (std::size_t i = 0; i < launches.size(); ++i) {
       Stream& own = launches[i]->behind(streams[i]);
@@ -146,7 +146,7 @@ TEST_P(LaunchesOn, TellOfWindowsThatNobodyStoredTo) {
     const Poison::Left left = each->poison()->left();
     EXPECT_GT(values, 0);
     EXPECT_EQ(left.count, values);
-    expect_error([&] { throw each->poison()->unwritten(1, left, left.count); }, ErrorCode::wrong_state,
+    expect_error([&] { throw each->poison()->unwritten(1, left.count); }, ErrorCode::wrong_state,
                  {{"sequence", 1}, {"values", values}, {"item", 0}, {"field", "u"}, {"pattern", "halo"}});
   }
 }

@@ -149,7 +149,7 @@ TEST(CodingRefuses, UnknownNames) {
                  {{"option", "coding"}, {"given", name}});
 }
 
-/// Two devices of two ranks of a node.
+/// A throttled halo exchange between two devices of each of two ranks of a node.
 struct Slow {
   std::optional<Error> refused() const {
     return error_of([&] { routed(grid, {{&halo, field_of_type("u", DType::f64)}}, options); });

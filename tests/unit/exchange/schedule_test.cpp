@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// Batches in the form that routes create. No test reads their counters.
+/// Batches of copies to schedule, in the form that routes create. No test reads their counters.
 class Schedules : public testing::Test {
  protected:
   enum Kind { packed, in_place, local };
@@ -134,7 +134,7 @@ TEST_F(Schedules, WithShortRingsRowsInPlaceAreDoneBeforeTheyAreAwaited) {
 
 TEST_F(Schedules, RowsInPlaceAreAwaitedAfterEveryChunkThatOthersWaitToSeeUnpacked) {
   traffic_.depth = 2;
-  sent(packed, 1000);  // sent in far fewer rounds than were received
+  sent(packed, 1000);  // this message is sent in one round; the other is received in 40
   const Batch* arrived = received(0, 0, 1);
   const Batch* last = nullptr;
   for (int round = 0; round < 40; ++round) last = received(1, 1000, round);

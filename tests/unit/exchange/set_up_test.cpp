@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// One device per rank, eight ranks per node.
+/// A machine with one device per rank and eight ranks per node.
 Machine machine_of(int ranks) {
   std::vector<MachineDevice> devices;
   for (int rank = 0; rank < ranks; ++rank)
@@ -57,9 +57,9 @@ Cost cost_of(int ranks) {
 }
 
 TEST(SetUp, OfAHaloCostsARankTheSameAmong64And4096) {
-  cost_of(64);  // warms up one-time costs
+  cost_of(64);  // a first set-up, whose one-time costs do not count
   const Cost few = cost_of(64), many = cost_of(4096);
-  EXPECT_EQ(many.messages, 52u);  // one message in each direction for 26 neighbours
+  EXPECT_EQ(many.messages, 52u);  // one message in each direction for each of 26 neighbours
   EXPECT_EQ(many.messages, few.messages);
   EXPECT_EQ(many.legs, few.legs);
   if (few.bytes == 0) GTEST_SKIP() << "this allocator does not count bytes";

@@ -34,7 +34,7 @@ class Transfers : public testing::Test {
   std::optional<Error> refused(const Transfer& t, const FieldOptions& options) const {
     const Listed pattern({t});
     const PlannedItem item{&pattern, options};
-    return error_of([&] { TransferChecks(grid, item).check(t); });
+    return error_of([&] { check_transfers(grid, item, {t}); });
   }
 
   static constexpr Extent cells{6, 5, 4};

@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// Two slabs along z, and two along x, permuted or not.
+/// Two grids with x and z swapped, from which tests make invalid transposes.
 struct TwoSlabs {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 1);

@@ -19,7 +19,7 @@ inline namespace watchdog_kernels {
 
 constexpr double limit = 0.3, first_limit = 1.5;
 
-/// Waits until the signal is set.
+/// Kernel that waits until the signal is set.
 struct WaitFor {
   const Signal* signal;
   template <class Team>

@@ -70,7 +70,7 @@ TEST(BodiesSolid, RandomlyTurnedCubesNeverLeakAndAreFull) {
 // second order.
 TEST(BodiesSolid, VolumeInCellsConvergesToThatOfASphereWithOrderTwo) {
   std::mt19937 random(8);
-  std::uniform_real_distribution<double> place(0.4375, 0.5625);  // in units of coarse cells
+  std::uniform_real_distribution<double> place(0.4375, 0.5625);  // coordinates of centres in units of coarse cells
   const auto spread = [&](std::int64_t n) {
     const MeshDomain domain{{0, 0, 0}, 1.0 / static_cast<double>(n), {n, n, n}, {1, 1, 1}};
     constexpr int places = 100;

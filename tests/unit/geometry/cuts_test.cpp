@@ -114,7 +114,7 @@ TEST(BodiesCuts, OfAPlaneAreExact) {
   const MeshDomain domain{{5, -3, 0.25}, 0.125, {16, 16, 16}, {1, 1, 1}};
   for (int round = 0; round < 20; ++round) {
     const Mesh slab = turned(make_box({-50, -50, -50}, {50, 50, 0}), random, centre_of(domain, {8, 8, 8}));
-    // The upper corners are 4 to 7. Only their plane of the slab is within the domain.
+    // Vertices 4 to 7 are the upper corners of the slab. Only the plane of these is within the domain.
     const Point on = slab.vertices[4];
     const Point n = cross(minus(slab.vertices[5], on), minus(slab.vertices[6], on));
     std::int64_t found = 0;
@@ -161,7 +161,7 @@ TEST(BodiesCuts, ThatClipRoundBodiesAndEdgesDoNotGoThroughThem) {
   };
   EXPECT_GT(between_fluid_cells(make_sphere({7.1, 6.8, 7.3}, 3.3, 4)), 0);
   EXPECT_GT(between_fluid_cells(make_box({2.8, 2.8, 2.8}, {9.2, 9.2, 9.2})), 0);
-  // Three of its edges have an angle of 55 degrees.
+  // Three edges of this tetrahedron have an angle of 55 degrees.
   const Mesh tetrahedron{{{3.1, 3.2, 3.3}, {11.1, 3.2, 3.3}, {3.1, 11.2, 3.3}, {3.1, 3.2, 11.3}},
                          {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}},
                          {0, 0, 0, 0},
@@ -171,7 +171,7 @@ TEST(BodiesCuts, ThatClipRoundBodiesAndEdgesDoNotGoThroughThem) {
 
 TEST(BodiesCuts, OfFacesThroughCellCentresAreAtTheEndOrTheBeginningOfALink) {
   const MeshDomain domain = unit_cells({9, 9, 9});
-  // Faces at x = 3.5 (cells 3 are solid) and x = 6.5 (cells 6 are fluid).
+  // The faces of this body are at x = 3.5 (cells 3 are solid) and x = 6.5 (cells 6 are fluid).
   const Bodies bodies({{"wall", make_box({3.5, -10, -10}, {6.5, 20, 20})}}, domain);
   for (const Cut& cut : bodies.cuts(whole(domain), {{1, 0, 0}, {-1, 0, 0}, {1, 1, 0}, {-1, 1, 1}})) {
     if (cut.direction == 0 || cut.direction == 2) {

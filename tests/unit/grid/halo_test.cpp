@@ -54,7 +54,7 @@ std::string by_brute_force(const Grid& grid, const Halo::Options& options, int r
         if (d[a] < 0) region.hi[a] = target.box.lo[a], region.lo[a] -= options.low[a];
         if (d[a] > 0) region.lo[a] = target.box.hi[a], region.hi[a] += options.high[a];
       }
-      // The unshifted image first, then shifts down and up along x; each of these along y, then z.
+      // The order of images: unshifted, then shifted down and up along x; each of these along y, then z.
       for (int z = 0; z < 3; ++z)
         for (int y = 0; y < 3; ++y)
           for (int x = 0; x < 3; ++x) {

@@ -40,7 +40,7 @@ class Vtkhdf : public testing::Test {
   Communicator comm;
   std::string folder;
   std::string path;
-  std::vector<Machine> machine;  // has one element; a vector, because Machine has no empty state
+  std::vector<Machine> machine;  // a vector of one element, because Machine has no empty state
 };
 
 TEST(Pieces, CoverEveryCellOnceWithinTheLimit) {

@@ -22,7 +22,7 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// `path`: the bridges above the device, from the PCI root.
+  /// Adds a GPU. `path`: the PCI bridges above it, from the root.
   void gpu(const std::string& path, const std::string& address, int numa_node) {
     const fs::path device = add(path, address, numa_node);
     write(device / "class", "0x030200");
@@ -65,7 +65,7 @@ class Node {
   fs::path sys_ = fs::temp_directory_path() / ("slipstream-node-" + std::to_string(getpid()));
 };
 
-/// Each PCI root has a switch with a GPU and its card. Storage has a card of its own on each socket.
+/// Builds a node like a DGX: each PCI root has a switch with a GPU and its card, and each socket a card for storage.
 void build_dgx(Node& node) {
   for (int g = 0; g < 4; ++g) {
     const std::string number = std::to_string(g), root = "pci0000:" + number + "0";
@@ -88,7 +88,7 @@ TEST(NetworkCards, GpusOfADgxTakeTheCardOfTheirSwitch) {
   EXPECT_EQ(node.cards().of_gpus({"0000:03:00.0", "0000:23:00.0"}), "mlx5_9:1,mlx5_7:1");
 }
 
-/// Two cards a socket, on a PCI root of their own; three GPUs a socket on another one.
+/// Builds a node like Summit's: a socket has two network cards on one PCI root, and three GPUs on another one.
 void build_summit(Node& node) {
   for (int socket = 0; socket < 2; ++socket) {
     const std::string cards = socket == 0 ? "0003" : "0033", gpus = socket == 0 ? "0004" : "0035";

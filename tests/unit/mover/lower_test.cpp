@@ -73,7 +73,7 @@ TEST(CodedMovers, TakeSingleValuesWhereRowsStartAnywhere) {
   EXPECT_EQ(values_of(EncodedRows({24, 3, 2}, DType::c128, Wire::f32, 32).packing().front()), 1);
 }
 
-/// A message of three boxes.
+/// A message with the values of three boxes.
 struct Large {
   std::vector<Transfer> transfers;
   std::vector<Leg> legs;
@@ -133,7 +133,7 @@ TEST(PartsOfMessages, AreNotMadeWhereThePackIsOneStepOrTheMessageSmall) {
   EXPECT_TRUE(whole([](Message& m) { m.knobs.chunk = 0; }));
 }
 
-/// Numbers of a box's values in the order of lists.
+/// Elements of a box's values, numbered and ordered as in lists of elements.
 std::vector<std::int64_t> numbers_in(const IndexSet& set, const Extent& extent) {
   std::vector<std::int64_t> numbers;
   for (const int c : set.components)

@@ -21,7 +21,7 @@ Mover box(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t pitch) {
   return mover;
 }
 
-/// Splits batches into tiles for a number of teams.
+/// Splits batches of copies into tiles for a number of thread teams.
 Table cut_for(int teams, const std::vector<Batch>& batches, double to = 1) {
   std::vector<Scheduled> scheduled;
   double at = 0;
@@ -82,7 +82,7 @@ void set_dense(const Mover& m, std::int64_t (&stride)[3]) {
   stride[0] = 1, stride[1] = m.extent[0], stride[2] = m.extent[0] * m.extent[1];
 }
 
-/// The oracle: copies word by word.
+/// The oracle: carries out a copy task word by word.
 void move_plainly(const Mover& m) {
   for (std::int64_t z = 0; z < m.extent[2]; ++z)
     for (std::int64_t y = 0; y < m.extent[1]; ++y)
@@ -92,7 +92,7 @@ void move_plainly(const Mover& m) {
                     static_cast<std::size_t>(m.word));
 }
 
-/// Copies the words of a mover to another target.
+/// Carries out a copy task with another target.
 void move_plainly(Mover m, std::uint32_t* target) {
   m.target = bytes(target);
   move_plainly(m);
@@ -152,7 +152,7 @@ struct ThinFaces {
 
 Form form_of(const Table& table) { return table.tiles.front().work.form; }
 
-/// Moves both faces in one batch, the low one first or last. Compares with moving one after the other.
+/// Moves both faces in one batch, the low one first or last. Compares with moving one face after the other.
 void check_both(bool sequential, ThinFaces faces, Mover (ThinFaces::*side)(bool), bool low_first, Form form) {
   for (auto& value : faces.slot) value += 10'000'000;  // values that the array does not contain
   ThinFaces expected = faces;

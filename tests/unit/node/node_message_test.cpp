@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// `nodes` nodes with `ranks` ranks of `devices` devices.
+/// A machine of `nodes` nodes with `ranks` ranks each, which have `devices` devices each.
 Machine machine_of(int nodes, int ranks, int devices) {
   std::vector<MachineDevice> all;
   for (int n = 0; n < nodes * ranks * devices; ++n) {

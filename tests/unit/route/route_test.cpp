@@ -1,4 +1,4 @@
-// Computations of routes that need only the host.
+// Functions of routes that need only the host.
 #include <gtest/gtest.h>
 
 #include <algorithm>

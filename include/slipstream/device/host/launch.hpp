@@ -40,7 +40,7 @@ class Team {
 };
 
 #if defined(SLIPSTREAM_LOOPS_APART)
-// These functions may be compiled by another compiler from the same file, with the definitions below (CMake:
+// These functions are only declared here. Another compiler compiles their definitions from the same file (CMake:
 // slipstream_loops).
 template <class Kernel>
 void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel);
@@ -80,13 +80,13 @@ template <class Kernel>
   });
 }
 
-// Neither function is inlined, so that objects compiled without the definitions can link to them.
+// launch() and launch_teams() are not inlined, so that objects compiled without their definitions can link to them.
 template <class Kernel>
 [[gnu::noipa]] void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
                                  const Kernel& kernel) {
   detail::submit(stream, [=] {
     std::int64_t cost = threads;
-    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // cost of a team
+    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // number of words that a team moves
     detail::parallel(teams, cost, [&](std::int64_t first, std::int64_t last) {
       std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);
       for (std::int64_t t = first; t < last; ++t) kernel(Team(t, threads, shared.data()));

@@ -14,13 +14,13 @@ class Line:
     """Reference points of one velocity component along one centreline."""
 
     name: str  #: name of the line: u_of_y or v_of_x
-    place: np.ndarray  #: position along the line, 0 to 1
+    place: np.ndarray  #: position along the centreline, as a share 0 to 1 of its length
     value: np.ndarray  #: velocity in units of the lid speed
 
 
 @dataclass(frozen=True)
 class Extremum:
-    """A minimum or maximum of a profile."""
+    """A published minimum or maximum of a velocity profile."""
 
     name: str  #: name of the extremum: u_min, v_min or v_max
     value: float
@@ -29,7 +29,7 @@ class Extremum:
 
 @dataclass(frozen=True)
 class Reference:
-    """Published values of one cavity at one Reynolds number."""
+    """Published velocities of a driven cavity at one Reynolds number."""
 
     name: str
     title: str
@@ -39,18 +39,18 @@ class Reference:
     extrema: tuple[Extremum, ...] = field(default=())
 
 
-#: Sets of published values: name, title for legends, and dimensions; the most accurate set comes first.
+#: Sets of published velocities of cavities: name, title for legends, and dimensions; the most accurate set comes first.
 _SETS = (
     ("botella1998", "Botella & Peyret 1998 (spectral)", 2),
     ("ghia1982", "Ghia et al. 1982", 2),
     ("albensoeder2005", "Albensoeder & Kuhlmann 2005 (spectral)", 3),
 )
-#: Relative tolerance within which Reynolds numbers are the same.
+#: Relative difference up to which two Reynolds numbers count as the same.
 _SAME = 1e-6
 
 
 def _read(name: str) -> tuple[str, list[dict[str, str]]]:
-    """Reads one table: its citation and rows."""
+    """Reads a table of published velocities: its citation and rows."""
     lines = (files(__package__) / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     header = [line for line in lines if line.startswith("#")]
     return header[0].lstrip("# "), list(csv.DictReader(lines[len(header) :]))
@@ -71,7 +71,7 @@ def _line(name: str, line: str, reynolds: float) -> Line:
 
 
 def load(name: str, reynolds: float) -> Reference:
-    """The named set at a Reynolds number. Raises CaseError that lists the available ones."""
+    """Published velocities of the named set at a Reynolds number. Raises CaseError that lists the available ones."""
     title = {key: title for key, title, _ in _SETS}.get(name)
     if title is None:
         raise CaseError(
@@ -100,12 +100,12 @@ def load(name: str, reynolds: float) -> Reference:
 
 
 def dimensions(name: str) -> int:
-    """Number of dimensions of a set: 2 or 3."""
+    """Number of dimensions, 2 or 3, of the cavity of a set of published velocities."""
     return next(d for key, _, d in _SETS if key == name)
 
 
 def best(dimension: int, reynolds: float) -> Reference | None:
-    """The most accurate set for a square or cubic cavity, None where there is none."""
+    """The most accurate set of published velocities for a square or cubic cavity, None where there is none."""
     for name, _, of in _SETS:
         if of == dimension and any(abs(known - reynolds) <= _SAME * reynolds for known in _columns(name)):
             return load(name, reynolds)

@@ -23,14 +23,14 @@ from slipstream.sem.flow.tables import (
 from slipstream.sem.own_table import FlowTable
 from slipstream.sem.tables import SemReceiverTable
 
-#: The Taylor-Green vortex, of energy 1/8 in a periodic box with edges 2 pi.
+#: Initial velocity of the Taylor-Green vortex, of energy 1/8 in a periodic box with edges 2 pi.
 TAYLOR_GREEN = ("sin(x)*cos(y)*cos(z)", "-cos(x)*sin(y)*cos(z)", 0.0)
 
 
 class Condition(NamedTuple):
-    """A condition on a side, or on those of its faces where `where` is above 0."""
+    """A boundary condition on a side, or on those faces of its elements where the expression `where` is above 0."""
 
-    kind: str  #: kind of the condition: "periodic", "velocity" or "symmetry"
+    kind: str  #: kind of the boundary condition: "periodic", "velocity" or "symmetry"
     velocity: Parts = (0.0, 0.0, 0.0)
     where: str | None = None
 
@@ -64,12 +64,13 @@ class FlowCase(ElementsCase):
 
     @property
     def degree(self) -> int:
-        """Degree of the Chebyshev polynomials."""
+        """Degree of the Chebyshev polynomials of the pressure's preconditioner."""
         return self.sem.degree or USUAL_DEGREE[self.sem.preconditioner]
 
     @property
     def published_cavity(self) -> reference.Reference | None:
-        """Published centrelines, if the case is a cavity: a unit cube whose lid y+ moves at speed 1 along x."""
+        """Published velocities along centrelines, if the case is a cavity: a unit cube whose lid y+ moves at speed 1
+        along x."""
         if self.output.reference != "albensoeder2005":
             return None
         return reference.load(self.output.reference, 1 / self.sem.viscosity)
@@ -84,7 +85,7 @@ class FlowCase(ElementsCase):
 
     @property
     def conditions(self) -> list[list[Condition]]:
-        """Conditions of the sides x- to z+, in order of precedence."""
+        """Boundary conditions of the sides x- to z+, those of higher precedence first."""
         given = dict(self.boundaries.given())
 
         def condition(entry: FlowSideTable) -> Condition:

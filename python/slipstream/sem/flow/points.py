@@ -13,9 +13,10 @@ from slipstream.sem.receivers import probe, write_table
 if TYPE_CHECKING:
     from slipstream._sem import Flow, Probe
 
-#: Columns of receivers.csv: name, field of the state and its component.
+#: Columns of receivers.csv: name, field of the solver's state and its component.
 COLUMNS = {"u": ("velocity", 0), "v": ("velocity", 1), "w": ("velocity", 2), "p": ("pressure", 0)}
-#: Columns of planes.csv after the position: means over a plane.
+#: Columns of planes.csv after the position: means over a plane of velocities u, v, w, pressure p and products of
+#: velocities.
 OF_PLANES = (*COLUMNS, "uu", "vv", "ww", "uv", "uw", "vw")
 
 
@@ -37,7 +38,7 @@ def write_planes(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
 
 
 def from_published(engine: "Flow", case: FlowCase, reference: Reference) -> float:
-    """Largest error at the points of a published cavity, in percent of the lid speed. Collective."""
+    """Largest error of the velocity at the points of a published cavity, in percent of the lid speed. Collective."""
     largest = 0.0
     for line in reference.lines:
         across, part = (1, 0) if line.name == "u_of_y" else (0, 1)

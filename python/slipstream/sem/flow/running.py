@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from slipstream._core import Trace
     from slipstream._sem import Flow
 
-#: Columns of statistics.csv after step and time. Iterations are means over the steps since the row before.
+#: Columns of statistics.csv after step and time. Numbers of iterations are means over the steps since the row before.
 COLUMNS = (
     "energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "mean_u", "mean_v", "mean_w",
     "pressure_iterations", "velocity_iterations",
 )  # fmt: skip
-#: Names of the entries of `Flow.past` in a checkpoint.
+#: Keys of a checkpoint for the values that `Flow.past` of the compiled solver returns, in their order.
 _PAST = ("last_length", "length_before", "lengths", "averaged", "earlier")
 
 
@@ -51,7 +51,7 @@ class FlowRun(ElementsRun):
             "pressure": Effort(self.engine.pressure_effort),
             "velocity": Effort(self.engine.velocity_effort),
         }
-        #: Efforts up to the last row of statistics.csv.
+        #: Numbers of linear solutions and iterations up to the last row of statistics.csv.
         self._counted = self._carried_efforts()
         self._values = partial(points.values, self.engine)
 
@@ -81,11 +81,12 @@ class FlowRun(ElementsRun):
         return ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
 
     def carried(self) -> dict[str, Any]:
-        """Numbers for a checkpoint: `Flow.past`, and the efforts so far and up to the last row."""
+        """Numbers for a checkpoint: `Flow.past`, and numbers of linear solutions and iterations so far and up to the
+        last row."""
         return dict(zip(_PAST, self.engine.past(), strict=True)) | self._carried_efforts() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        # Checkpoints of earlier versions have no earlier pressure solutions.
+        # Checkpoints of earlier versions lack the key for earlier pressure solutions.
         past = {"earlier": 0, **carried}
         self.engine.set_past(*(past[name] for name in _PAST))
         for name, effort in self._efforts.items():
@@ -93,7 +94,7 @@ class FlowRun(ElementsRun):
         self._counted = carried["counted"]
 
     def _statistics(self) -> dict[str, Any]:
-        """Statistics of this step, cached."""
+        """Statistics of the flow at the present step, computed once a step."""
         if self._taken != self.engine.step:
             velocity, pressure = self._case.solution
             with as_case_error("exact"):
@@ -106,7 +107,7 @@ class FlowRun(ElementsRun):
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         def row() -> dict[str, Any]:
             now, before = self._carried_efforts(), self._counted
-            # A row that only the end of the run before has made is dropped by a restart.
+            # A restart drops the row that an early end of the run added, and counts its iterations in the next row.
             if self.engine.step % self._case.check_every == 0:
                 self._counted = now
             means = {
@@ -171,7 +172,8 @@ class FlowRun(ElementsRun):
         conclude(case, figures, findings, console, troubles, said)
 
     def _decay(self, figures: dict[str, Any], console: Console) -> dict[str, float]:
-        """Compares dissipation and enstrophy of statistics.csv with published ones, if there are any."""
+        """Compares dissipation and enstrophy of the Taylor-Green vortex with published ones, if the case is that
+        flow."""
         case = self._case
         column = rows.columns(case.folder / "statistics.csv")
         if len(column.get("time", ())) < 3 or not case.is_reference_flow:
@@ -185,10 +187,10 @@ class FlowRun(ElementsRun):
         errors = np.abs(column["enstrophy"] / wanted - 1)
         result["energy.largest_enstrophy_error"] = float(errors.max())
         result["energy.largest_enstrophy_error_at"] = float(time[errors.argmax()])
-        # The comparison begins at the peak of the dissipation, where the elements resolve least.
+        # The comparison begins at the largest dissipation, at which the flow is resolved least.
         if time[-1] >= 9:
             result["divergence.at_9"] = float(np.interp(9, time, column["divergence"]))
-        # The first row is left out, because it has no step before it.
+        # The first row is left out, because no step precedes it.
         off = np.abs(column["decay"] - rate)[1:].max() / reference.dissipation.max()
         result["energy.largest_decay_error"] = float(off)
         console.print(

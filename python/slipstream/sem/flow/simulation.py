@@ -70,12 +70,12 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
 
     @property
     def u(self) -> Array:
-        """A copy of this rank's velocity, [element][t][s][r][component]."""
+        """A copy of the velocity at this rank's points, [element][t][s][r][component]."""
         return self._copy("velocity")
 
     @property
     def p(self) -> Array:
-        """A copy of this rank's pressure over density, of mean zero, [element][t][s][r]."""
+        """A copy of the pressure over density at this rank's points, of mean zero, [element][t][s][r]."""
         return self._copy("pressure")[..., 0]
 
     def gathered(self) -> Array | None:
@@ -125,7 +125,7 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
         return np.stack([np.asarray(part) for part in parts], axis=1)
 
     def statistics(self) -> FlowStatistics:
-        """Statistics of this step, on every rank."""
+        """Statistics of the flow at this step, on every rank."""
         found = dict(self._engine.statistics(*self.case.solution))
         names = ["volume", "energy", "enstrophy", "dissipation", "decay", "divergence"]
         if self.case.exact:

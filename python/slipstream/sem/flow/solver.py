@@ -23,7 +23,7 @@ class FlowSolver(Solver[FlowCase]):
     pictures: Mapping[str, str] = {"dissipation.png": "Energy and its dissipation over time"}
 
     def check_at_length(self, case: FlowCase) -> None:
-        """Checks that no bent element is inverted."""
+        """Raises CaseError if the map of the case inverts an element."""
         if case.sem.deformation or case.sem.map:
             with as_case_error():
                 part("sem").check_flow_elements(case.options())

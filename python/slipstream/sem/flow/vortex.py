@@ -12,7 +12,7 @@ from slipstream.sem.flow.case import FlowCase
 title = "Spectral elements"
 precisions: tuple[str, ...] = ()
 
-#: Orders of the elements: the first order that divides the number of points is used.
+#: Orders of the elements for the comparison of solvers: the first one that divides the number of points is used.
 ORDERS = (7, 8, 6, 9, 5, 10)
 
 
@@ -50,6 +50,6 @@ def tables(cells: int, time: float) -> dict[str, Any]:
 
 
 def decay(case: Case) -> Decay:
-    # The first row has no decay, because no step precedes it.
+    # The first row is left out: it has no decay, because no step precedes it.
     column = {name: values[1:] for name, values in rows.columns(case.folder / "statistics.csv").items()}
     return Decay(column["time"], column["energy"], column["dissipation"], column["decay"])

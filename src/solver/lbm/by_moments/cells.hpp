@@ -28,8 +28,8 @@ struct StoredMoments {
   };
 };
 
-/// 16 bits, each moment scaled by a power of two to its own range: an excess of density below 2, a momentum below 1, a
-/// tensor below 1/2. Rounded stochastically like populations (DitheredHalf), with bits of the population at rest.
+/// Moments in 16 bits, each scaled by a power of two: an excess of density below 2, a momentum below 1, a tensor below
+/// 1/2. They are rounded stochastically like populations (DitheredHalf), with random bits from the one at rest.
 struct StoredMomentsF16 {
   using Word = Half;
   using Number = float;
@@ -81,7 +81,7 @@ SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& 
   part(Nth<8>{}, m.xz);
   part(Nth<9>{}, m.yz);
 }
-/// Loads or stores the moments of a cell, the first of which lies at `at`. `chance`: additional random bits for
+/// Loads or stores the ten moments of a cell, the first of which lies at `at`. `chance`: additional random bits for
 /// rounding.
 template <class S>
 SLIP_FN TenMoments<typename S::Number> load_moments(const typename S::Word* at, std::int64_t component) {
@@ -94,7 +94,7 @@ SLIP_FN void store_moments(typename S::Word* at, std::int64_t component, const T
       m, [&](auto n, typename S::Word word) { at[n() * component] = word; }, chance);
 }
 
-/// Moments of neighbours along x; each moment's words are loaded and stored at once.
+/// Moments of adjacent cells along x; the words of a moment are loaded and stored at once.
 template <class S, int lanes>
 struct TenWords {
   using T = typename S::Number;
@@ -168,19 +168,19 @@ struct MomentCells {
     });
     return found;
   }
-  /// Finds the population that a cell receives: from a fluid cell, from a wall, or from a link.
+  /// Returns the population that a cell receives: from a fluid cell, from a wall, or from a link.
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const {
     const BoundaryCell beside = boundary_at(cell);
     if (beside.arrivals >= 0) return arrivals()[h.i * boundary.count + beside.arrivals];
     const bool back = (beside.resting >> h.i & 1u) != 0 || SideWalls::out_of(walls.beside(cell.x, cell.y, cell.z), h);
     return sent(back ? cell : behind(cell, h), back ? opposite(h) : h);
   }
-  /// Stores a population for a cell whose incoming populations come from links.
+  /// Stores an incoming population of a cell whose populations come from links.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
-  /// Acts as the function of the same name in Populations.
+  /// Stores f(sent, second) for each population whose bit is set in `in`, as Populations does.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     const Sending<Number> own = sending(cell);

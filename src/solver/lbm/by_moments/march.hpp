@@ -15,9 +15,9 @@ namespace slipstream::lbm {
 
 struct MarchShape {
   int width, height;  ///< width and height of a tile in cells
-  int lanes;          ///< number of cells of a thread: neighbours along x, loaded and stored at once
-  int resident;       ///< number of teams that a multiprocessor holds
-  /// largest number of planes of a team; teams that drift apart no longer share the ring in the L2 cache
+  int lanes;          ///< number of adjacent cells along x of a thread, loaded and stored at once
+  int resident;       ///< number of teams that a multiprocessor runs at the same time
+  /// largest number of planes along z of a team; teams that drift apart no longer share the ring in the L2 cache
   int deepest;
   bool early;       ///< whether cells of a plane are loaded while the plane before is processed
   bool ring_early;  ///< whether cells of the ring are loaded early, too; in f64 they do not fit into registers
@@ -32,9 +32,9 @@ constexpr MarchShape march_shape(std::size_t bytes, int width) {
   return {width, height, 2, 2, 48, false, false, width == 64 ? 2 : 0};
 }
 
-/// The tiles that handle walls: none, all, or only those with walls, which then form separate parts.
+/// Tiles whose kernel handles walls: none, all, or only those with walls, which then form separate parts.
 enum class WallTiles : std::uint8_t { none, all, apart };
-/// Chooses the tiles that handle walls, in blocks whose step handles walls.
+/// Chooses which tiles handle walls, in blocks whose step handles walls without links.
 constexpr WallTiles wall_tiles(std::size_t bytes) { return bytes == 8 ? WallTiles::apart : WallTiles::all; }
 
 /// A part of a box that is divided among teams: columns of tiles, cut into layers of `depth` planes.
@@ -44,8 +44,8 @@ struct MarchPart {
   SLIP_FN int teams() const { return tiles_x * tiles_y * ((high[2] - low[2] + depth - 1) / depth); }
 };
 
-/// Steps the tiles of a part. Treats solid cells like fluid ones, because testing flags costs more than it saves.
-/// `walls`: the step handles walls at the block's sides.
+/// Advances the tiles of a part by a step. Treats solid cells like fluid ones, because testing flags costs more than it
+/// saves. `walls`: the step handles walls at the block's sides.
 template <class S, class Collision, MarchShape shape, bool walls>
 struct MarchTiles {
   using T = typename S::Number;
@@ -56,20 +56,20 @@ struct MarchTiles {
   static constexpr int row = width + 2, cells = row * (height + 2), ring = 2 * row + 2 * height;
   static_assert(ring <= threads, "a thread takes one cell of the ring");
   static_assert(lanes == 1 || lanes == 2);
-  /// Number of populations that leave their column: all but those at rest and along z.
+  /// Number of populations that move to another column of cells: all but those at rest and along z.
   static constexpr int shared = 16;
   static constexpr std::size_t shared_bytes = 2 * shared * cells * sizeof(T);
 
   const StepCells<S, Collision>& step;
   const MarchPart& part;
 
-  /// Place of a column of the tile or its ring in shared memory. If threads take pairs, the even columns of a row come
-  /// first, so that adjacent threads access adjacent places.
+  /// Offset in shared memory of a column of the tile or its ring. If threads take pairs, the even columns of a row come
+  /// first, so that adjacent threads access adjacent addresses.
   static SLIP_FN int column_place(int at_x, int at_y) {
     return at_y * row + (lanes == 1 ? at_x : at_x % 2 * (row / 2) + at_x / 2);
   }
-  /// Offset in shared memory from a thread's place to a neighbour of one of its cells. The place is that of its first
-  /// cell or even column.
+  /// Offset in shared memory from a thread's data to those of a neighbour of one of its cells. A thread's data are
+  /// those of its first cell or even column.
   template <int lane, int x, int y>
   static constexpr int neighbour() {
     constexpr int along = 1 + lane + x;
@@ -82,7 +82,7 @@ struct MarchTiles {
     for (int p = 1; p < i; ++p) n += D3Q19::velocity[p][0] != 0 || D3Q19::velocity[p][1] != 0;
     return n;
   }
-  /// Where in shared memory a cell of a thread writes an outgoing population, and where it reads an incoming one.
+  /// Address in shared memory where a cell writes an outgoing population; next, the one where it reads an incoming one.
   template <int lane, int x, int y, int z>
   static SLIP_FN T& sent(T* place) {
     return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, 0, 0>()];
@@ -91,7 +91,7 @@ struct MarchTiles {
   static SLIP_FN T& coming(T* place) {
     return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, -x, -y>()];
   }
-  /// The five populations that cross a plane, named by their velocity within the plane.
+  /// The five populations of a cell that cross a plane, named by their velocity within the plane.
   struct Five {
     T across, px, mx, py, my;
     SLIP_FN Crossing<T> sums() const { return {across, px, mx, py, my}; }
@@ -141,7 +141,7 @@ struct MarchTiles {
     });
   }
 
-  /// Whether some cell of the box reads the column at (x, y) of a plane.
+  /// Whether a cell of the box needs populations from the column of cells at (x, y).
   SLIP_FN bool needed(int x, int y) const {
     const auto& in = step.in;
     return x >= part.low[0] - 1 && x <= part.high[0] && y <= part.high[1] &&
@@ -151,16 +151,16 @@ struct MarchTiles {
     return static_cast<std::int32_t>(step.in.wrapped(x, 0) + step.in.wrapped(y, 1) * step.in.row);
   }
 
-  /// The cells of a thread within the tile.
+  /// Cells of the tile that a thread processes.
   struct Own {
     int place = 0;
     std::int32_t column[lanes] = {};
-    unsigned facts = 0;  ///< bits per cell: needed, inside, adjacent sides along x and y
+    unsigned facts = 0;  ///< bits per cell: needed, inside the box, sides next to it along x and y
     SLIP_FN bool needed(int lane) const { return (facts >> lane & 1u) != 0; }
     SLIP_FN bool inside(int lane) const { return (facts >> (2 + lane) & 1u) != 0; }
     SLIP_FN bool all_inside() const { return (facts >> 2 & 3u) == (1u << lanes) - 1; }
     SLIP_FN bool any_inside() const { return (facts >> 2 & 3u) != 0; }
-    /// Whether the cells of a thread are neighbours in memory, so that they can be loaded at once.
+    /// Whether the cells of a thread are adjacent in memory, so that they can be loaded at once.
     SLIP_FN bool at_once() const { return lanes == 1 ? needed(0) : (facts & 16u) != 0; }
     SLIP_FN unsigned sides(int lane) const { return facts >> (8 + 8 * lane) & 15u; }
   };
@@ -182,7 +182,7 @@ struct MarchTiles {
     if (all) own.facts |= 16u;
     return own;
   }
-  /// A cell of the ring: its place in shared memory, or -1 if no cell of the box reads it, and its place in a plane.
+  /// A cell of the ring: its offset in shared memory, or -1 if no cell of the box needs it, and its column in a plane.
   struct Seat {
     int place = -1;
     std::int32_t column = 0;
@@ -206,7 +206,7 @@ struct MarchTiles {
     return step.in.origin + thread / tile * step.in.component + x + y * step.in.row;
   }
 
-  /// Runs a team. `index`: number of the team within the part.
+  /// Advances the cells of a team. `index`: number of the team within the part.
   template <class Team>
   SLIP_FN void run(const Team& team, int index) const {
     T* const memory = team.template shared<T>();
@@ -216,7 +216,7 @@ struct MarchTiles {
     const int first = part.low[2] + layer * part.depth,
               end = first + part.depth < part.high[2] ? first + part.depth : part.high[2];
     const auto& near_walls = step.in.walls;
-    // This state of a thread persists from plane to plane.
+    // These variables of a thread persist from plane to plane.
     Own own;
     Seat beside;
     TenWords<S, lanes> next{};
@@ -344,7 +344,7 @@ struct MarchTiles {
   }
 };
 
-/// Steps a whole box, which is divided into parts.
+/// Advances a whole box by a step, divided into parts.
 template <class S, class Collision, MarchShape usual, MarchShape beside, WallTiles which>
 struct March {
   using Usual = MarchTiles<S, Collision, usual, which == WallTiles::all>;
@@ -356,7 +356,7 @@ struct March {
   static_assert(threads == NearWalls::threads);
 
   StepCells<S, Collision> step;
-  MarchPart parts[most_parts];  ///< the last part has the usual shape
+  MarchPart parts[most_parts];  ///< parts of the box; the last one has the usual tiles
   int ends[most_parts];         ///< number of teams up to the end of each part
 
   std::int64_t teams() const { return ends[most_parts - 1]; }
@@ -367,7 +367,7 @@ struct March {
     if constexpr (!apart) {
       Usual{step, parts[0]}.run(team, index);
     } else {
-      // Parts with walls take longer, so they go first.
+      // Parts with walls take longer, so their teams come first.
       if (const int those = ends[most_parts - 2]; index >= those)
         return Usual{step, parts[most_parts - 1]}.run(team, index - those);
       MarchPart part = parts[0];
@@ -382,7 +382,7 @@ struct March {
   }
 };
 
-/// Number of planes per team with the least total work, as teams run in whole waves and each reads two extra planes.
+/// Number of planes per team with the least total work: teams run in whole waves, and each reads two extra planes.
 inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_once, std::int64_t deepest) {
   std::int64_t best = std::min(planes, deepest), least = 0;
   for (std::int64_t layers = 1; layers <= planes; ++layers) {
@@ -398,7 +398,7 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
   return static_cast<int>(best);
 }
 
-/// Divides a box. `deepest`: limit of planes per team; 0: the limit of the shape.
+/// Divides a box into teams. `deepest`: largest number of planes per team; 0: that of the shape.
 inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors, int deepest) {
   const auto corner = [](const Extent& p) {
     return std::array{static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2])};
@@ -412,7 +412,7 @@ inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors
   return {corner(box.lo), corner(box.hi), x, y, depth};
 }
 
-/// Takes the first cells of a box off it, or the last, at one of its sides.
+/// Cuts a layer of `cells` cells off a box at one of its sides, and returns it.
 inline Box cut_off(Box& box, int side, std::int64_t cells) {
   const int a = side / 2;
   Box off = box;
@@ -453,8 +453,8 @@ void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>&
   launch_teams_on_gpu(stream, march.teams(), march.threads, march.shared_bytes, march);
 }
 
-/// Launches the step. `tile`: width, 64 or 32; 0, or with walls that the step handles: the usual width of the number
-/// format.
+/// Launches the step in marching teams. `tile`: width of tiles, 64 or 32; 0, or with walls that the step handles: the
+/// usual width of the number format.
 template <class S, class Collision>
 void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int tile, int deepest) {
   constexpr std::size_t bytes = sizeof(typename S::Word);

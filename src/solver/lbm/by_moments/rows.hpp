@@ -15,18 +15,18 @@ struct MarchRows {
   using T = typename S::Number;
   using Word = typename S::Word;
   StepCells<S, Collision> step;
-  int low[3], high[3];  ///< corners of the box
-  int rows, depth;      ///< number of rows and of planes that a team takes
+  int low[3], high[3];  ///< corners of the box to update
+  int rows, depth;      ///< number of rows and of planes of a team
   int slabs;            ///< number of teams along y
   std::int64_t cost;
 
-  /// Sizes of a buffer: of a row with the cells at both ends, of a population, and of a plane.
+  /// Numbers of values: in a row with the cells at both ends, of one population in a plane, and of all in a plane.
   SLIP_FN int row() const { return high[0] - low[0] + 2; }
   SLIP_FN int population() const { return (rows + 2) * row(); }
   SLIP_FN int plane() const { return D3Q19::q * population(); }
 
-  /// Calls `what(first, end)` for the range of a row that holds all of its fluid cells; for the whole row if no cells
-  /// are skipped.
+  /// Calls `what(first, end)` for the range of a row that contains all of its fluid cells; for the whole row if no
+  /// cells are skipped.
   template <class F>
   void each_part(int begin, int end, int y, int z, const F& what) const {
     if (!step.skips()) return what(begin, end);
@@ -55,8 +55,8 @@ struct MarchRows {
     }
   }
 
-  /// Collects the populations of a row. Each pointer is the start of a row of populations in the plane from which they
-  /// come, by velocity along z.
+  /// Collects the populations that arrive in a row. The pointers are starts of rows in the planes below, of the row
+  /// itself and above, for populations that move up, stay in the plane and move down.
   void receive(const T* down, const T* same, const T* up, int y, int z) const {
     each_part(low[0], high[0], y, z, [&](int first, int end) {
       const int skipped = first - low[0];
@@ -101,7 +101,7 @@ struct MarchRows {
   }
 };
 
-/// Launches teams. `height`: rows of a team; `deepest`: limit of its planes; 0: as many as fit a cache.
+/// Launches teams that march along z. `height`: rows of a team; `deepest`: most planes; 0: as many as fit a cache.
 template <class S, class Collision>
 void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int height, int deepest) {
   using T = typename S::Number;

@@ -5,14 +5,14 @@
 namespace slipstream::lbm {
 
 struct SideWalls {
-  int extent[3];   ///< extent of the block
-  unsigned sides;  ///< sides with such walls, as bits
+  int extent[3];   ///< extent of the block in cells
+  unsigned sides;  ///< bits of sides that are half-way resting walls
 
   explicit SideWalls(const BlockArrays& b) : sides(b.walls) {
     for (int a = 0; a < 3; ++a) extent[a] = static_cast<int>(b.flags.shape.extent[a]);
   }
 
-  /// Walls next to a cell, as bits.
+  /// Bits of the walls that are next to a cell.
   SLIP_FN unsigned beside(int x, int y, int z) const {
     return sides == 0 ? 0 : along(0, x) | along(1, y) | along(2, z);
   }
@@ -25,7 +25,7 @@ struct SideWalls {
     return (at < 0 && (sides & side_bit(axis, false)) != 0) ||
            (at >= extent[axis] && (sides & side_bit(axis, true)) != 0);
   }
-  /// Whether population `h` of a cell comes back from one of the walls next to it.
+  /// Whether population `h` of a cell comes back from one of the walls in `beside`.
   SLIP_FN static bool out_of(unsigned beside, const Heading& h) {
     const unsigned sides = (h.x == 0  ? 0u
                             : h.x > 0 ? 1u

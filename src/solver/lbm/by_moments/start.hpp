@@ -7,7 +7,7 @@
 
 namespace slipstream::lbm {
 
-/// Pseudo-random bits of a cell by its place in the domain: the same for any cut, and for mirror images of cells.
+/// Pseudo-random bits of a cell from its coordinates in the domain: the same for any partition, and for mirror images.
 class ChanceOfPlace {
  public:
   explicit ChanceOfPlace(const BlockArrays& b) {
@@ -27,7 +27,7 @@ class ChanceOfPlace {
   }
 
  private:
-  /// The finaliser of MurmurHash3 (Appleby 2011).
+  /// Mixes bits by the finaliser of MurmurHash3 (Appleby 2011).
   static SLIP_FN std::uint32_t mixed(std::uint32_t h) {
     h = (h ^ h >> 16) * 0x85ebca6bu;
     h = (h ^ h >> 13) * 0xc2b2ae35u;
@@ -55,7 +55,7 @@ struct StartCells {
   }
 };
 
-/// A fluid at rest under a force has half of the force as momentum.
+/// Sets the moments of a fluid at rest; under a force its momentum is half of the force.
 template <class S>
 struct RestByMoments {
   using T = typename S::Number;
@@ -82,7 +82,7 @@ struct RestSolidsByMoments {
   }
 };
 
-/// As StartFlow: sets the moments of the second-order series of a given flow.
+/// Sets the moments of a given flow by the second-order series that StartFlow uses.
 template <class S>
 struct StartByMoments {
   using T = typename S::Number;

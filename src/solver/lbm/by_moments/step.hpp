@@ -1,6 +1,6 @@
 #pragma once
-// A step in ten moments, cell by cell: each cell recomputes the populations of its 18 neighbours. It serves any box on
-// both backends, and cells next to walls, bodies and openings. march.hpp and rows.hpp give the same bits faster.
+// A step in ten moments, cell by cell: each cell recomputes the populations of its 18 neighbours. It works for any box
+// on both backends, and for cells next to walls, bodies and openings. march.hpp and rows.hpp give the same bits faster.
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/by_moments/cells.hpp"
@@ -52,7 +52,7 @@ struct GatherArrivals {
   }
 };
 
-/// The step of cells next to walls, bodies and openings, which the other kernels treat as ordinary cells.
+/// Advances cells next to walls, bodies and openings, which the other kernels treat as ordinary cells.
 template <class S, class Collision>
 struct StepBoundary {
   StepCells<S, Collision> step;
@@ -71,7 +71,7 @@ struct StepBoundary {
   SLIP_FN typename S::Number brought(const BoundaryCell& beside) const {
     return step.in.arrivals()[i * step.in.boundary.count + beside.arrivals];
   }
-  /// Computes a single population as gather() does.
+  /// Returns the single population that gather() finds for index i.
   template <int i>
   SLIP_FN typename S::Number coming(const BoundaryCell& beside) const {
     if (beside.arrivals >= 0) return brought<i>(beside);

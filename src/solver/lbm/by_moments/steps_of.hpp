@@ -1,5 +1,5 @@
 #pragma once
-// The steps of the moment representation for one number format.
+// Advance of cells by a step in the moment representation, for one number format.
 #include <vector>
 
 #include "solver/lbm/by_moments/march.hpp"
@@ -21,7 +21,7 @@ StepCells<S, Collision> step_of(const BlockArrays& b, const Collision& collision
           b.has_solids && b.skip_solids ? Scalars<const std::uint8_t>(b.flags) : Scalars<const std::uint8_t>()};
 }
 
-/// Slabs of a box next to walls that the step handles.
+/// Slabs of a box, one cell thick, next to walls that the step handles without links.
 inline std::vector<Box> near_walls(const Box& box, const BlockArrays& b) {
   std::vector<Box> slabs;
   for (int side = 0; side < 6; ++side) {
@@ -34,7 +34,7 @@ inline std::vector<Box> near_walls(const Box& box, const BlockArrays& b) {
   return slabs;
 }
 
-/// Steps of a model. `plain`: without force and LES model.
+/// Steps with a collision model. `plain`: without force and LES model.
 template <class S, bool plain>
 struct MomentSteps {
   static void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, const Model& model);
@@ -46,7 +46,7 @@ void MomentSteps<S, plain>::stream_collide(Stream& stream, const Box& box, const
   with_regularised<plain, typename S::Number>(model, [&](const auto& collision) {
     const auto step = step_of<S>(b, collision);
     const auto cells = step_of<S>(b, MomentCollision<typename S::Number, plain>(model));
-    // Marching teams are faster only for rows of some length.
+    // Teams that march along z are faster only for rows of some length.
     if (stream.device().backend == Backend::host) {
       if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, cells);
       launch_rows(stream, box, step, b.tile[1], b.chunk);

@@ -12,7 +12,7 @@
 
 namespace slipstream::lbm {
 
-/// Moments of the deviations g_i = f_i - w_i: their sum, sum of c g and sum of (c c - 1/3) g.
+/// Moments of the deviations g_i = f_i - w_i of populations from weights: their sum, sum of c g, sum of (c c - 1/3) g.
 template <class T>
 struct TenMoments {
   T excess, x, y, z, xx, yy, zz, xy, xz, yz;
@@ -32,8 +32,8 @@ struct TenMoments {
 /// Without it the third order is left out. Products and sums are fused, with the weights in the factors.
 template <class T>
 struct Sending {
-  T base;                                ///< excess - 3/2 trace
-  T xx, yy, zz, xy, xz, yz;              ///< components of the tensor
+  T base;                                ///< density less 1, minus 3/2 of the tensor's trace
+  T xx, yy, zz, xy, xz, yz;              ///< components of the second-order tensor
   T x, y, z;                             ///< components of the momentum
   T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;  ///< third-order terms of populations along diagonals
 
@@ -71,12 +71,12 @@ struct Sending {
   }
 
  private:
-  /// A population of weight 1/18, along an axis.
+  /// Returns a population of weight 1/18, which moves along an axis.
   template <int sign>
   SLIP_FN T along(T square, T odd) const {
     return fused(T(sign * 3.0 / 18), odd, fused(T(4.5 / 18), square, T(1.0 / 18) * base));
   }
-  /// A population of weight 1/36, along a diagonal.
+  /// Returns a population of weight 1/36, which moves along a diagonal.
   template <int a, int b>
   SLIP_FN T diagonal(T squares, T mixed, T odd_a, T odd_b) const {
     const T odd = a == b ? odd_a + odd_b : odd_a - odd_b;
@@ -177,7 +177,7 @@ SLIP_FN TenMoments<T> moments_arrived(const T (&g)[D3Q19::q]) {
 /// every cell would prevent vectorisation on the host.
 template <class T, bool plain>
 struct MomentCollision {
-  T rate;  ///< relaxation rate of the tensor
+  T rate;  ///< relaxation rate of the second-order tensor
   /// relaxation time without eddies, and factor of the Smagorinsky model: 18 sqrt(2) C^2; 0: no model
   T tau_0, eddies;
   T force[3];
@@ -188,8 +188,8 @@ struct MomentCollision {
         eddies(static_cast<T>(18 * std::sqrt(2.0) * model.smagorinsky.value_or(0) * model.smagorinsky.value_or(0))),
         force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]), static_cast<T>(model.force[2])} {}
 
-  /// The tensor relaxes to rho u u. A force acts as in Guo, Zheng & Shi 2002: half of its source, u F + F u, before the
-  /// collision and half after it; the momentum grows by F.
+  /// Collides: the tensor relaxes to rho u u. A force acts as in Guo, Zheng & Shi 2002: half of its source, u F + F u,
+  /// before the collision and half after it. The momentum grows by F.
   SLIP_FN void operator()(TenMoments<T>& m) const {
     if constexpr (!plain) {
       m.x += T(0.5) * force[0];
@@ -236,8 +236,8 @@ struct MomentCollision {
     m.z += T(0.5) * force[2];
   }
 
-  /// In cells next to walls, the non-equilibrium part is averaged over this step and the last one, which the cell still
-  /// holds. A half-way wall returns the cell's own populations and loses third moments. Above a grid Reynolds number of
+  /// Averages the non-equilibrium part over this step and the last one, which the cell still holds, in cells next to
+  /// walls. A half-way wall returns the cell's own populations and loses third moments. Above a grid Reynolds number of
   /// about 5 the non-equilibrium part would alternate from step to step; the mean ends that, and changes no steady
   /// flow.
   SLIP_FN void smooth(TenMoments<T>& m, const TenMoments<T>& last) const {
@@ -245,7 +245,7 @@ struct MomentCollision {
     keep(last, kept);
     smooth(m, kept);
   }
-  /// Averages in two parts: keep() saves the moments of the last step before they are overwritten.
+  /// Averages as smooth() does, in two parts: keep() saves the moments of the last step before they are overwritten.
   SLIP_FN void keep(const TenMoments<T>& last, T (&kept)[6]) const {
     const TenMoments<T> then = at_equilibrium(last);
     kept[0] = T(0.25) * (last.xx - then.xx);
@@ -291,8 +291,8 @@ struct MomentCollision {
   }
 };
 
-/// `recursive`: populations have terms of third order. It is a template argument, as it decides on registers and
-/// vectors.
+/// A collision whose populations have terms of third order if `recursive` is set. It is a template argument, as it
+/// decides on registers and vectors.
 template <class T, bool plain, bool recursive>
 struct Regularised : MomentCollision<T, plain> {
   static constexpr bool third_order = recursive;

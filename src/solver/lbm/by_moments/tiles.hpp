@@ -5,7 +5,7 @@
 
 namespace slipstream::lbm {
 
-/// Tiles by the bytes of a stored moment; with 16 bits a thread takes two cells.
+/// Sizes of tiles in cells, by the bytes of a stored moment; with 16 bits a thread takes two cells.
 constexpr std::array<std::array<int, 2>, 2> tiles_of(std::size_t bytes) {
   const int cells = bytes == 2 ? 512 : 256;
   return {{{64, cells / 64}, {32, cells / 32}}};

@@ -55,11 +55,11 @@ struct Cumulant {
   }
 
  private:
-  /// The stress beyond equilibrium after the collision.
+  /// Returns the part of the stress beyond equilibrium that remains after the collision.
   SLIP_FN Tensor<T> relaxed(const Tensor<T>& s, const Flow<T>& u) const {
     constexpr T third = T(1.0 / 3);
     const T tr = trace<L>(s), mean = third * tr;
-    // Rates of strain along the axes, derived from the stress.
+    // Rates of strain along the axes follow from the stress.
     const T deviator = T(-1.5) * (shear * u.inverse), isotropic = T(-0.5) * (bulk * u.inverse) * tr;
     const T dx = u.x * u.x * (deviator * (s.xx - mean) + isotropic);
     const T dy = u.y * u.y * (deviator * (s.yy - mean) + isotropic);
@@ -75,7 +75,7 @@ struct Cumulant {
             keep * s.yz};
   }
 
-  /// Writes m[9 x + 3 b + c], x = 0, 1, 2 for populations of c_x = -1, 0, 1: moments of orders b and c in y and z.
+  /// Writes moments of orders b and c in y and z to m[9 x + 3 b + c]. Here x is 1 plus c_x of the populations.
   SLIP_FN static void along_x(T (&m)[27], const Tensor<T>& s, const Flow<T>& u) {
     constexpr T third = T(1.0 / 3), ninth = T(1.0 / 9);
     // Second cumulants per density: variances less 1/3, and covariances.
@@ -116,7 +116,7 @@ struct Cumulant {
     m[at + 2 * step] = T(0.5) * (even + odd);
   }
 
-  /// Converts along x where the moment of order 1 is zero.
+  /// Converts along x if the moment of order 1 is zero.
   template <int weights, int at>
   SLIP_FN static void spread_even(T (&m)[27], T zeroth, T second, T u) {
     const T whole = weights == 0 ? zeroth : zeroth + T(weights / 36.0);
@@ -126,7 +126,7 @@ struct Cumulant {
     m[at + 18] = T(0.5) * (even + odd);
   }
 
-  /// Converts along x where the moments of orders 0 and 2 are zero.
+  /// Converts along x if the moments of orders 0 and 2 are zero.
   template <int at>
   SLIP_FN static void spread_odd(T (&m)[27], T first, T u) {
     const T even = T(2) * u * first;

@@ -6,7 +6,7 @@
 
 namespace slipstream::lbm {
 
-/// Density, its deviation from 1 and its inverse, and velocity.
+/// Density of a cell, its deviation from 1 and its inverse, and the velocity.
 template <class T>
 struct Flow {
   T excess, rho, inverse, x, y, z;
@@ -24,7 +24,7 @@ struct Flow {
   }
 };
 
-/// c . v, for the velocity c of population p.
+/// Scalar product c . v with the lattice velocity c of population p.
 template <class L, int p, class T>
 SLIP_FN T along(T vx, T vy, T vz) {
   constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
@@ -53,7 +53,7 @@ SLIP_FN T trace(const Tensor<T>& a) {
   return L::dimensions == 3 ? a.xx + a.yy + a.zz : a.xx + a.yy;
 }
 
-/// Adds scale (u F + F u) to a tensor.
+/// Adds scale (u F + F u), the source of stress by a force F, to a tensor.
 template <class L, class T>
 SLIP_FN void add_work(Tensor<T>& s, T scale, const Flow<T>& u, const Force<T>& force) {
   const T fx = scale * force.x, fy = scale * force.y, fz = scale * force.z;
@@ -87,7 +87,7 @@ SLIP_FN Tensor<T> excess_stress(const T (&g)[L::q], const Flow<T>& u, const F& f
   return s;
 }
 
-/// sqrt(A:A), for the traceless part A of a tensor.
+/// Frobenius norm sqrt(A:A) of the traceless part A of a tensor.
 template <class L, class T>
 SLIP_FN T traceless_norm(const Tensor<T>& a) {
   const T mean = T(1.0 / L::dimensions) * trace<L>(a);

@@ -3,7 +3,7 @@
 
 namespace slipstream::lbm {
 
-/// A collision under the same force in every cell.
+/// Runs another collision under a force that is the same in every cell.
 template <class L, class T, class Collision>
 struct Guo {
   Collision collision;

@@ -17,7 +17,7 @@ namespace slipstream::lbm {
 template <class L, class T>
 struct Mrt {
   T shear, odd, bulk, ghost;
-  T magic;  ///< determines where walls lie: (1 / shear - 1/2) (1 / odd - 1/2)
+  T magic;  ///< (1 / shear - 1/2) (1 / odd - 1/2), which determines where walls lie
 
   Mrt(double shear_rate, double odd_rate, double bulk_rate = 1, double ghost_rate = 1)
       : shear(static_cast<T>(shear_rate)),
@@ -26,7 +26,7 @@ struct Mrt {
         ghost(static_cast<T>(ghost_rate)),
         magic(static_cast<T>((1 / shear_rate - 0.5) * (1 / odd_rate - 0.5))) {}
 
-  /// This collision with another relaxation time of the stress; walls stay where they are.
+  /// Returns this collision with another relaxation time of the stress; the position of walls stays the same.
   SLIP_FN Mrt with_tau(T tau) const {
     const T beyond_half = tau - T(0.5);
     Mrt changed = *this;
@@ -42,7 +42,7 @@ struct Mrt {
     Tensor<T> second = put_right(excess_stress<L>(g, u, force));
     T odd_source = T(0);
     if constexpr (F::acts) {
-      // The even part of the source is u F + F u, which has a stress only.
+      // The even part of the force's source, u F + F u, contributes to the stress only.
       add_work<L>(second, T(1) - T(0.5) * ghost, u, force);
       odd_source = T(3) - T(1.5) * odd;
     }
@@ -80,12 +80,12 @@ struct Mrt {
     return a;
   }
 
-  /// 9/2 of a tensor, with components off the diagonal doubled.
+  /// Returns 9/2 of a tensor, with components off the diagonal doubled, for c.a.c.
   SLIP_FN static Tensor<T> for_projection(const Tensor<T>& a) {
     return {T(4.5) * a.xx, T(4.5) * a.yy, T(4.5) * a.zz, T(9) * a.xy, T(9) * a.xz, T(9) * a.yz};
   }
 
-  /// c.a.c, for a tensor a whose components off the diagonal are doubled already.
+  /// Returns c.a.c for a lattice velocity c and a tensor a whose components off the diagonal are doubled already.
   template <int p>
   SLIP_FN static T projected(const Tensor<T>& a) {
     constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];

@@ -9,15 +9,15 @@ namespace slipstream::lbm {
 template <class L, class T, int unit = 1>
 struct Trt {
   T omega_plus, omega_minus;
-  T magic;              ///< determines where walls lie: (1 / omega_plus - 1/2) (1 / omega_minus - 1/2)
-  bool single = false;  ///< a single rate: both stay equal when the relaxation time changes
+  T magic;              ///< (1 / omega_plus - 1/2) (1 / omega_minus - 1/2), which determines where walls lie
+  bool single = false;  ///< whether both rates stay equal when the relaxation time changes
 
   Trt(double plus, double minus)
       : omega_plus(static_cast<T>(plus)),
         omega_minus(static_cast<T>(minus)),
         magic(static_cast<T>((1 / plus - 0.5) * (1 / minus - 0.5))) {}
 
-  /// This collision with another relaxation time of the stress; walls stay where they are.
+  /// Returns this collision with another relaxation time of the stress; the position of walls stays the same.
   SLIP_FN Trt with_tau(T tau) const {
     const T beyond_half = tau - T(0.5);
     Trt changed = *this;
@@ -31,7 +31,7 @@ struct Trt {
     relax(g, omega_plus, omega_minus, force);
   }
 
-  /// Relaxes populations. Equal rates are the single-relaxation-time (BGK) model.
+  /// Relaxes populations. Equal rates give the single-relaxation-time (BGK) model.
   template <class F>
   SLIP_FN static void relax(T (&g)[L::q], T omega_plus, T omega_minus, const F& force) {
     Moments<T> m = moments<L>(g);

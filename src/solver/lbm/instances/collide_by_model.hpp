@@ -46,7 +46,7 @@ void collide_by(Stream& stream, const Box& box, const BlockArrays& block, Layout
   collide_anywhere<L, S, false>(stream, box, block, model, collision);
 }
 
-/// The step by cumulants, for a lattice of 27 velocities; defined in collide_by_cumulants.hpp.
+/// Advances cells by the cumulant collision, for a lattice of 27 velocities; defined in collide_by_cumulants.hpp.
 template <class L, class S>
 void collide_by_cumulants(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 
@@ -68,7 +68,7 @@ void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, 
       break;
     case Collision::regularised:
     case Collision::recursive:
-      break;  // the moment representation has this collision
+      break;  // these two exist only in ten moments
   }
   throw Error(ErrorCode::internal, "no kernel for the collision " + to_string(model.collision) + " on a lattice of " +
                                        std::to_string(L::q) + " velocities: lbm::check refuses such options");

@@ -11,7 +11,7 @@ namespace slipstream::lbm {
 
 Model model_of(const Options& options);
 
-/// Calls f with an object of the lattice's type.
+/// Calls f with an object of the type of the chosen lattice.
 template <class F>
 auto with_lattice(Lattice lattice, const F& f) {
   if (lattice == Lattice::d2q9) return f(D2Q9{});
@@ -22,14 +22,14 @@ auto with_lattice(Lattice lattice, const F& f) {
 /// Axes on which every block is its own periodic neighbour, so that kernels wrap and no ghosts are needed. For the row
 /// axis only on GPUs, and not with aos.
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& options);
-/// 1 on every axis that needs ghosts.
+/// Number of ghost layers by axis: 1 if the axis needs ghosts, else 0.
 Extent ghost_layers(const Grid& grid, const Options& options);
 bool on_gpus(const Grid& grid);
 int alignment_of(const Options& options, bool gpu);
 FieldOptions population_field(const Grid& grid, const Options& options, bool shared);
 /// Options of an unpacked field of populations, for output from packed blocks.
 FieldOptions whole_field(const Grid& grid, const Options& options);
-/// Bytes of the temporary memory that rearranges an array in place.
+/// Bytes of the temporary memory that converts an array of populations in place.
 std::int64_t spare_bytes(const Extent& extent, DType precision);
 FieldOptions flag_field(const Grid& grid, const Options& options);
 /// State of a convective side: the populations of its cells, on a grid of their own.
@@ -38,12 +38,12 @@ FieldOptions outlet_field(const Options& options);
 Box near_outlet(const Grid& grid, const Options& options, Box box);
 FieldOptions velocity_field(const Options& options);
 FieldOptions density_field(const Options& options);
-/// Ghost cells in direction d are read only for the populations that move from there into the block.
+/// Halo of populations: ghosts in direction d are read only for populations that move from there into the block.
 Halo population_halo(const Grid& grid, const Options& options);
-/// Patterns of the exchange before a step: one, or one for each of two alternating forms.
+/// Patterns of the exchange before a step: one, or one for each of two forms of the array that alternate.
 std::vector<std::unique_ptr<Pattern>> population_patterns(const Grid& grid, const Options& options);
 
-/// Number of moments that a cell stores.
+/// Number of moments that a cell stores in the moment representation.
 constexpr int moment_count = 10;
 
 /// Flag of a cell: 0 fluid, 1 + Side a wall of the domain, 7 a solid cell.

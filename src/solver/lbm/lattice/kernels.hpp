@@ -20,11 +20,11 @@ namespace slipstream::lbm {
 
 struct Options;
 
-/// Extent of a block on axes on which it is its own periodic neighbour, 0 on the others.
+/// Extents of a block along axes on which it is its own periodic neighbour, 0 along the others.
 struct Wrap {
   int extent[3] = {0, 0, 0};
 };
-/// The bit of a side of a block.
+/// Bit that stands for a side of a block.
 constexpr std::uint8_t side_bit(int axis, bool high) { return static_cast<std::uint8_t>(1 << (2 * axis + high)); }
 
 /// Storage of a cell's populations between steps.
@@ -36,58 +36,58 @@ constexpr std::uint8_t side_bit(int axis, bool high) { return static_cast<std::u
 /// the population that leaves the cell along -c_i.
 enum class Form : std::uint8_t { apart, shared, turned };
 
-/// State of a convective side: the populations that came in through it.
+/// Populations that came in through a convective side, at the last step and at this one.
 struct OutletArrays {
   BlockData before, after;
   int axis = 0;
   bool first = true;
 };
 
-/// A cell beside a wall, a body or an opening, by moments.
+/// A cell beside a wall, a body or an opening, in the moment representation.
 struct BoundaryCell {
   Cell cell;
   std::uint32_t resting = 0;   ///< bit i is set if population i comes back from a resting wall
-  std::int32_t arrivals = -1;  ///< index in the block's `arrivals` if links bring populations; else -1
+  std::int32_t arrivals = -1;  ///< index among cells with populations from links; -1: none
 };
 /// The boundary cells of a block, for kernels of the moment representation.
 struct BoundaryArrays {
-  const BoundaryCell* cells = nullptr;  ///< sorted in the order of the numbering; null: there are none
+  const BoundaryCell* cells = nullptr;  ///< boundary cells in the order of the numbering, or null
   Numbering numbering;
   /// populations that links bring, [population][cell], in the number format of collisions
   void* arrivals = nullptr;
-  std::int64_t count = 0;               ///< number of cells that have arrivals
-  std::span<const std::uint32_t> list;  ///< numbers of the cells that a kernel processes
+  std::int64_t count = 0;               ///< number of cells that get populations from links
+  std::span<const std::uint32_t> list;  ///< indices of the boundary cells that a kernel processes
 };
 
 /// The arrays of one block that kernels read and write.
 struct BlockArrays {
-  Extent low{}, domain{};  ///< coordinates of the block's first cell in the domain, and the domain's extent
-  BlockData populations;   ///< array that a kernel reads, or both reads and writes; or the array of moments
+  Extent low{}, domain{};  ///< coordinates of the block's first cell in the domain; the domain's extent
+  BlockData populations;   ///< array that a kernel reads, or reads and writes; or the array of moments
   BlockData populations_out;
-  BlockData velocity;  ///< velocity to write; its origin is null if it is not wanted
+  BlockData velocity;  ///< output array of the velocity; its origin is null if unwanted
   BlockData density;
   BlockData flags;
   OutletArrays outlet;
   Wrap wrap;
-  /// bit 2 a + (high) is set if that side of axis a is a resting wall that the step handles itself
+  /// bit 2 a + (1 for the high side) is set if the side across axis a is a resting wall that the step handles itself
   std::uint8_t walls = 0;
   Form form = Form::apart;
   Numbering numbering;                   ///< numbering of the stored cells of a packed block
   std::span<const std::uint32_t> cells;  ///< list of the cells of a step, in groups, for a packed block
   bool has_solids = false;               ///< whether some interior cell of the block is not fluid
-  bool flags_by_word = false;            ///< whether the step reads four flags at once
-  Together* together = nullptr;          ///< collects launches of small blocks; null: launch directly
+  bool flags_by_word = false;            ///< whether the step reads the flags of four cells at once
+  Together* together = nullptr;          ///< collects small launches; null: kernels are launched directly
   bool alone = false;                    ///< whether nothing may run on the device concurrently with the step
   bool past_caches = false;              ///< whether results of a step bypass the caches, on the host with two arrays
-  bool leave_solids = false;             ///< whether the step leaves solid cells unwritten; else it puts them at rest
-  bool skip_solids = false;              ///< whether the step does not read solid cells either
-  BoundaryArrays boundary;               ///< boundary cells of the moment representation
+  bool leave_solids = false;             ///< whether solid cells stay unwritten; else they are put at rest
+  bool skip_solids = false;              ///< whether the step does not even read solid cells
+  BoundaryArrays boundary;               ///< cells beside walls, for the moment representation
   bool recursive = false;                ///< whether populations of the moment representation have terms of third order
-  std::array<int, 2> tile{};             ///< tile of a step of the moment representation, as in Options
+  std::array<int, 2> tile{};             ///< tile of a step by moments, width and height in cells
   int chunk = 0;
 };
 
-/// A given flow in some cells of a block and around them: density less 1 and velocity, [z][y][x][4], in device memory.
+/// A given flow in some cells of a block and around them, in device memory: density less 1 and velocity, [z][y][x][4].
 struct FlowValues {
   const double* values = nullptr;
   /// cells with values in local coordinates: those of the flow, and one more on each side where the domain continues
@@ -99,12 +99,12 @@ struct Model {
   Collision collision = Collision::trt;
   double viscosity = 0;
   double plus = 1;   ///< rate of the stress: 1 / (3 viscosity + 1/2)
-  double minus = 1;  ///< rate of the odd moments, from the magic number; equal to plus for SRT
+  double minus = 1;  ///< rate of the odd moments, from the magic number; for SRT equal to plus
   std::optional<double> smagorinsky;
   std::array<double, 3> force{0, 0, 0};
 
   bool forced() const { return force != std::array<double, 3>{0, 0, 0}; }
-  /// Whether a model has two rates and nothing else.
+  /// Whether the model has two relaxation rates and nothing else, neither force nor LES model.
   bool plain() const {
     return (collision == Collision::srt || collision == Collision::trt) && !smagorinsky && !forced();
   }
@@ -113,7 +113,7 @@ struct Model {
 class Kernels {
  public:
   virtual ~Kernels() = default;
-  /// Whether a step can handle resting walls itself (walls of BlockArrays).
+  /// Whether a step can handle resting walls itself (see `walls` of BlockArrays).
   virtual bool knows_walls(bool in_place, Layout layout) const = 0;
   /// Writes the populations of a fluid at rest under the model's force, for fluid cells of a box (local coordinates).
   virtual void start(Stream& stream, const Box& box, const BlockArrays& block, const Model& model) const = 0;
@@ -124,27 +124,27 @@ class Kernels {
   /// place.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
-  /// Converts an array from its form to another; one of the two is `apart`. `spare`: memory for one population of every
-  /// cell.
+  /// Converts populations from the array's form to another one; one of both is `apart`. `spare`: memory for one
+  /// population per cell.
   virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
   /// Copies fluid cells from one array of a block to another, in any form, packed or not; solid cells are put at rest.
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
   /// Sets the populations of solid cells to those at rest, in an array of the form `apart`.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
-  /// Finds where the populations of resting walls' links lie in the block's array, for the forms apart and shared. The
-  /// turned form swaps both places. The array has at most 2^32 elements.
+  /// Finds the positions in the block's array of the populations of resting walls' links, for the forms apart and
+  /// shared. The turned form swaps both positions. The array has at most 2^32 elements.
   virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
                            Bounce* places) const = 0;
   /// Applies links to the listed cells of the moment representation, after their neighbours' populations arrived.
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
-  /// Steps the listed cells of the moment representation, after stream_collide, which writes wrong values there.
+  /// Advances the listed cells of the moment representation, after stream_collide, which writes wrong values there.
   virtual void step_boundary(Stream&, const BlockArrays&, const Model&) const {}
-  /// Computes sums[6 team ...] = force and moment of links. `corner`: vector from the reference point of moments to the
-  /// centre of the block's first cell. There are load_teams(links.size()) teams.
+  /// Computes sums[6 team ...], the force and moment of links on a surface. `corner`: vector from the reference point
+  /// of moments to the centre of the block's first cell. There are load_teams(links.size()) teams.
   virtual void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
                      const BlockArrays& block, double* sums) const = 0;
-  /// Computes velocity and density of the fluid cells; change[team] is the largest change of a velocity component.
+  /// Computes velocity and density of fluid cells, and in change[team] the largest change of a velocity component.
   /// There is a team for each of the CellRows of the box along the row axis of the populations, as for all sums by
   /// rows.
   virtual void macroscopic(Together& together, const Box& box, const BlockArrays& block, const Model& model,

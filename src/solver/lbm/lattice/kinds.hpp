@@ -10,7 +10,7 @@ struct Cell {
   std::int32_t x = 0, y = 0, z = 0;
 };
 
-/// A velocity of the lattice, with its number.
+/// A velocity of the lattice, with the index of its population.
 struct Heading {
   std::uint8_t i = 0;
   std::int8_t x = 0, y = 0, z = 0;
@@ -20,11 +20,11 @@ struct Heading {
 /// plus a term.
 struct Link {
   Cell cell;
-  Heading in;       ///< the population that comes out of the wall
-  double term = 0;  ///< change by a moving wall: 6 w_i rho_0 c_i . u_wall; zero on walls that rest
+  Heading in;       ///< population that comes out of the wall
+  double term = 0;  ///< change of the population by a moving wall, 6 w_i rho_0 c_i . u_wall; else 0
 };
 
-/// A link that copies: the population `in` of a cell is another one that a cell sent, plus a term.
+/// A link that copies: population `in` of a cell becomes `other`, which another cell sent, plus a term.
 struct CopiedLink {
   Cell cell;
   Heading in;
@@ -40,7 +40,7 @@ struct InterpolatedCell {
   std::uint32_t in = 0;  ///< bit i is set if population i comes from a body
   /// bit i is set if the second population is the incoming opposite one; else it is the outgoing i
   std::uint32_t near = 0;
-  std::uint32_t first = 0;  ///< index of the cell's first share; each population has one share, in ascending order
+  std::uint32_t first = 0;  ///< index of the cell's first weight; each population has one, in ascending order
 };
 
 /// A link of a convective side. The population `in` of a cell becomes f(t) = (f(t - 1) + U other) / (1 + U). It goes
@@ -76,13 +76,13 @@ struct LoadLink {
   double q = 0.5;
 };
 
-/// A link of a resting wall as two elements of the block's array: the outgoing population is copied to the place of the
-/// incoming one. Takes a third of a Link's bytes, and needs no arithmetic.
+/// A link of a resting wall by two indices of the block's array: the outgoing population is copied to the element of
+/// the incoming one. It takes a third of a Link's bytes, and needs no arithmetic.
 struct Bounce {
   std::uint32_t sent = 0, read = 0;
 };
 
-/// The links of a block that are applied together, on the device.
+/// The links of a block that are applied at the same time, in device memory.
 struct LinkSpans {
   std::span<const Link> added;
   std::span<const Link> half_way;
@@ -92,7 +92,7 @@ struct LinkSpans {
   std::span<const ConvectiveLink> convective;
   std::span<const HeldCell> held;
   std::span<const InterpolatedCell> interpolated;
-  const double* shares = nullptr;  ///< shares of the interpolated cells
+  const double* shares = nullptr;  ///< weights of the interpolated links
   /// whether populations at rest absorb the mass error of interpolation, as in closed flows
   bool keep_mass = false;
 };

@@ -6,9 +6,9 @@
 
 namespace slipstream::lbm {
 
-// Velocities come in opposite pairs: 0 rests, 2k and 2k - 1 are opposite. Weights: Qian, d'Humieres & Lallemand 1992. A
-// family lists the pairs, by their first velocity, that reflections of the axes map to one another. Reflections swap
-// two pairs, or among four a, b, c, d two and two, so that sums of the form (a + b) + (c + d) keep their bits.
+// Lattice velocities come in opposite pairs: 0 rests, 2k and 2k - 1 are opposite. Weights: Qian, d'Humieres & Lallemand
+// 1992. A family lists the pairs, by their first velocity, that reflections of the axes map to one another. Reflections
+// swap two pairs, or among four a, b, c, d two and two, so that sums of the form (a + b) + (c + d) keep their bits.
 
 struct D3Q19 {
   static constexpr int dimensions = 3;

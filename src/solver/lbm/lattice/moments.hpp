@@ -12,13 +12,13 @@ struct Moments {
 
 constexpr int power(int base, int exponent) { return exponent == 0 ? 1 : base * power(base, exponent - 1); }
 
-/// c_x^a c_y^b c_z^c of a velocity.
+/// Monomial c_x^a c_y^b c_z^c of a lattice velocity c.
 template <class L>
 constexpr int monomial(int i, int a, int b, int c) {
   return power(L::velocity[i][0], a) * power(L::velocity[i][1], b) * power(L::velocity[i][2], c);
 }
 
-/// The first family for which the monomial is not zero.
+/// Index of the first family of velocities for which the monomial is not zero.
 template <class L>
 constexpr int first_family(int a, int b, int c) {
   int n = 0;

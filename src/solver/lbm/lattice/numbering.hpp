@@ -10,8 +10,8 @@ namespace slipstream::lbm {
 
 /// A word of 32 cells that are neighbours along x.
 struct CellWord {
-  std::uint32_t stored = 0;  ///< one bit for each cell that is stored
-  std::uint32_t before = 0;  ///< number of stored cells of the block before the first cell of this word
+  std::uint32_t stored = 0;  ///< bit of each cell: whether it is stored
+  std::uint32_t before = 0;  ///< number of the block's stored cells before this word
 };
 
 /// Sets `before` of a block's words, and returns how many cells are stored.
@@ -30,22 +30,22 @@ struct ListedCell {
   std::uint32_t walls = 0;   ///< bit i is set if population i comes back from a resting wall
 };
 
-/// Memory layout of a list of cells in groups of 32-bit words. The first word is the number of the group's first cell.
-/// Each cell then has a word: the distance from the first cell, above a bit for each population that may come back from
-/// a wall.
+/// Layout of a list of cells in groups of 32-bit words. The first word is the number of the group's first cell. Each
+/// cell then has a word: the distance from the first cell, above a bit for each population that may come back from a
+/// wall.
 template <int populations>
 struct CellGroups {
-  static constexpr int walls = populations - 1;  ///< number of bits for populations from walls
-  /// number of cells in a group; fewer where distances have fewer bits
+  static constexpr int walls = populations - 1;  ///< number of bits that mark populations from walls
+  /// largest number of cells in a group; 8 if distances have few bits
   static constexpr int size = walls <= 18 ? 32 : 8;
-  /// marks an unused place, because the next cell is too far away
+  /// word of an unused entry, because the next cell is too far away
   static constexpr std::uint32_t none = 0xffffffffu;
-  static constexpr std::uint32_t reach = none >> walls;  ///< upper limit of a distance
+  static constexpr std::uint32_t reach = none >> walls;  ///< upper limit of a distance between cells
 
   static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t from_walls) {
     return distance << walls | from_walls >> 1;
   }
-  /// Finds the n-th cell of a list; false if there is none. Bits of walls beyond the populations are undefined.
+  /// Finds the n-th cell of a list; false if there is none. Wall bits beyond the last population are undefined.
   static SLIP_FN bool find(const std::uint32_t* words, std::int64_t n, ListedCell& cell) {
     const std::uint32_t* const group = words + n / size * (size + 1);
     const std::uint32_t found = group[1 + n % size];
@@ -57,7 +57,7 @@ struct CellGroups {
 
 /// Numbering for kernels, in local coordinates including ghosts.
 struct Numbering {
-  const CellWord* words = nullptr;  ///< words of the block; null: every cell is stored, at its strides
+  const CellWord* words = nullptr;  ///< words of the block; null: all cells are stored, with strides
   std::int32_t ghost[3] = {0, 0, 0};
   std::int32_t row = 0, plane = 0;  ///< number of words from row to row, and from plane to plane
 

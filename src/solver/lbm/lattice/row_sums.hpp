@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// Number of threads of a team that shares one row.
+/// Number of threads of a team that sums one row.
 constexpr int row_threads = 64;
 
 /// Adds `count` doubles for each cell of a row by cell.add(x, y, z, sums). Threads take every 64th cell, and their sums
@@ -17,7 +17,7 @@ template <int count, class Cell>
 struct RowSums {
   Cell cell;
   CellRows rows;
-  double* sums;  ///< results as [row][count]
+  double* sums;  ///< sums of each row, [row][count]
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {

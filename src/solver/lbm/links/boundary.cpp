@@ -11,7 +11,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Precedence of a side at edges; lower ranks win.
+/// Rank of a side in the order of precedence at edges; lower ranks win.
 int rank_of(const Options& options, int side) {
   const auto found = options.boundaries.find(static_cast<Side>(side));
   if (found != options.boundaries.end()) return 2 + static_cast<int>(found->second.kind);

@@ -14,8 +14,8 @@ namespace {
 
 Extent place_of(const Cell& c) { return {c.x, c.y, c.z}; }
 
-/// Boundary cells of all links, sorted by z, y, x without repeats, with the populations that come back from resting
-/// walls. Cells with links that bring other populations get arrivals.
+/// Returns the boundary cells of all links, sorted by z, y, x without repeats, with the populations that come back from
+/// resting walls. Cells with links that bring other populations get an index of arrivals.
 std::vector<BoundaryCell> cells_of(Links& links) {
   std::vector<BoundaryCell> all;
   for (const LinkLists* lists : {&links.local, &links.exchanged})
@@ -67,7 +67,7 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
 }
 
 std::int64_t body_link_bytes(const NearBodies& beside, Representation representation, bool interpolated) {
-  // Half-way links need no memory in the moment representation, because bits of the cell mark them.
+  // Half-way links need no memory in the moment representation, because bits of the boundary cell mark them.
   const std::size_t link = interpolated                                ? sizeof(double)
                            : representation == Representation::moments ? 0
                                                                        : sizeof(Bounce);

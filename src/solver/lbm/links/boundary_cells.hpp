@@ -10,38 +10,38 @@
 
 namespace slipstream::lbm {
 
-/// Bytes of one boundary cell, including lists; `brought`: including arrivals from links.
+/// Bytes of one boundary cell, including lists; `brought`: including populations that links bring.
 std::int64_t boundary_cell_bytes(DType precision, bool brought);
 /// Bytes of a block's boundary cells along its sides and of `near_bodies` cells next to bodies, including bits that
 /// locate them. `cut`: links of bodies are interpolated, else half-way.
 std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& options, std::int64_t near_bodies,
                             bool cut);
 
-/// The links of a block that meet bodies, and the cells that they come from.
+/// Numbers of a block's links to bodies, and of the cells that these links come from.
 struct NearBodies {
   std::int64_t links = 0, cells = 0;
 };
-/// Bytes of the links to bodies, and of the loads on them.
+/// Bytes of the links to bodies, and of the links whose loads are summed.
 std::int64_t body_link_bytes(const NearBodies& beside, Representation representation, bool interpolated);
 NearBodies count_near_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s);
 
 class BoundaryCells {
  public:
   BoundaryCells() = default;
-  /// Boundary cells of all links of a block with these cells and ghosts. `waiting` sides (low and high) have ghosts
-  /// that an exchange fills. `number`: bytes of a number in collisions. Removes links of resting walls that the step
-  /// handles from the lists, and puts those of cells that wait for the exchange into `exchanged`.
+  /// Makes the boundary cells of all links of a block with these cells and ghosts. `waiting` sides (low and high) have
+  /// ghosts that an exchange fills. `number`: bytes of a number in collisions. Removes links of resting walls that the
+  /// step handles from the lists, and puts those of cells that wait for the exchange into `exchanged`.
   BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting, std::size_t number,
                 Links& links);
 
-  /// Assigns cells to the step of the interior or to that of the boundary region.
+  /// Divides boundary cells between the step of the interior and that of the boundary region.
   void split(Stream& stream, const Box& interior);
 
   bool empty() const { return cells_.empty(); }
-  /// Bytes of device memory.
+  /// Bytes of device memory that the boundary cells take.
   std::int64_t bytes() const;
   BoundaryArrays arrays() const;
-  /// Numbers of the cells to which links bring populations, before or after the exchange.
+  /// Indices of the cells to which links bring populations, before or after the exchange.
   std::span<const std::uint32_t> brought_to(bool exchanged) const;
   std::span<const std::uint32_t> stepped(bool interior, bool boundary) const;
 
@@ -53,7 +53,7 @@ class BoundaryCells {
   Numbering numbering_;
   Buffer<std::byte> arrivals_;
   std::int64_t arriving_ = 0;
-  // numbers of cells: those that need no exchange first, and those of the interior first
+  // indices of cells: first those that need no exchange; first those of the interior
   Buffer<std::uint32_t> brought_, stepped_;
   std::size_t local_ = 0, interior_ = 0;
 };

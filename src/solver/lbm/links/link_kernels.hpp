@@ -47,7 +47,7 @@ struct HalfWay {
   }
 };
 
-/// Adds terms to populations that have just arrived, so it must run once per step.
+/// Adds terms to populations that have just arrived. It changes them, so it must run once per step.
 template <class Cells>
 struct Added {
   Cells cells;
@@ -69,9 +69,9 @@ struct Copied {
   }
 };
 
-/// Interpolated links, by cell. A body returns more or less than the cell sent. With `keep_mass` the
-/// population at rest takes the difference, so that mass is conserved. The sum uses integers, so its order does not
-/// matter: mirror images of a cell keep their bits.
+/// Applies interpolated links, by cell. A body returns more or less than the cell sent. With `keep_mass` the population
+/// at rest takes the difference, so that mass is conserved. The sum uses integers, so its order does not matter: mirror
+/// images of a cell keep their bits.
 template <class Cells>
 struct Interpolated {
   using T = typename Cells::Number;
@@ -96,21 +96,21 @@ struct Interpolated {
   }
 };
 
-/// Element of population 0 of a cell along a convective side. Outlet arrays are one cell thick across it.
+/// Element of population 0 of a cell in the arrays of a convective side, which are one cell thick across the side.
 template <class T>
 SLIP_FN std::int64_t in_outlet(const Scalars<T>& array, int axis, const Cell& c) {
   return array.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z);
 }
 
-/// Reads the last incoming populations from one array and writes new ones to another, so that it can be repeated. Both
-/// hold unrounded numbers: rounded in every step, they would stop short of their limit.
+/// Applies a convective side: reads the last incoming populations from one array and writes new ones to another, so
+/// that it can be repeated. Both hold unrounded numbers: rounded in every step, they would stop short of their limit.
 template <class Cells>
 struct Convective {
   using T = typename Cells::Number;
   Cells cells;
   Scalars<const T> before;
   Scalars<T> after;
-  int axis;    ///< axis normal to the side
+  int axis;    ///< axis normal to the convective side
   bool first;  ///< whether this is the first step, which has no earlier populations
   const ConvectiveLink* links;
   SLIP_FN void operator()(std::int64_t n) const {
@@ -131,7 +131,7 @@ struct Held {
   using L = typename Cells::Lattice;
   using T = typename Cells::Number;
   Cells cells;
-  Scalars<T> after;  ///< populations after the kernel Convective
+  Scalars<T> after;  ///< populations that Convective wrote
   int axis;
   const HeldCell* held;
   SLIP_FN void operator()(std::int64_t n) const {
@@ -156,7 +156,7 @@ struct Pressure {
   using L = typename Cells::Lattice;
   using T = typename Cells::Number;
   Cells cells;
-  T half[3];  ///< half of the force: the stored momentum includes all of the last force, the velocity half of it
+  T half[3];  ///< half of the force: momentum includes all of the last force, velocity half
   const PressureCell* along;
   SLIP_FN void operator()(std::int64_t n) const {
     const PressureCell at = along[n];
@@ -176,7 +176,7 @@ struct Pressure {
   }
 };
 
-/// Threads of a team that adds up loads; each takes every 64th link, then six add up the 64 in order.
+/// Number of threads of a team that adds up loads; each takes every 64th link, then six add up the 64 sums in order.
 constexpr int load_threads = 64;
 
 /// Momentum that a step's populations hand to a surface, c_out f_out - c_in f_in a link (Ladd 1994), and its moment.
@@ -187,7 +187,7 @@ struct Loads {
   const LoadLink* links;
   std::int64_t count;
   double corner[3];  ///< vector from the reference point of moments to the centre of the block's first cell
-  double* sums;      ///< results as [team][force, moment]
+  double* sums;      ///< loads, [team][force, moment]
 
   SLIP_FN void add(double (&sum)[6], const LoadLink& link) const {
     const Heading out = opposite(link.in);

@@ -14,7 +14,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Makes the links of one plane of a block's cells: by cell, then by population.
+/// Makes the links of one plane of a block's cells, ordered by cell, then by population.
 template <class L>
 class Maker {
  public:
@@ -57,7 +57,7 @@ class Maker {
     return {part(0), part(1), part(2)};
   }
 
-  /// Whether the exchange writes to a cell.
+  /// Whether the exchange brings values to a cell.
   bool brought(const Extent& p) const {
     return side_behind(grid_, options_, p) < 0 && !block_.box.contains(wrapped(p));
   }
@@ -82,14 +82,14 @@ class Maker {
     if (beside.in != 0) lists(near_brought(x)).interpolated.push_back(beside);
   }
 
-  /// Whether the exchange writes to some neighbour of a cell.
+  /// Whether the exchange brings values to a neighbour of a cell.
   bool near_brought(const Extent& x) const {
     for (int i = 1; i < L::q; ++i)
       if (brought(behind(x, i))) return true;
     return false;
   }
 
-  /// Whether all links of a cell end at walls that the step handles itself.
+  /// Whether all links of a cell end at resting walls that the step handles without links.
   bool has_known_alone(const Extent& x) const {
     for (int i = 1; i < L::q; ++i) {
       const std::uint8_t there = flag(behind(x, i));
@@ -152,7 +152,7 @@ class Maker {
     (link.term == 0 ? to.resting : to.half_way).push_back(link);
   }
 
-  /// Velocity of a moving side where the link crosses it, half-way between two cells.
+  /// Velocity of a side at the point where a link crosses it, half-way between two cells.
   std::array<double, 3> velocity_at(const Boundary& boundary, int side, const Extent& x, int i) const {
     if (boundary.profile.empty()) return boundary.velocity;
     const int fast = side / 2 == 0 ? 1 : 0, slow = side / 2 == 2 ? 1 : 2;
@@ -160,9 +160,9 @@ class Maker {
     return boundary.profile.at(half_cells(slow) * (2 * grid_.extent()[fast] + 1) + half_cells(fast));
   }
 
-  /// Slip copies the population of a neighbour, reflected at the side. Pressure copies the population from beyond the
-  /// side, for an extrapolated state with the given density. Convective does the same with delay. At edges two sides
-  /// apply, each on its axis.
+  /// Adds a link that copies. Slip copies the population of a neighbour, reflected at the side. Pressure copies the
+  /// population from beyond the side, for an extrapolated state with the given density. Convective does the same with
+  /// delay. At edges two sides apply, each on its axis.
   void copy(const Extent& x, int i, const Boundary& boundary) {
     const Extent from = behind(x, i);
     Extent other = from;
@@ -173,7 +173,7 @@ class Maker {
       const auto side = static_cast<Side>(2 * a + (from[a] < 0 ? 0 : 1));
       if (options_.boundaries.at(side).kind == BoundaryKind::slip) c[a] = -c[a];
     }
-    // The neighbour may be solid where a body meets the side.
+    // If a body meets the side, the neighbour that slip would copy from may be solid.
     if (flag(other) != fluid) return half_way(x, i, {0, 0, 0});
     LinkLists& to = lists(brought(other));
     const Heading sent = heading_of<L>(index_of<L>(c[0], c[1], c[2]));
@@ -187,23 +187,23 @@ class Maker {
     if (boundary.kind == BoundaryKind::pressure) in_cell(to.pressure, x, i, boundary.density - 1);
   }
 
-  /// Each incoming population gets this factor times w times the lack of density: K / 2 (1 + 3 c_s). K is sigma c_s /
-  /// L, L the domain's length. A wave of density r has the populations w r (1 + 3 c_s), since c . n = 1 for all of
-  /// them.
+  /// Returns the factor that, times w and the lack of density, is added to each incoming population: K / 2 (1 + 3 c_s).
+  /// K is sigma c_s / L, L the domain's length. A wave of density r has the populations w r (1 + 3 c_s), since c . n =
+  /// 1 for all of them.
   double hold_rate(const Boundary& boundary) const {
     const double sound = std::sqrt(1.0 / 3),
                  length = static_cast<double>(grid_.extent()[convective_side(options_) / 2]);
     return 0.5 * boundary.relaxation * sound / length * (1 + 3 * sound);
   }
 
-  /// Adds a population to the entry of its cell.
+  /// Finds or makes the entry of a cell in a list, and marks population i in it.
   template <class Item>
   Item& in_cell(std::vector<Item>& cells, const Extent& x, int i, double excess) {
     const Cell cell = local(x);
     const auto same = [&](const Item& p) {
       return std::tie(p.cell.x, p.cell.y, p.cell.z, p.excess) == std::tie(cell.x, cell.y, cell.z, excess);
     };
-    // Populations of a cell are adjacent; at edges those of up to three sides alternate.
+    // Entries of a cell are close to the end of the list; at edges those of up to three sides alternate.
     const auto last = cells.end() - std::min<std::ptrdiff_t>(3, cells.end() - cells.begin());
     auto found = std::find_if(last, cells.end(), same);
     if (found == cells.end()) found = cells.insert(cells.end(), {cell, 0, excess});
@@ -211,10 +211,10 @@ class Maker {
     return *found;
   }
 
-  /// Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both populations are the cell's own.
-  /// Before it the second is the one that the next cell sends after the first; without such a cell the wall counts as
-  /// half-way. It is computed as own - (1 - share of own) (own - second), whose last term is the mass that the link
-  /// loses.
+  /// Adds an interpolated link: Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both
+  /// populations are the cell's own. Before it the second is the one that the next cell sends after the first; without
+  /// such a cell the wall counts as half-way. It is computed as own - (1 - share of own) (own - second), whose last
+  /// term is the mass that the link loses.
   void at_body(const Extent& x, int i, InterpolatedCell& beside) {
     const int out = opposite_of(i);
     const int body = s_.bodies[index_in(s_.around, wrapped(behind(x, i)))] - 1;
@@ -227,7 +227,7 @@ class Maker {
     links_.shares.push_back(1 - (q < 0.5 ? 2 * q : 1 / (2 * q)));
   }
 
-  /// Fraction of the link along velocity `out` before the surface; 1/2 where no cut is known.
+  /// Fraction of the link along velocity `out` before the body's surface; 1/2 if no cut is known.
   double cut_along(const Extent& x, int out) const {
     const auto key = [](const auto& c) { return std::tie(c.cell[2], c.cell[1], c.cell[0], c.direction); };
     Cut wanted;
@@ -244,7 +244,7 @@ class Maker {
   const Surroundings& s_;
   const unsigned known_;
   Neighbours neighbours_;
-  bool known_alone_ = false;  // whether all links of the current cell end at walls that the step handles
+  bool known_alone_ = false;  // whether all links of the current cell end at resting walls that the step handles itself
   Links links_;
 };
 
@@ -258,7 +258,7 @@ void append(LinkLists& to, const LinkLists& more) {
   each_kind(to, more, [](auto& all, const auto& others) { append(all, others); });
 }
 
-/// Sorts by population, then by cell: the order of memory in soa, so that adjacent threads access adjacent values.
+/// Sorts links by population, then by cell: the order of memory in soa, so adjacent threads access adjacent values.
 template <class Item>
 void sort_by_population(std::vector<Item>& items, Layout layout) {
   if (row_axis(layout) == 2) {
@@ -274,7 +274,7 @@ void sort_by_population(std::vector<Item>& items, Layout layout) {
   items = std::move(sorted);
 }
 
-/// Sorts in the order of memory for rows along z.
+/// Sorts cells in the order of memory for rows along z.
 void sort_along_z(std::vector<InterpolatedCell>& cells) {
   const auto place = [](const InterpolatedCell& c) { return std::tie(c.cell.x, c.cell.y, c.cell.z); };
   std::sort(cells.begin(), cells.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });

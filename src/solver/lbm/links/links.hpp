@@ -21,9 +21,9 @@ struct LinkLists {
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
   std::vector<HeldCell> held;
-  std::vector<InterpolatedCell> interpolated;  ///< applied last, because other links read populations at rest
+  std::vector<InterpolatedCell> interpolated;  ///< applied last: other links read populations at rest
 };
-/// Calls f(list, list) for each kind of links in two lists, except those of resting walls.
+/// Calls f(list of a, list of b) for each kind of links in two sets of lists, except links of resting walls.
 template <class Lists, class Other, class F>
 void each_kind(Lists& a, Other& b, const F& f) {
   f(a.added, b.added);
@@ -34,27 +34,27 @@ void each_kind(Lists& a, Other& b, const F& f) {
   f(a.held, b.held);
   f(a.interpolated, b.interpolated);
 }
-/// All links of a block. Local ones may be applied before the exchange; the others have populations that the exchange
-/// brings or overwrites.
+/// All links of a block. Local ones may be applied before the exchange; the populations of the others are brought or
+/// overwritten by the exchange.
 struct Links {
   LinkLists local, exchanged;
-  std::vector<double> shares;  ///< weights of the interpolated cells of both lists
+  std::vector<double> shares;  ///< weights of interpolated links, for both lists
   /// links with loads by surface: a Side, or first_body + the number of a body
   std::map<int, std::vector<LoadLink>> loads;
 };
 constexpr int first_body = 6;
 
-/// Classifies the cells in and around a block: fluid, domain boundary or body.
+/// The kinds of the cells in and around a block: fluid, domain boundary or body.
 struct Surroundings {
-  Box around;                         ///< the block with its ghosts
-  std::vector<std::uint8_t> flags;    ///< flag of each cell, [z][y][x]
-  std::vector<std::uint16_t> bodies;  ///< [z][y][x]: 1 + the number of the body that holds a cell; empty without bodies
-  std::vector<Cut> cuts;              ///< cuts of links from the block's cells
-  std::vector<bool> half_way;         ///< whether links of each body are half-way, copied from Surfaces
+  Box around;                         ///< box of the block with its ghosts
+  std::vector<std::uint8_t> flags;    ///< kind of each cell, [z][y][x]
+  std::vector<std::uint16_t> bodies;  ///< 1 + the number of the body in each cell, [z][y][x]; empty without bodies
+  std::vector<Cut> cuts;              ///< intersections of the block's links with bodies
+  std::vector<bool> half_way;         ///< whether a body's links are half-way, by body
 };
 /// Returns `surfaces` after checking that kinds of links are given for each body or for none. Throws Error.
 Surfaces checked(Surfaces surfaces);
-/// Whether the links of some body are interpolated.
+/// Whether any body has interpolated links.
 bool interpolates(const Surfaces& surfaces);
 Surroundings surroundings_of(const Grid& grid, const Block& block, const Options& options, const Extent& ghost,
                              const Surfaces& surfaces);
@@ -62,24 +62,24 @@ Surroundings surroundings_of(const Grid& grid, const Block& block, const Options
 /// The side that a point outside of the domain lies behind, or -1. At edges a resting wall takes precedence over a
 /// moving one; then come velocity, pressure, convective and slip. Among equal kinds the later axis wins.
 int side_behind(const Grid& grid, const Options& options, const Extent& p);
-/// Velocity of a wall; zero where none was given.
+/// Velocity of a wall; zero if none was given.
 std::array<double, 3> wall_velocity(const Options& options, int side);
 bool is_wall(const Options& options, int side);
 inline bool is_resting_wall(const Options& options, int side) {
   return is_wall(options, side) && wall_velocity(options, side) == std::array<double, 3>{0, 0, 0};
 }
-/// Whether a box of the domain lies along a side.
+/// Whether a box of cells touches a side of the domain.
 inline bool lies_along(const Grid& grid, const Box& box, int side) {
   const int a = side / 2;
   return side % 2 == 0 ? box.lo[a] == 0 : box.hi[a] == grid.extent()[a];
 }
-/// Whether fluid can flow in or out through some side.
+/// Whether fluid can flow in or out through any side.
 bool is_open(const Options& options);
 /// Whether a side is a pressure or convective one, which reads populations that its cells sent inwards.
 inline bool is_outlet(const Boundary& boundary) {
   return boundary.kind == BoundaryKind::pressure || boundary.kind == BoundaryKind::convective;
 }
-/// The side that is convective, or -1.
+/// The convective side, or -1 if there is none.
 int convective_side(const Options& options);
 
 /// Counts the links between two fluid cells through each of `bodies` bodies. A link counts at one of its ends, if that
@@ -101,7 +101,7 @@ void for_each_cell(const Box& box, F f) {
     for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
       for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) f(Extent{x, y, z});
 }
-/// Layers of a box outside of the domain, behind sides that are not periodic.
+/// Widths of the layers of a box that lie outside of the domain, behind sides that are not periodic.
 Margins beyond_sides(const Grid& grid, const Box& box);
 
 }  // namespace slipstream::lbm

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that read the populations: velocity, density, mass and faults.
+// Kernels that read the populations: velocity, density, mass, and invalid values.
 #include <slipstream/launch.hpp>
 
 #include "solver/common/cell_rows.hpp"
@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// The larger of two sizes; NaN propagates.
+/// The larger of two numbers; NaN if either is NaN.
 SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
 
 template <class Cells>
@@ -19,7 +19,7 @@ struct Macroscopic {
   Scalars<T> velocity, density;
   Scalars<const std::uint8_t> flags;
   CellRows rows;
-  /// Half of the force. The stored momentum includes all of the last force, the velocity of the flow half of it.
+  /// Half of the force. The stored momentum includes all of the last force, the velocity of the flow only half of it.
   T half[3];
   double* change;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Access to the surroundings of a block's cells, row by row and cell by cell.
+// Access to the kinds of cells around a block, row by row and cell by cell.
 #include <cstdint>
 #include <vector>
 
@@ -26,13 +26,13 @@ class Neighbours {
     return p;
   }
   std::uint8_t flag(const Extent& p) const { return s_.flags[index_in(s_.around, wrapped(p))]; }
-  /// Sets out[x] to 0 for fluid cells of the block's row (y, z) whose neighbours are all fluid.
+  /// Sets out[x] to 0 for fluid cells of the block's row (y, z) whose neighbours are all fluid, else not to 0.
   void mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const;
 
  private:
   const Surroundings& s_;
   Box box_;
-  Extent period_{0, 0, 0};  // period of each axis on which coordinates wrap, 0 on others
+  Extent period_{0, 0, 0};  // number of cells on axes where coordinates wrap, else 0
 };
 
 }  // namespace slipstream::lbm

@@ -1,5 +1,5 @@
 #pragma once
-// Links that need no sums over a cell's populations, so that all lattices share the kernels.
+// Kernels of links that need no sums over a cell's populations, so that all lattices share them.
 #include "solver/lbm/storage/populations.hpp"
 
 namespace slipstream::lbm {
@@ -8,11 +8,11 @@ template <class S>
 struct PopulationLinks {
   Headings headings;
 
-  /// Applies moving walls, and links that copy populations across sides.
+  /// Applies links of moving walls, and links that copy populations across sides.
   void known(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
   void convective(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
   void interpolated(Stream& stream, const LinkSpans& links, const BlockArrays& b) const;
-  /// As Kernels::loads: computes forces and moments of links.
+  /// Computes forces and moments of links on a surface, as Kernels::loads.
   void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
              const BlockArrays& b, double* sums) const;
 };

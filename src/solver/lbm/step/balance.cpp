@@ -8,7 +8,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Share of fluid cells in every block: each rank counts its own blocks.
+/// Share of fluid cells in each block of the grid: each rank counts its own blocks.
 std::vector<double> fluid_shares(const Communicator& comm, const Grid& grid, const Surfaces& surfaces) {
   struct Share {
     std::int64_t block;

@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// Finds velocity and density. `Cells`: constructed from BlockArrays, with the interface of Populations.
+/// Computes velocity and density of cells. `Cells`: constructed from BlockArrays, with the interface of Populations.
 template <class Cells>
 class CellKernels : public Kernels {
   using T = typename Cells::Number;

@@ -15,7 +15,7 @@ struct EnergySums {
   Cells in;
   Scalars<const std::uint8_t> flags;
   Force<T> force;
-  double viscosity, constant;  ///< viscosity, and the Smagorinsky constant
+  double viscosity, constant;  ///< viscosity and Smagorinsky constant
 
   SLIP_FN double energy(int i, int j, int k) const {
     const Moments<T> m = in.moments_of({i, j, k});

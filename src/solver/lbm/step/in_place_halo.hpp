@@ -30,7 +30,7 @@ class InPlaceHalo final : public Pattern {
 
   Halo halo_;
   std::vector<Direction> velocities_;
-  std::vector<bool> outlets_;  ///< whether each Side is an outlet
+  std::vector<bool> outlets_;  ///< whether each side is an outlet
   Form form_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace slipstream::lbm {
 
-/// Steps by a model that is not plain. Defined in collide_by_model.hpp; D3Q19 in f32 has a unit of its own.
+/// Advances cells by a model that is not plain. Defined in collide_by_model.hpp; D3Q19 in f32 has a unit of its own.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 
@@ -79,7 +79,7 @@ class KernelsOf final : public CellKernels<Populations<L, S>> {
       launch_any_step<L, Raw, in_place>(stream, box, b, collision);
   }
 
-  /// Launches the step by a kernel on rows of cells, for large blocks on GPUs; returns whether it did.
+  /// Launches the step of whole rows of cells, for large blocks on GPUs; returns whether it did.
   template <bool in_place, class Collision>
   static bool launched_by_rows(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
                                const Collision& collision) {
@@ -92,7 +92,7 @@ class KernelsOf final : public CellKernels<Populations<L, S>> {
     return false;
   }
 
-  /// Steps cell by cell. `M`: the lattice as memory sees it, with x and z swapped for rows along z.
+  /// Launches the step cell by cell. `M`: the lattice as memory sees it, with x and z swapped for rows along z.
   template <class M, bool in_place, class Collision>
   static bool launched_by_rows_of(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
     if constexpr (step_knows_walls<S>(in_place))

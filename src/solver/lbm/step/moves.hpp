@@ -5,7 +5,7 @@
 
 namespace slipstream::lbm {
 
-/// Implements functions of Kernels.
+/// Implements those functions of Kernels that only move populations.
 struct Moves {
   Headings headings;
   std::size_t word;  ///< size of a number in bytes

@@ -12,8 +12,8 @@
 namespace slipstream::lbm {
 inline namespace moves_kernels {
 
-/// Moves the odd population of a pair from the array to spare memory, or back: a half of its way. The even one stays in
-/// its cell. It changes its component in the half that has read all components of the cell.
+/// Moves the odd population of a pair to spare memory, or in the second half of its way back. The even one stays in its
+/// cell, and changes its component in the half that has read all components of the cell.
 template <class Word>
 struct MovePair {
   Word* origin;
@@ -69,7 +69,7 @@ struct RestSolids {
 
 struct PlaceLinks {
   Places places;
-  std::int64_t first;  ///< element of the array that holds the block's first cell
+  std::int64_t first;  ///< element of the array with the block's first cell
   const Link* links;
   Bounce* found;
   SLIP_FN void operator()(std::int64_t n) const {

@@ -19,20 +19,14 @@ namespace {
 
 constexpr std::array ways{Solids::dense, Solids::flags, Solids::sparse};
 
-std::vector<std::string> names_of_ways() {
-  std::vector<std::string> names;
-  for (const Solids way : ways) names.push_back(to_string(way));
-  return names;
-}
-
 Kept kept_as(Solids way) {
   return way == Solids::dense ? Kept::all : way == Solids::flags ? Kept::fluid : Kept::packed;
 }
 
-/// Blocks of the same kind, which share one measurement.
+/// Blocks of similar shape and solid cells, which share one measurement.
 struct Alike {
   std::vector<std::int64_t> blocks = {};
-  /// seconds of a step for each storage of solid cells
+  /// seconds that a step takes, for each storage of solid cells
   std::vector<double> seconds = std::vector<double>(ways.size(), 0);
   bool measured = false;
 
@@ -41,7 +35,7 @@ struct Alike {
     if (*least == never) return {};
     return ways[static_cast<std::size_t>(least - seconds.begin())];
   }
-  /// Merges measurements of another rank; the slower one counts.
+  /// Merges measurements of another rank, of which the slower one counts.
   void add(PartsReader& other) {
     for (double& mine : seconds) {
       double theirs = 0;
@@ -59,9 +53,9 @@ struct Alike {
   }
 };
 
-using AllAlike = std::map<std::string, Alike>;  // kinds of blocks by their key
+using AllAlike = std::map<std::string, Alike>;  // measurements by the key of a kind of blocks
 
-/// Merges the measurements of all ranks.
+/// Merges the measurements of all ranks, and gives them to all.
 AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   std::string mine;
   for (const auto& [key, alike] : here) {
@@ -80,7 +74,7 @@ AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   return all;
 }
 
-/// Collects the notes of all ranks, without repeats.
+/// Collects the cache's notes of all ranks, without repeats.
 std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vector<std::string>& notes) {
   std::string mine;
   for (const std::string& note : notes) mine += note + '\0';
@@ -98,7 +92,7 @@ class SolidsTuner {
   SolidsTuner(const Grid& grid, const Options& options, const Surfaces& surfaces)
       : grid_(grid), options_(options), surfaces_(surfaces), how_(*options.tune) {}
 
-  /// Measures this rank's blocks.
+  /// Measures the storages for this rank's blocks, one per kind.
   AllAlike measure() {
     Surfaces uncut = surfaces_;
     uncut.cuts = {};
@@ -117,21 +111,10 @@ class SolidsTuner {
     return all;
   }
 
-  void store(const std::string& key, const std::vector<double>& seconds) {
-    ResultCache cache = cache_of(key);
-    cache.keep(times_to_lines(names_of_ways(), seconds));
-    note(cache);
-  }
-
   std::vector<std::string> notes;
 
  private:
-  ResultCache cache_of(const std::string& key) const {
-    return {{"the choice for solid cells", "slipstream tuned solids 2"}, key, how_};
-  }
-  void note(ResultCache& cache) { notes.insert(notes.end(), cache.notes().begin(), cache.notes().end()); }
-
-  /// Finds devices with memory for all variants of their blocks; for others the rules decide.
+  /// Finds devices whose memory holds any storage of their blocks; for other devices, rules choose the storage.
   void find_room() {
     const Machine& machine = grid_.machine();
     std::vector<std::int64_t> needed(machine.devices(), 0);
@@ -170,24 +153,22 @@ class SolidsTuner {
     return text.str();
   }
 
+  /// Each rank measures its own kinds of blocks, at the same time as the others.
   Alike found_for(const std::string& key, const Block& block) {
-    Alike found;
-    ResultCache cache = cache_of(key);
-    const auto recalled = cache.recall([&](const std::string& lines) {
-      const std::vector<double> seconds = times_from_lines(lines, names_of_ways());
-      if (!seconds.empty()) found.seconds = seconds;
-      return !seconds.empty();
-    });
-    note(cache);
-    if (recalled) return found;
-    found.measured = true;
     const Machine machine = alone_on(block.device);
     const auto differ =
         ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_), options_.representation);
-    for (std::size_t i = 0; i < ways.size(); ++i)
-      found.seconds[i] =
-          std::find(differ.begin(), differ.end(), ways[i]) == differ.end() ? never : seconds(machine, block, ways[i]);
-    return found;
+    Choices choices{{"the choice for solid cells", "slipstream tuned solids 3"}, key, {}};
+    for (const Solids way : differ) choices.names.push_back(to_string(way));
+    const Chosen found = choose_by_time(Communicator(MPI_COMM_SELF), choices, how_,
+                                        [&](std::size_t n) { return seconds(machine, block, differ[n]); });
+    notes.insert(notes.end(), found.notes.begin(), found.notes.end());
+    Alike alike;
+    alike.measured = found.source == "measured";
+    alike.seconds.assign(ways.size(), never);
+    for (std::size_t n = 0; n < differ.size(); ++n)
+      alike.seconds[std::find(ways.begin(), ways.end(), differ[n]) - ways.begin()] = found.seconds[n];
+    return alike;
   }
 
   Machine alone_on(int device) const {
@@ -196,7 +177,7 @@ class SolidsTuner {
     return {grid_.machine().name(), {one}, {grid_.machine().link(device, device)}};
   }
 
-  /// Seconds of a step of a block alone; infinite if the block cannot run, for example without memory.
+  /// Seconds that a step of a block alone takes; infinite if the block cannot run, for example without memory.
   double seconds(const Machine& machine, const Block& block, Solids way) {
     Options o = options_;
     o.cells = block.box.extents();
@@ -224,7 +205,7 @@ class SolidsTuner {
     }
   }
 
-  /// The bodies in the coordinates of a domain that consists of the block alone.
+  /// The bodies in the coordinates of a domain that consists only of the block.
   Surfaces inside(const Block& block) const {
     const Extent low = block.box.lo, up{-low[0], -low[1], -low[2]};
     Surfaces moved;
@@ -268,7 +249,6 @@ KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Option
     if (!way) continue;
     for (const std::int64_t block : alike.blocks) all.of[block] = kept_as(*way);
     if (all.told.source != "measured") all.told.source = alike.measured ? "measured" : "cache";
-    if (const auto own = mine.find(key); own != mine.end() && own->second.measured) tuner.store(key, alike.seconds);
   }
   for (const auto& [id, kept] : all.of)
     ++(kept == Kept::all ? all.told.dense : kept == Kept::fluid ? all.told.flags : all.told.sparse);

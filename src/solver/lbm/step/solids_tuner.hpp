@@ -1,5 +1,5 @@
 #pragma once
-// Measures the fastest storage of solid cells for each kind of block.
+// Measures which storage of solid cells is the fastest for each kind of block.
 #include <cstdint>
 #include <map>
 
@@ -8,10 +8,10 @@
 
 namespace slipstream::lbm {
 
-/// The measured storage of blocks with solid cells, on all ranks.
+/// The chosen storage of blocks with solid cells, on all ranks.
 struct KeptBlocks {
   std::map<std::int64_t, Kept> of;
-  SolidBlocks told;  ///< report on how the storage was chosen
+  SolidBlocks told;  ///< report of how the storage of blocks was chosen
 };
 
 /// Storages whose steps differ. With models that are not plain, a GPU never writes solid cells, with `dense` as with

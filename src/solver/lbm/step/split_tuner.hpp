@@ -24,8 +24,8 @@ Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices,
 /// step handles some walls, for which a GPU has one tile only.
 std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gpu, bool walls);
 
-/// The candidate with the least `seconds`. That function is called on all ranks in the same order, and gives the same
-/// to all. Rank 0 caches the result on disk under the key. Collective.
+/// Returns the candidate with the least `seconds`. That function is called on all ranks in the same order, and gives
+/// the same to all. Rank 0 caches the result on disk under the key. Collective.
 Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,
                  const TuneOptions& how, const std::function<double(const Split&)>& seconds);
 

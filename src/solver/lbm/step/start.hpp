@@ -9,10 +9,10 @@
 
 namespace slipstream::lbm {
 
-/// A flow, and the parameters of its conversion to populations.
+/// A given flow, and the parameters of its conversion to populations.
 struct GivenFlow {
   FlowValues flow;
-  double tau, eddies;  ///< relaxation time of the stress, and factor of the eddy viscosity: 3 C^2
+  double tau, eddies;  ///< relaxation time of the stress; factor 3 C^2 of the eddy viscosity
   double half[3];      ///< half of the force per volume
 
   GivenFlow(const FlowValues& flow, const Model& model)
@@ -26,7 +26,7 @@ struct GivenFlow {
     return flow.values + 4 * (((k - b.lo[2]) * b.extent(1) + (j - b.lo[1])) * b.extent(0) + (i - b.lo[0]));
   }
 
-  /// Gradient of the velocity along an axis.
+  /// Gradient du of the velocity along an axis, in a cell.
   SLIP_FN void gradient(int i, int j, int k, int axis, double (&du)[3]) const {
     int low[3] = {i, j, k}, high[3] = {i, j, k};
     if (low[axis] > flow.around.lo[axis]) --low[axis];
@@ -37,7 +37,7 @@ struct GivenFlow {
     for (int c = 0; c < 3; ++c) du[c] = distance == 0 ? 0 : (after[1 + c] - before[1 + c]) / distance;
   }
 
-  /// State of a cell. s: rate of strain; stress: 3 rho (tau - 1).
+  /// State of a cell for the start. s: rate of strain; stress: 3 rho (tau - 1).
   struct Cell {
     double excess, rho, u[3], s[3][3], stress;
   };
@@ -58,11 +58,11 @@ struct GivenFlow {
   }
 };
 
-/// Sets the populations of fluid cells, for any lattice.
+/// Sets the populations of fluid cells from a given flow, for any lattice.
 template <class S>
 struct PopulationsStart {
   Headings headings;
-  double weight[4];  ///< weights of velocities, by the square of their length
+  double weight[4];  ///< lattice weights by the squared length of a velocity
 
   template <class L>
   static PopulationsStart of() {

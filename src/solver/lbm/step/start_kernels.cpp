@@ -9,7 +9,7 @@
 namespace slipstream::lbm {
 inline namespace start_kernels {
 
-/// Under a force, a fluid at rest has half of the source after a collision: w_i 3 c_i . F / 2.
+/// Sets a fluid at rest. Under a force it has half of the source after a collision: w_i 3 c_i . F / 2.
 template <class S>
 struct Rest {
   using T = typename S::Number;
@@ -31,7 +31,7 @@ struct Rest {
   }
 };
 
-/// Populations after a collision, to first order in gradients:
+/// Sets populations after a collision, to first order in gradients:
 ///
 ///   f_i = equilibrium_i(rho, u) - 3 w_i rho (tau - 1) (c_i c_i - 1/3) : S,    S = (grad u + (grad u)^T) / 2
 ///

@@ -21,7 +21,7 @@ Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis) {
     at[planes] += k;
     for (std::int64_t j = 0; j < n[across]; ++j) {
       at[across] = block.box.lo[across] + j;
-      std::int64_t here = 0;  // number of solid cells in the current stretch of the row
+      std::int64_t here = 0;  // number of solid cells in this stretch of the row
       for (std::int64_t i = 0; i < n[row_axis]; ++i) {
         at[row_axis] = block.box.lo[row_axis] + i;
         here = i % stretch == 0 ? 0 : here;
@@ -52,7 +52,7 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
                          (options.solids == Solids::automatic && solidity.share * solidity.long_share > 0.02);
     return skipped ? Kept::fluid : Kept::all;
   }
-  // A solid block needs no cells at all.
+  // A block without fluid stores no cells at all.
   if (solidity.share == 1 && options.solids != Solids::dense) return Kept::packed;
   switch (options.solids) {
     case Solids::dense:
@@ -65,13 +65,13 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
       break;
   }
   if (solidity.share >= packing_share(gpu)) return Kept::packed;
-  // On the host a decision for each cell would prevent vectorisation.
+  // On the host all cells are computed, because a decision for each cell would prevent vectorisation.
   return gpu && solidity.share > 0 ? Kept::fluid : Kept::all;
 }
 
 namespace {
 
-/// Whether a cell lies along an outlet.
+/// Whether a cell touches a pressure or convective side.
 bool along_outlet(const Grid& grid, const Options& options, const Extent& x) {
   for (const auto& [side, boundary] : options.boundaries) {
     const int number = static_cast<int>(side), a = number / 2;
@@ -80,7 +80,7 @@ bool along_outlet(const Grid& grid, const Options& options, const Extent& x) {
   return false;
 }
 
-/// Whether a step of the block's fluid cells may read or write a cell of the surroundings.
+/// Whether a step of the block's fluid cells may read or write cell p.
 template <class L>
 bool touched(const Grid& grid, const Options& options, const Box& box, const Neighbours& neighbours, const Extent& p) {
   const bool in_place = options.streaming == Streaming::in_place;
@@ -98,18 +98,18 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
   return false;
 }
 
-/// Counts the groups of a list of cells.
+/// Divides a list of cells into groups: tells where groups begin, and how many entries are left.
 template <class Groups>
 class Grouping {
  public:
-  /// Whether a cell begins a group. Cells come in ascending order.
+  /// Whether a cell begins a new group. Cells come in ascending order of their number.
   bool begins(std::uint32_t number) {
     const bool full = held_ == Groups::size || number - first_ >= Groups::reach;
     if (full) first_ = number;
     held_ = full ? 1 : held_ + 1;
     return full;
   }
-  /// Number of free places in the current group.
+  /// Number of free entries in the current group.
   int left() const { return Groups::size - held_; }
   std::uint32_t first() const { return first_; }
 
@@ -202,7 +202,7 @@ std::int64_t Keeping::values(std::int64_t block) {
 }
 
 std::shared_ptr<const std::vector<std::int64_t>> Keeping::packed(const Communicator& comm) {
-  std::vector<std::int64_t> mine;  // pairs of a block's number and the number of its values
+  std::vector<std::int64_t> mine;  // pairs: number of a packed block, number of its values
   for (const std::int64_t id : grid_.local())
     if (of(id) == Kept::packed) {
       mine.push_back(id);
@@ -278,7 +278,7 @@ std::uint32_t number_in(const Extent& extent, std::int64_t x, std::int64_t y, st
 
 void sort_by_number(std::vector<ListedCell>& cells) {
   const auto before = [](const auto& a, const auto& b) { return a.number < b.number; };
-  // Cells of a single box are sorted already.
+  // The cells of a single box come in sorted order.
   if (!std::is_sorted(cells.begin(), cells.end(), before)) std::sort(cells.begin(), cells.end(), before);
 }
 

@@ -20,9 +20,9 @@ class StoredCells {
 
   std::int64_t count() const { return count_; }
   const std::vector<CellWord>& words() const { return words_; }
-  /// Numbering of the cells, whose pointer to words is null.
+  /// Numbering of the stored cells, whose pointer to words is null.
   const Numbering& numbering() const { return numbering_; }
-  /// The number of a cell, by local coordinates; -1 where it is not stored.
+  /// The number of a stored cell, given by local coordinates; -1 if it is not stored.
   std::int64_t number(const Extent& local) const;
   /// Upper bound of the bytes of a list of the block's fluid cells.
   std::int64_t list_bytes(Lattice lattice) const;
@@ -33,7 +33,7 @@ class StoredCells {
   std::int64_t count_ = 0;
 };
 
-/// The cells of a block that are stored and computed.
+/// The cells of a block that are stored, and those that are computed.
 enum class Kept : std::uint8_t {
   all,    ///< all cells are stored and computed
   fluid,  ///< all cells are stored, only fluid cells are computed
@@ -42,22 +42,22 @@ enum class Kept : std::uint8_t {
 
 /// Shares of solid cells, from which `automatic` derives how a block is stored.
 struct Solidity {
-  double share = 0;       ///< share of solid cells in the block
+  double share = 0;       ///< share of cells in the block that are solid
   double long_share = 0;  ///< share of the solid cells that fill whole stretches of a row, each as long as a warp
 };
 Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis);
 Kept kept_by(const Options& options, bool gpu, const Solidity& solidity);
 
-/// Knows how the cells of each block are stored. Any rank can query any block until settle().
+/// Storage of the cells of each block. Any rank can ask for any block until settle().
 class Keeping {
  public:
-  /// `chosen`: blocks whose storage was measured.
+  /// `chosen`: storage of those blocks for which it was measured.
   Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces, std::map<std::int64_t, Kept> chosen = {});
 
   Kept of(std::int64_t block);
   /// Number of values that a packed block has per component.
   std::int64_t values(std::int64_t block);
-  /// The stored cells of a packed block.
+  /// The numbering of the stored cells of a packed block.
   const StoredCells& stored(std::int64_t block);
   bool any_packed() const { return any_packed_; }
   /// Number of values per component of each block, for Field; -1 for blocks stored as boxes. Collective.
@@ -80,11 +80,11 @@ class Keeping {
   bool any_packed_ = false;
 };
 
-/// memory_needed of Options, including effects of bodies: fewer stored cells, and links. It examines all blocks.
+/// memory_needed of Options with effects of bodies: fewer stored cells, and links. It examines all blocks.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces);
 
-/// Distributes the same blocks so that all devices have as many fluid cells. Options stay unchanged without bodies, or
-/// if every device has one block. Collective.
+/// Distributes the same blocks so that all devices have about the same number of fluid cells. Options stay unchanged
+/// without bodies, or if every device has one block. Collective.
 GridOptions balanced(const Communicator& comm, const Machine& machine, const Extent& cells, GridOptions options,
                      const Surfaces& surfaces);
 
@@ -93,7 +93,7 @@ std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links);
 /// Lists the fluid cells in some boxes of a block with their walls, in the order of memory.
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
                                        const std::vector<ListedCell>& walls);
-/// Converts a list of cells to the format that the step reads.
+/// Converts a list of cells to the format in words that the step reads.
 std::vector<std::uint32_t> listed_words(const std::vector<ListedCell>& cells, Lattice lattice);
 
 }  // namespace slipstream::lbm

@@ -34,7 +34,7 @@ constexpr bool step_knows_walls(bool in_place) {
 }
 
 /// Pulls the populations of a cell, collides them and writes them. In place it writes only where it has read (see
-/// Form). Each place belongs to one cell in a step, so cells may run in any order, in the interior and the boundary
+/// Form). Each element belongs to one cell in a step, so cells may run in any order, in the interior and the boundary
 /// region.
 template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollide {
@@ -48,22 +48,22 @@ struct StreamCollide {
   std::int64_t turn;  ///< offset of an odd population from its component, for steps in place
   Collision collision;
   bool leave_solids, skip_solids, flags_by_word;
-  std::uint8_t walls;        ///< sides with resting walls, as in BlockArrays
+  std::uint8_t walls;        ///< bits of sides with resting walls, as in BlockArrays
   int last[3];               ///< index of the block's last cell on each axis
-  bool along_z = false;      ///< whether cells are counted with z first
+  bool along_z = false;      ///< whether cells are counted along z first, instead of x
   bool past_caches = false;  ///< whether the host writes with streaming stores
 
-  /// The cells of a row, for the host.
+  /// A row of cells, which the host updates in one loop.
   struct Row {
     StreamCollide kernel;
     std::int64_t start, flags_start;
     Steps<L> steps;
-    std::uint8_t walls;  ///< walls across y and z next to the row
+    std::uint8_t walls;  ///< bits of walls next to the row, across y and z
     SLIP_FN void operator()(int i) const {
       kernel.cell(*this, i,
                   [&](auto q, std::int64_t there, Word word) { kernel.out.template population<q()>()[there] = word; });
     }
-    /// Steps the cells of a row, on the host.
+    /// Updates cells first to end of the row, on the host.
     void cells(int first, int end) const {
       if constexpr (may_go_past_caches) {
         cells_by_lines(first, end);
@@ -112,7 +112,7 @@ struct StreamCollide {
     return static_cast<std::uint8_t>((first == 0 ? walls & side_bit(axis, false) : 0) |
                                      (to == last[axis] ? walls & side_bit(axis, true) : 0));
   }
-  /// Whether population q of a cell comes from one of the walls.
+  /// Whether population q of a cell comes from a wall, given the bits of the walls next to the cell.
   template <int q>
   SLIP_FN static bool comes_from(std::uint8_t walls) {
     constexpr int mask = out_of<q>(0) | out_of<q>(1) | out_of<q>(2);
@@ -161,7 +161,7 @@ struct StreamCollide {
     value = std::bit_cast<T>(words);
   }
 
-  /// Steps a cell. `store(population, element, word)` receives the results.
+  /// Updates a cell. `store(population, element, word)` receives the results.
   template <class Store>
   SLIP_FN void cell(const Row& row, int i, const Store& store) const {
     bool solid = false;
@@ -211,7 +211,7 @@ StreamCollide<L, S, strides, solids, sides, in_place, Collision> step_of(const B
           {static_cast<int>(n[0]) - 1, static_cast<int>(n[1]) - 1, static_cast<int>(n[2]) - 1}};
 }
 
-/// Hides the row version of a step, so that launches run it cell by cell.
+/// Wraps a step that also updates whole rows, so that launches run it cell by cell.
 template <class Step>
 struct CellByCell {
   Step step;
@@ -222,7 +222,7 @@ struct CellByCell {
 template <class L, class S, Sides sides, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   auto step = step_of<L, S, Strides::any, AtSolids::leave, sides, in_place>(b, collision);
-  // Adjacent threads and iterations process adjacent cells in memory.
+  // Cells are counted along rows of memory, so that adjacent threads process adjacent cells.
   step.along_z = b.populations.shape.row_axis == 2;
   const Box cells = step.along_z ? along_z(box) : box;
   if (stream.device().backend == Backend::host) return launch_on_host(stream, cells, CellByCell{step});
@@ -237,7 +237,7 @@ void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const
   launch_any_step<L, S, Sides::wrap, in_place>(stream, box, b, collision);
 }
 
-/// Whether the host can take the vectorised step.
+/// Whether the vectorised step of the host can be used for a block.
 inline bool has_vector_step(const Stream& stream, const BlockArrays& b, Layout layout) {
   return stream.device().backend == Backend::host && layout == Layout::soa && b.wrap.extent[0] == 0 && b.walls == 0 &&
          !(b.has_solids && b.leave_solids);

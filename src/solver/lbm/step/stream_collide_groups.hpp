@@ -1,5 +1,5 @@
 #pragma once
-// The step of groups of cells, for GPUs.
+// A lattice Boltzmann step on groups of cells, for GPUs.
 #include <bit>
 #include <cstdint>
 
@@ -9,8 +9,8 @@
 
 namespace slipstream::lbm {
 
-/// Steps a few adjacent cells of a row at once, 8 bytes of each population. A GPU loads and addresses them together if
-/// the population is not shifted in x; else as an aligned group and one adjacent cell. The bits are those of
+/// Updates a few adjacent cells of a row at once, 8 bytes of each population. A GPU loads and addresses them together
+/// if the population is not shifted in x; else as an aligned group and one adjacent cell. The bits are those of
 /// StreamCollide.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollideGroups {
@@ -18,7 +18,7 @@ struct StreamCollideGroups {
   using T = typename S::Number;
   using Cells = StreamCollide<L, S, Strides::soa, solids, sides, in_place, Collision>;
   static constexpr int size = 8 / sizeof(Word);
-  // Small blocks of threads, so that 128 or 170 registers hold all values of a thread.
+  // Blocks of threads are small, so that 128 or 170 registers hold all values of a thread.
   static constexpr int threads = size == 4 ? 64 : 128;
   static constexpr int resident = (L::q > 19 ? 384 : 512) / threads;
   struct alignas(8) Group {
@@ -37,8 +37,8 @@ struct StreamCollideGroups {
   Cells cells;
   bool alone = false;
 
-  /// Kernels may start before the previous one ends, but only if none runs concurrently: waiting blocks would displace
-  /// it.
+  /// Kernels may start before the previous one ends, but not if other kernels run: waiting blocks would displace
+  /// these.
   bool early() const { return alone; }
 
   SLIP_FN void operator()(int group, int j, int k) const {
@@ -104,7 +104,7 @@ struct StreamCollideGroups {
     return every;
   }
 
-  /// Offset from a group's population q to the row from which it is read.
+  /// Offset from population q of a group to the row from which it is read.
   template <int q>
   SLIP_FN std::int64_t row_of(const Site& site, bool wall = false) const {
     return cells.template incoming<q>(site.steps, Step(0, 1, 0), wall);
@@ -113,7 +113,7 @@ struct StreamCollideGroups {
   static constexpr bool shifted() {
     return L::velocity[q][0] != 0 && !(in_place && q % 2 == 1);
   }
-  /// Address of the first or last cell of the adjacent group.
+  /// Offset of the one cell of an adjacent group from which population q comes.
   template <int q>
   SLIP_FN static std::int64_t beside(const Site& site) {
     constexpr bool from_below = L::velocity[q][0] > 0;
@@ -128,7 +128,7 @@ struct StreamCollideGroups {
     if constexpr (!shifted<q>()) return aligned;
     constexpr bool from_below = L::velocity[q][0] > 0;
     constexpr int end = from_below ? 0 : size - 1;
-    // At a wall, the cell's own population comes back.
+    // At a wall, a cell reads the population that it sent there.
     const bool end_wall = wall || Cells::template comes_from<q>(site.end_walls);
     Group found;
     found.word[end] = end_wall ? own[row_of<q>(site, true) + end] : row[beside<q>(site)];

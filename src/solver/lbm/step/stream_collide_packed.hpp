@@ -1,5 +1,5 @@
 #pragma once
-// The step of a cell in a packed block, which finds neighbours by their numbers. For D3Q19 that takes nine words of 8
+// Update of a cell in a packed block, which finds neighbours by their numbers. For D3Q19 that takes nine words of 8
 // bytes, which adjacent cells share, in addition to 152 bytes of populations. At resting walls it reads the populations
 // that the cell sent. A separate copy would access a sector or two for each link, which costs half as much as the step
 // in a packing of spheres.
@@ -8,28 +8,28 @@
 
 namespace slipstream::lbm {
 
-/// Steps the cells of a list as StreamCollide does, to the last bit.
+/// Updates the cells of a list as StreamCollide does, to the last bit.
 template <class L, class S, bool in_place, class Collision>
 struct StreamCollidePacked {
   using Word = typename S::Word;
   using T = typename S::Number;
   const Word* in;
   Word* out;
-  std::int64_t cell, component;  ///< strides of cells and of components
+  std::int64_t cell, component;  ///< strides in the array from cell to cell, from component to component
   Numbering numbering;
   Wrap wrap;
   std::int64_t turn;  ///< offset of an odd population from its component, for steps in place
   const std::uint32_t* cells;
-  std::uint32_t wide, high;  ///< extent of the block
+  std::uint32_t wide, high;  ///< extent of the block along x and y
   Collision collision;
 
-  /// A coordinate less one component of a velocity.
+  /// Coordinate of the cell from which a population comes: `at` minus a component of the velocity, wrapped if periodic.
   SLIP_FN std::int32_t behind(std::int32_t at, int part, int axis) const {
     const std::int32_t n = at - part, extent = wrap.extent[axis];
     return extent == 0 ? n : n < 0 ? n + extent : n >= extent ? n - extent : n;
   }
 
-  /// Numbers of the upstream cells. The number before a known one belongs to the cell before; the number after it
+  /// Finds the numbers of upstream cells. The number before a known one belongs to the cell before; the number after it
   /// belongs to the next cell, if that is stored. So one word serves up to three cells of a row.
   SLIP_FN void upstream(std::int32_t x, std::int32_t y, std::int32_t z, std::uint32_t (&from)[L::q]) const {
     const std::int32_t end = wrap.extent[0];

@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// Swaps x and z of a box and of arrays, for kernels on rows along z.
+/// Swaps x and z of a box and of a block's arrays, for kernels on rows along z.
 inline Box along_z(const Box& box) { return {by_rows(Layout::soa_z, box.lo), by_rows(Layout::soa_z, box.hi)}; }
 inline BlockArrays along_z(BlockArrays b) {
   for (BlockData* place : {&b.populations, &b.populations_out, &b.flags}) {
@@ -19,12 +19,12 @@ inline BlockArrays along_z(BlockArrays b) {
     shape.row_axis = 0;
   }
   std::swap(b.wrap.extent[0], b.wrap.extent[2]);
-  constexpr int x = 3, y = 12;  // bits of the sides across x, and across y
+  constexpr int x = 3, y = 12;  // bits of both sides across x, and across y
   b.walls = static_cast<std::uint8_t>((b.walls & x) << 4 | (b.walls & y) | b.walls >> 4);
   return b;
 }
 
-/// Strides known at compile time: neighbours in x are neighbours in memory, or nothing is known.
+/// Knowledge at compile time of strides: `soa`, neighbours in x are neighbours in memory; `any`, nothing is known.
 enum class Strides : std::uint8_t { soa, any };
 
 template <class L, class T, Strides strides>
@@ -61,7 +61,7 @@ struct Step {
 template <class L>
 struct Steps {
   Step y, z;
-  /// Offset from a cell to the origin of population q.
+  /// Offset from a cell to the cell from which population q comes.
   template <int q>
   SLIP_FN std::int64_t upstream(const Step& x) const {
     constexpr int cx = L::velocity[q][0], cy = L::velocity[q][1], cz = L::velocity[q][2];

@@ -1,5 +1,5 @@
 #pragma once
-// Places of populations between two steps: the interface of streaming patterns for boundaries.
+// Positions of populations in arrays between two steps: the interface of streaming patterns for boundaries.
 #include <cstdint>
 
 #include "solver/lbm/lattice/kernels.hpp"
@@ -13,7 +13,7 @@ constexpr Heading heading_of(int i) {
           static_cast<std::int8_t>(L::velocity[i][1]), static_cast<std::int8_t>(L::velocity[i][2])};
 }
 
-/// Packs one component of all velocities, plus 1, into two bits each.
+/// Packs one component of all lattice velocities, plus 1, into two bits each.
 template <class L>
 constexpr std::uint64_t velocity_bits(int axis) {
   std::uint64_t bits = 0;
@@ -22,7 +22,7 @@ constexpr std::uint64_t velocity_bits(int axis) {
 }
 /// Velocities of a lattice that is chosen at run time.
 struct Headings {
-  std::uint64_t x, y, z;  ///< packed by velocity_bits
+  std::uint64_t x, y, z;  ///< components of all velocities, packed by velocity_bits
   int count;
   SLIP_FN Heading operator[](int i) const {
     const auto part = [i](std::uint64_t bits) {
@@ -80,7 +80,7 @@ struct Places {
   SLIP_FN std::int64_t incoming(const Cell& at, const Heading& h) const {
     return form == Form::apart || h.i % 2 == 0 ? element(behind(at, h), h) : element(at, h);
   }
-  /// Element of a cell's component 0.
+  /// Index of a cell's component 0 in the block's array.
   SLIP_FN std::int64_t element(const Cell& at) const {
     if (numbering.words != nullptr) return numbering.find(at.x, at.y, at.z).number * stride[0];
     return at.x * stride[0] + at.y * stride[1] + at.z * stride[2];

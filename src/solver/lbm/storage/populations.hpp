@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// Single populations of a cell at their Places, for any lattice.
+/// Access to single populations of a cell, at the positions that Places gives, for any lattice.
 template <class S>
 struct StoredPopulations {
   using Number = typename S::Number;
@@ -29,7 +29,7 @@ struct StoredPopulations {
   }
 };
 
-/// Links whose lattice is chosen at run time, so that one kernel serves all.
+/// Access to populations for links whose lattice is chosen at run time, so that one kernel serves all.
 template <class S>
 struct AnyPopulations : StoredPopulations<S> {
   using Number = typename S::Number;
@@ -50,7 +50,7 @@ struct AnyPopulations : StoredPopulations<S> {
   }
 };
 
-/// The populations of a cell, for a lattice that is known at compile time.
+/// Access to all populations of a cell, for a lattice that is known at compile time.
 template <class L, class S>
 struct Populations : StoredPopulations<S> {
   using Lattice = L;
@@ -58,11 +58,11 @@ struct Populations : StoredPopulations<S> {
   using StoredPopulations<S>::origin, StoredPopulations<S>::places;
   using StoredPopulations<S>::StoredPopulations;
 
-  /// All outgoing populations of a cell.
+  /// Loads all outgoing populations of a cell.
   SLIP_FN void all_sent(const Cell& cell, Number (&g)[L::q]) const { all<false>(cell, g); }
-  /// All incoming populations of a cell.
+  /// Loads all incoming populations of a cell.
   SLIP_FN void all_coming(const Cell& cell, Number (&g)[L::q]) const { all<true>(cell, g); }
-  /// Density less 1 and momentum of the outgoing populations.
+  /// Density less 1 and momentum of a cell's outgoing populations.
   SLIP_FN Moments<Number> moments_of(const Cell& cell) const {
     Number g[L::q];
     all_sent(cell, g);
@@ -70,14 +70,14 @@ struct Populations : StoredPopulations<S> {
   }
 
  private:
-  /// Works as Places::outgoing and incoming, but tests form and storage once, not for each population. A GPU then has
-  /// all loads in flight at once.
+  /// Loads all populations of a cell. It gives the same as Places::outgoing and incoming, but tests form and storage
+  /// once, not for each population. A GPU then has all loads in flight at once.
   template <bool coming>
   SLIP_FN void all(const Cell& cell, Number (&g)[L::q]) const {
     const Places& p = places;
     const std::int64_t own = p.element(cell), turn = p.form == Form::turned ? p.component : 0;
     const bool ahead = p.form != Form::apart;
-    // `from(q)`: offset to the cell from which population q comes.
+    // `from(q)`: offset from the cell to that from which population q comes.
     const auto load = [&](const auto& from) {
       unrolled<0, L::q>([&](auto q) {
         constexpr bool odd = q() % 2 == 1;

@@ -10,7 +10,7 @@ struct Stored {
   using Word = T;
   using Number = T;
   using Raw = Stored;
-  static constexpr int unit = 1;  ///< raw value of a deviation of 1
+  static constexpr int unit = 1;  ///< number in memory that stands for a deviation of 1
   static SLIP_FN T load(T word) { return word; }
   static SLIP_FN T store(T number) { return number; }
   /// Rounding of a cell's populations after a collision, seeded by its population at rest.
@@ -40,7 +40,7 @@ class DitheredHalf {
   std::uint32_t dither_;
 };
 
-/// Unscaled halves, for collisions that compute in multiples of the unit: one conversion less, same bits.
+/// Halves without scaling, for collisions that compute in multiples of the unit: one conversion less, same bits.
 struct RawF16 {
   using Word = Half;
   using Number = float;
@@ -50,9 +50,9 @@ struct RawF16 {
   using Rounding = DitheredHalf;
 };
 
-/// 16 bits in memory, f32 in registers (Lehmann et al. 2022). The factor 2^15 makes the largest half, 65504, a
-/// deviation of 2, above all values of a sound flow. Only deviations below 2^-29 have fewer than 11 binary digits. A
-/// power of two loses no digit.
+/// Populations with 16 bits in memory and f32 in registers (Lehmann et al. 2022). The factor 2^15 makes the largest
+/// half, 65504, a deviation of 2, above all values of a sound flow. Only deviations below 2^-29 have fewer than 11
+/// binary digits. A power of two loses no digit.
 struct StoredF16 {
   using Word = Half;
   using Number = float;

@@ -74,7 +74,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
                   {"pressure1", &pressure1}};
   if (earlier) {
     state.fields["earlier_pressures"] = &*earlier;
-    // Checkpoints of earlier versions lack these fields; restarts do without.
+    // Checkpoints of earlier versions lack these fields, and a restart works without them.
     state.made_when_asked["earlier_pressures"] = [] {};
   }
   if (options.mean_from) {
@@ -92,7 +92,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
     volume = found.front();
     start();
   } catch (...) {
-    wait();  // queued work may use the memory that is freed here
+    wait();  // waits, because queued work may use the memory that is freed here
     throw;
   }
 }

@@ -40,8 +40,8 @@ bool never_changes(const FlowSide& side) {
                      [](const Given& one) { return !one.at || one.steady; });
 }
 
-/// The conditions of a side: its own, then those of its `otherwise` chain. A patch has the first one whose `where`
-/// holds.
+/// All conditions of a side: its own, then those of its `otherwise` chain. A face gets the first condition whose
+/// `where` holds.
 std::vector<const FlowSide*> conditions_of(const FlowSide& side) {
   std::vector<const FlowSide*> all{&side};
   for (const FlowSide& next : side.otherwise) all.push_back(&next);
@@ -57,7 +57,7 @@ void Flow::Impl::list_sides() {
     for (std::size_t end = 0; end < 2; ++end) {
       const FlowSide& whole = options.sides[axis][end];
       if (whole.condition == FlowCondition::periodic) continue;
-      // Each condition takes its faces from those that earlier conditions leave.
+      // A condition applies only to faces that earlier conditions of the side leave.
       const auto axis_number = static_cast<int>(axis), end_number = static_cast<int>(end);
       std::vector<Point> centres;
       if (whole.where) centres = box.face_centres(axis_number, end_number);
@@ -87,7 +87,7 @@ void Flow::Impl::list_sides() {
         }
       }
     }
-  // Collective, so every rank takes part.
+  // All ranks take part, because the sum is collective.
   if (!through.empty()) surface = space.vector();
 }
 
@@ -116,7 +116,7 @@ void Flow::Impl::take_surface(double time) {
 void Flow::Impl::balance(double in, double out, double along) {
   const double left = std::abs(out - in), most = std::max(in, out);
   constexpr double of_quadrature = 1e-3, of_rounding = 1e-6;
-  // Tolerances for walls that move in their own plane: errors of normals on bent elements, and rounding.
+  // Tolerances of imbalance at walls that move in their own plane: errors of normals on bent elements, and rounding.
   constexpr double of_normals = 1e-5, of_their_rounding = 1e-10;
   if (!(left > of_rounding * most) || left < of_their_rounding * along) return;
   char said[300];
@@ -126,7 +126,7 @@ void Flow::Impl::balance(double in, double out, double along) {
         std::string(said) + ": an incompressible flow needs as much of both; change the velocities on sides";
     const Facts facts{{"option", "sides"}, {"problem", "balance"}, {"in", in}, {"out", out}};
     if (!taken) throw Error(ErrorCode::invalid_argument, text, facts);
-    // During a run this ends like a system that was not solved.
+    // A run that meets unbalanced velocities ends as if a system could not be solved.
     throw krylov::NotSolved(text, joined(facts, {{"field", "velocity"}, {"time", time_now()}}));
   }
   if (cautions.empty())
@@ -145,7 +145,7 @@ void Flow::Impl::take_given(double time) {
     ask(time, "velocity", [&] { mine = one.lifting->mine(time); });
     one.lifting->take(std::move(mine), one.values);
     if (!one.lifting->caution().empty() && cautions.empty()) cautions.push_back(one.lifting->caution());
-    // Keeps fixed points only: values = values - mask values.
+    // Keeps values at fixed points only: values = values - mask values.
     combine(pointers(b), {{1, pointers(one.values)}});
     one.constraint.apply(pointers(b));
     combine(pointers(one.values), {{1, pointers(one.values)}, {-1, pointers(b)}});
@@ -160,13 +160,13 @@ void Flow::Impl::start() {
       if (!options.initial[c]) continue;
       const std::vector<double*> to = part_of(level(n), c);
       put(to, options.initial[c], -n * options.time_step, "velocity");
-      // Copies of a point get their mean, because their places may differ by rounding errors.
+      // Copies of a point get the mean of their values, because their coordinates may differ by rounding errors.
       times(space.weights(), to);
       space.assemble(to);
       wait();
     }
   take_given(0);
-  // Sides move from the start on, so that the Courant number includes an impulsively started lid.
+  // Sides have their velocity from the start on, so that the Courant number includes an impulsively started lid.
   for (std::size_t c = 0; c < 3 && !options.exact_start; ++c) {
     const std::vector<double*> u = part_of(velocity, c);
     components[c].constraint.apply(u);

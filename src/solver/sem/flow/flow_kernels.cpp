@@ -8,7 +8,7 @@
 namespace slipstream::sem {
 inline namespace flow_kernels {
 
-/// As in point_kernels.cpp: rows of points that a launch takes.
+/// Number of points in a row of a launch, because cell coordinates are int and points may exceed 2^31.
 constexpr std::int64_t row_of_flow = 256;
 Box rows_of_flow(std::int64_t points) {
   return {{0, 0, 0}, {row_of_flow, (points + row_of_flow - 1) / row_of_flow, 1}};

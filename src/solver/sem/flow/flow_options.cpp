@@ -1,4 +1,4 @@
-// Options of a flow: problems of the components, and memory.
+// Options of a flow: the linear problems of its components, and memory.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -15,7 +15,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// The axis that a side is across, after the map. Throws Error where it is no plane across one.
+/// The axis that a side is perpendicular to in the deformed box. Throws Error if the side is no such plane.
 std::size_t axis_of_plane(const ElementBox& box, int order, std::size_t axis, std::size_t end) {
   if (!box.map) return axis;
   const Rule rule = gauss_lobatto(order);
@@ -51,7 +51,7 @@ Side side_of(const ElementBox& box, int order, const FlowSide& from, std::size_t
   return side;
 }
 
-/// Whether a side, or its `otherwise` condition, satisfies a predicate.
+/// Whether a side, or one of its `otherwise` conditions, satisfies a predicate.
 bool any_side(const FlowOptions& o, const std::function<bool(const FlowSide&)>& like) {
   for (const auto& axis : o.sides)
     for (const FlowSide& side : axis)
@@ -122,14 +122,14 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
   Options of_pressure = component_of(o, 0);
   of_pressure.equation = Equation::poisson;
   const std::int64_t n = o.order + 1, cube = n * n * n, m = (3 * n + 1) / 2, word = sizeof(double);
-  // Right side and increment of each part of the velocity, r, p and q, its mask and its weights; the diagonals of all.
+  // Arrays of velocity solves: right side, increment, r, p, q, mask and weights of each component; three diagonals.
   constexpr std::int64_t of_velocity = 3 * (2 + 3 + 2) + 3;
   std::int64_t of_step = 12 + 3 + (o.divergence_damping > 0 ? 1 : 0);
   for (std::size_t c = 0; c < 3; ++c) {
     of_step += o.force[c].at ? 1 : 0;
     of_step += any_side(o, [c](const FlowSide& side) { return side.velocity[c].at != nullptr; }) ? 1 : 0;
   }
-  of_step += any_side(o, gives_something) ? 1 : 0;  // flow through sides
+  of_step += any_side(o, gives_something) ? 1 : 0;  // array of normal velocities on sides
   std::vector<ArrayBytes> arrays;
   for (const ArrayBytes& one : memory_needed(machine, of_pressure)) {
     const std::int64_t count = box_of(of_pressure).count();
@@ -138,7 +138,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
     const auto add = [&](const char* name, std::int64_t values) {
       if (values > 0) arrays.push_back({one.device, name, values * elements * cube * word});
     };
-    if (one.array == "right side and values given") continue;  // they are among the terms of the step
+    if (one.array == "right side and values given") continue;  // a flow's terms of a step include this array
     if (one.array != "u and its history") {
       arrays.push_back(one);
       continue;

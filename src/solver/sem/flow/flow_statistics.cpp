@@ -28,7 +28,7 @@ std::vector<double> Flow::Impl::integrals(
     sums.emplace(comm, machine, blocks, sums_at_once);
   }
   const std::vector<double*> parts_of_sums = pointers(sum_space.parts);
-  // The volume comes first, as the others are divided by it.
+  // The volume is integrated first, as the other integrals are divided by it.
   std::vector<double> found;
   for (std::size_t first = 0; first < pairs.size() + 1; first += sums_at_once) {
     for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -56,7 +56,7 @@ std::vector<double> Flow::Impl::integrals(
 
 namespace {
 
-/// Weighted sums over this rank's points of a component's error against the exact solution.
+/// Weighted sums, over this rank's points, of a component's error against the exact solution.
 struct Apart {
   double off = 0, size = 0, largest = 0;
 };
@@ -97,7 +97,7 @@ FlowStatistics Flow::statistics(const FlowSolution& exact) {
   pairs.emplace_back(pointers(s.b), pointers(s.b));
   for (int n = 0; n < 3; ++n)
     for (std::size_t c = 0; c < 3; ++c) pairs.emplace_back(s.part_of(s.level(n), c), s.part_of(s.level(n), c));
-  // A vector of ones: (u, 1) is the mean.
+  // The vector x of ones: (u, 1) over the volume is the mean of u.
   s.combine(pointers(s.x), {}, 1);
   for (std::size_t c = 0; c < 3; ++c) pairs.emplace_back(s.part_of(s.velocity, c), pointers(s.x));
   const std::vector<double> sums = s.integrals(pairs);

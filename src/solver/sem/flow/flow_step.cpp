@@ -85,7 +85,7 @@ void Flow::Impl::explicit_terms() {
 }
 
 void Flow::Impl::solve_pressure() {
-  // The curl is made continuous before it is differentiated again.
+  // The curl is made continuous over elements before it is differentiated again.
   space.curl(all_of(std::as_const(star)), all_of(turn));
   for (Vector& w : turn) {
     space.mass(w, w);
@@ -102,11 +102,11 @@ void Flow::Impl::solve_pressure() {
   space.weak_divergence(all_of(std::as_const(g)), b);
   const std::vector<double*> now = part_of(pressure, 0), before = part_of(pressure1, 0);
   const Differences differences = differences_now();
-  // A third extrapolation term gains little, and amplifies noise.
+  // Extrapolation of the pressure has two terms at most: a third one gains little, and amplifies noise.
   const int order = std::min(2, time_order_now());
   const bool two = order == 2 && past.count > 1;
   const double share = two ? length() / past.last : 0;
-  // The solver starts from the whole extrapolated pressure, so that it takes out the mean of the whole one.
+  // The solver starts from the whole extrapolated pressure, not an increment, so that it subtracts the whole mean.
   combine(pointers(x), {{1 + share, now}, {-share, before}});
   if (!surface.empty()) combine(pointers(b), {{1, pointers(b)}, {-differences.now / length(), pointers(surface)}});
   space.assemble(b);
@@ -117,7 +117,7 @@ void Flow::Impl::solve_pressure() {
 
 void Flow::Impl::solve_velocity() {
   const double h2 = differences_now().now / length();
-  space.gradient(x, all_of(turn));  // x is the new pressure
+  space.gradient(x, all_of(turn));  // x holds the new pressure
   for (std::size_t c = 0; c < 3; ++c) {
     Component& one = components[c];
     space.mass(turn[c], turn[c]);
@@ -200,7 +200,7 @@ krylov::Options Flow::Impl::how(double tolerance, const char* field) const {
   how.absolute_tolerance = tolerance * std::sqrt(volume);
   how.most_iterations = options.most_iterations;
   how.must_converge = options.must_converge;
-  // A right side may be no larger than what rounding leaves of its constant part.
+  // No imbalance is refused, because a right side may be as small as the rounding errors of its constant part.
   how.imbalance = std::numeric_limits<double>::infinity();
   how.trace = options.exchange.trace;
   how.field = std::string(field) + " at step " + std::to_string(state.step + 1);

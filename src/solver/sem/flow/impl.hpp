@@ -1,5 +1,5 @@
 #pragma once
-// State and tasks of a Flow.
+// State and tasks of an incompressible flow.
 #include <array>
 #include <functional>
 #include <optional>
@@ -20,23 +20,23 @@ using Triple = std::array<Vector, 3>;
 struct Flow::Impl : ElementParts {
   Impl(const Communicator& comm, const Machine& machine, FlowOptions options);
 
-  /// A component of the velocity: its constraint and fixed values.
+  /// A component of the velocity: the points where it is fixed, and its values there.
   struct Component {
     Component(Space& space, const FlowOptions& options, std::size_t number);
     Patches patches;
     Constraint constraint;
-    std::optional<Lifting> lifting;  ///< where some value is given
-    Vector values;                   ///< there, at fixed points, else 0
+    std::optional<Lifting> lifting;  ///< extension of the values given on sides, if any
+    Vector values;                   ///< given values at fixed points, 0 elsewhere
     bool steady = true;
     Vector force;
   };
-  /// Components that are fixed at the same points: one solve has all of them.
+  /// Velocity components that are fixed at the same points: one solve has all of them.
   struct Together {
     std::vector<std::size_t> components;
     HelmholtzSolver solver;
-    Vector right, x;  ///< one component after the other
+    Vector right, x;  ///< right side and solution, one component after the other
   };
-  /// Points of a patch where the velocity is given, on one device of this rank.
+  /// Points on one device of this rank of a patch where the velocity is given.
   struct Through {
     const FlowSide* side;
     std::size_t device;
@@ -49,27 +49,27 @@ struct Flow::Impl : ElementParts {
   void list_tasks();
   void start();
 
-  /// Updates forces, values on sides and the flow through them for a time, if they change.
+  /// Updates forces, values on sides and the flow through sides to a time, if they change.
   void take_given(double time);
-  /// int over the sides of phi n . u, by point.
+  /// Integrates phi n . u over the sides at a time, for the basis function phi of each point.
   void take_surface(double time);
-  /// `along`: speed times area of all that is given.
+  /// Throws unless inflow and outflow are equal. `along`: sum of speed times area of all given velocities.
   void balance(double in, double out, double along);
   using ElementParts::put;
   void put(const std::vector<double*>& to, const Function& function, double time, const char* field);
   void ask(double time, const char* field, const std::function<void()>& work);
 
-  /// Computes u*, its advection, and all terms of the right side except the pressure.
+  /// Computes u*, the extrapolated velocity, its advection, and all terms of the right side except the pressure.
   void explicit_terms();
   void take_courant();
   void solve_pressure();
   void solve_velocity();
-  /// Solves H x = right for the increments x.
+  /// Solves H x = right for the increments x of the velocity components.
   void solve_components(double h2);
-  /// Component n of a vector of components, which lie one after the other.
+  /// Component n of a vector that holds several components one after the other.
   std::vector<double*> component(const Vector& vector, std::size_t n) const;
   void damp_divergence();
-  /// Makes the remaining substeps after the first one.
+  /// Makes the substeps that follow the first one of a time step.
   void go_on();
   void choose_parts();
 
@@ -84,7 +84,7 @@ struct Flow::Impl : ElementParts {
 
   FlowOptions options;
   std::vector<Component> components;
-  Constraint free;  ///< of the pressure
+  Constraint free;  ///< points with fixed pressure: none
   std::vector<Together> together;
   Field velocity, velocity1, velocity2, pressure, pressure1;
   std::optional<Field> earlier;  ///< earlier pressure solutions, for initial guesses
@@ -95,40 +95,40 @@ struct Flow::Impl : ElementParts {
   };
   std::optional<Means> means;
   void add_means();
-  /// grad u_c in star (c = 0), turn and g: row c has the derivatives of component c.
+  /// Computes grad u_c in star (c = 0), turn and g, and returns them: row c has the derivatives of component c.
   std::array<Triple*, 3> gradients();
-  /// Points of a side on one device of this rank.
+  /// Points of a side on one device of this rank, where forces are computed.
   struct Wall {
     std::size_t device;
     Buffer<std::int64_t> points;
     Buffer<double> areas, tractions, read;
   };
-  std::vector<std::pair<SideForce, std::vector<Wall>>> walls;  ///< once forces() has asked for them
+  std::vector<std::pair<SideForce, std::vector<Wall>>> walls;  ///< sides whose forces were asked for
   void list_walls();
   Triple star, right, turn, g, fine;
   Vector b, x, inverse_mass;
-  Vector damping;  ///< explicit steps of grad div, by point
-  Vector surface;  ///< where something flows through a side
+  Vector damping;  ///< factor of an explicit step that damps the divergence, by point
+  Vector surface;  ///< normal velocity on sides, times basis functions; empty if zero
   std::vector<Through> through;
   bool taken = false;
   double volume = 0;
   std::int64_t parts = 1;
   Past past;
   double courant = 0;
-  std::optional<BlockSums> sums;  ///< four at a time
+  std::optional<BlockSums> sums;  ///< sums over blocks of elements, four at once
   struct SumSpace {
     Vector parts, results, read;
   } sum_space;
-  /// (u, v) in the quadrature, of as many pairs as there are. Collective.
+  /// Integrates the product u v of each pair (u, v) over the box by quadrature. Collective.
   std::vector<double> integrals(const std::vector<std::pair<std::vector<double*>, std::vector<double*>>>& pairs);
   krylov::Effort pressure_effort, velocity_effort;
   std::vector<std::string> cautions;
 };
 
-/// Whether some part of the velocity is given there.
+/// Whether a component of the velocity is given on a side.
 bool gives_something(const FlowSide& side);
 
-/// Whole vectors, as operators take them.
+/// Pointers to three whole vectors, as operators take them.
 inline std::array<const Vector*, 3> all_of(const Triple& u) { return {&u[0], &u[1], &u[2]}; }
 inline std::array<Vector*, 3> all_of(Triple& u) { return {&u[0], &u[1], &u[2]}; }
 

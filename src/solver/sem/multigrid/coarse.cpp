@@ -25,7 +25,7 @@ Vertices vertices_of(const ElementBox& box) {
   return found;
 }
 
-/// Flags of vertices: 1 at free ones, 0 at fixed ones.
+/// Flags of vertices: 1 if the unknown is free there, 0 if it is fixed.
 std::vector<float> free_vertices(const Space& space, const Constraint& constraint, const Vertices& vertices) {
   std::vector<float> free(static_cast<std::size_t>(vertices.all()), 1.0F);
   const std::vector<double> corners = constraint.mask(0, space.box().count(), 1);
@@ -40,14 +40,14 @@ std::vector<float> free_vertices(const Space& space, const Constraint& constrain
 CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
     : space_(space), on_(on), vertices_(vertices_of(space.box())) {
   const Rule& rule = on.rule();
-  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // matrix of size points x 2
+  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // to_corners_ has a row per point, and 2 columns
   const std::size_t n = rule.points.size();
   to_points_ = to_corners_;
   to_corners_.clear();
   for (std::size_t c = 0; c < 2; ++c)
     for (std::size_t p = 0; p < n; ++p) to_corners_.push_back(to_points_[p * 2 + c]);
-  // The ids are those of blocks of corners, then of blocks of vertices, numbered by device. Vertices hold zeros here,
-  // so sums keep their bits.
+  // Ids for the gather-scatter: those of blocks of corners, then of blocks of vertices, numbered by device. Vertices
+  // hold zeros here, so sums have the same bits on any number of devices.
   std::vector<Stream>& streams = space.streams();
   const std::int64_t block_elements = space.elements_of_a_block(), all = vertices_.all();
   block_ = 8 * block_elements;
@@ -100,7 +100,7 @@ Singles CoarseGrid::whole() const {
   return made;
 }
 
-/// Sums corner values to vertices, on all devices.
+/// Sums the values of elements' corners to vertices, on all devices.
 void CoarseGrid::bring() {
   std::vector<GatherScatter::Array> arrays;
   for (std::size_t d = 0; d < corners_.size(); ++d) {
@@ -134,14 +134,14 @@ void CoarseGrid::set_up(double h1, double h2, bool singular) {
   find_spectrum();
 }
 
-/// Builds the separable model. Along each axis its elements have the mean width of those in a slab, derived from their
-/// stiffness.
+/// Builds the separable model of the operator. Along each axis its elements have the mean width of those in a slab,
+/// derived from their stiffness.
 void CoarseGrid::list_axes(double h1, double h2) {
   const ElementBox& box = space_.box();
   std::vector<Stream>& streams = space_.streams();
   // Sizes of the box that replaces an element: its width along x is 2 sqrt(c_y c_z), its volume 8 c_x c_y c_z.
   struct Sizes {
-    std::array<double, 5> of;  // inverse widths, mass and volume
+    std::array<double, 5> of;  // inverse widths along x, y, z; mass; volume
   };
   std::vector<std::vector<Sizes>> sizes(streams.size());
   std::array<double, 5> largest{};
@@ -163,7 +163,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
     }
   });
   for (double& value : largest) value = space_.comm().max(value);
-  // Sums are integers, because these do not depend on the order: by slab along each axis, then masses and volumes.
+  // Sums of integers do not depend on the order. They are listed by slab along each axis, then masses and volumes.
   constexpr double unit = 0x1p-26;
   const auto& wide = box.elements;
   const auto x = static_cast<std::size_t>(wide[0]), y = static_cast<std::size_t>(wide[1]),
@@ -210,7 +210,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
       }
     const Eigen found = generalized_eigen(k, reduced, reduced_mass);
     vectors[a].assign(count * count, 0.0F);
-    values[a].assign(count, -1.0);  // the value -1 marks a missing eigenfunction
+    values[a].assign(count, -1.0);  // -1: no eigenfunction, as a vertex is fixed
     for (std::size_t c = 0; c < k; ++c) {
       values[a][c] = std::max(found.values[c], 0.0);
       for (std::size_t i = 0; i < k; ++i)
@@ -267,7 +267,7 @@ void CoarseGrid::separable(const Singles& r, Singles& out) {
 }
 
 void CoarseGrid::find_spectrum() {
-  // All devices have the same vectors, so the sums of the first device serve all.
+  // All devices hold the same vectors, so the sums of the first device serve all.
   std::vector<Stream>& streams = space_.streams();
   const std::vector<int> devices = space_.machine().devices_of_rank(space_.comm().rank());
   krylov::Layout layout;
@@ -299,13 +299,13 @@ void CoarseGrid::find_spectrum() {
   krylov::ConjugateGradients method(space_.comm(), space_.machine(), layout);
   const krylov::Spectrum found = method.spectrum(streams, system, reduction);
   for (Stream& stream : streams) stream.synchronize();
-  if (found.largest == 0) {  // there is no free vertex
+  if (found.largest == 0) {  // all vertices are fixed
     steps_ = 0;
     return;
   }
   largest_ = 1.05 * found.largest;
   least_ = std::max(0.9 * found.smallest, 1e-3 * largest_);
-  // The number of steps is chosen to reduce the error to this fraction.
+  // Fraction of the error that may be left after the iteration, which determines its number of steps.
   constexpr double left = 0.1;
   constexpr int most = 12;
   const double ratio = (largest_ + least_) / (largest_ - least_);

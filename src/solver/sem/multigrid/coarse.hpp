@@ -20,12 +20,12 @@ namespace slipstream::sem {
 /// elements the number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
 class CoarseGrid {
  public:
-  /// Collective. `on`: the multigrid level above.
+  /// The constructor is collective. `on`: the multigrid level above.
   CoarseGrid(Space& space, const Constraint& constraint, Level& on);
-  /// `singular`: the constant is in the null space. Collective.
+  /// Prepares the operator. `singular`: constants are in the null space. Collective.
   void set_up(double h1, double h2, bool singular);
   bool loopable() const { return sums_->loopable(); }
-  /// Adds the correction for the level's residual to the level's z, and leaves the correction in its d.
+  /// Adds the correction for the residual of the level above to its z, and leaves the correction in its d.
   void correct();
 
  private:
@@ -42,11 +42,11 @@ class CoarseGrid {
   bool singular_ = false;
   int steps_ = 1;
   double largest_ = 1, least_ = 1;
-  /// one-dimensional matrices between the level's points and an element's ends
+  /// one-dimensional interpolation matrices between an element's points and its two ends
   std::vector<double> to_corners_, to_points_;
   std::int64_t block_ = 8;
-  Singles corners_;                  ///< values as [element][corner], followed by all vertices
-  std::vector<std::int64_t> begin_;  ///< index of the first vertex in corners_, by device
+  Singles corners_;                  ///< [element][corner], then values at all vertices
+  std::vector<std::int64_t> begin_;  ///< index of the first vertex in corners_ on each device
   std::optional<GatherScatter> sums_;
   Singles stencil_, free_, inverse_;
   std::array<Singles, 3> axes_;

@@ -7,7 +7,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Cholesky factorisation B = L L^T, in place.
+/// Replaces the lower triangle of B by its Cholesky factor L, B = L L^T.
 void factor(std::size_t n, std::vector<double>& b) {
   for (std::size_t j = 0; j < n; ++j)
     for (std::size_t i = j; i < n; ++i) {
@@ -50,7 +50,7 @@ double sweep(std::size_t n, std::vector<double>& a, std::vector<double>& v) {
 
 Eigen generalized_eigen(std::size_t n, std::vector<double> a, std::vector<double> mass) {
   factor(n, mass);
-  // Computes C = L^-1 K L^-T: first the rows, then the columns.
+  // Transforms to a standard problem, C = L^-1 K L^-T: first the rows, then the columns.
   for (const bool rows : {true, false})
     for (std::size_t other = 0; other < n; ++other)
       for (std::size_t i = 0; i < n; ++i) {
@@ -68,7 +68,7 @@ Eigen generalized_eigen(std::size_t n, std::vector<double> a, std::vector<double
   }
   Eigen found;
   for (std::size_t i = 0; i < n; ++i) found.values.push_back(a[i * n + i]);
-  // Computes S = L^-T V.
+  // Transforms eigenvectors V of C back: S = L^-T V.
   for (std::size_t c = 0; c < n; ++c)
     for (std::size_t i = n; i-- > 0;) {
       double sum = v[i * n + c];

@@ -5,7 +5,7 @@
 
 namespace slipstream::sem {
 
-/// Solution of K s = l B s with S^T B S = 1.
+/// Solution of the eigenvalue problem K s = l B s, with S^T B S = 1.
 struct Eigen {
   std::vector<double> values;
   std::vector<double> vectors;  ///< row-major matrix whose columns are the eigenvectors

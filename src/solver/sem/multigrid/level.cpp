@@ -18,8 +18,8 @@ namespace {
 /// Kind of an element's end along an axis: next to a neighbour, or on a side where the unknown is fixed or free.
 enum End : std::int32_t { neighbour = 0, fixed = 1, free_side = 2, ends = 3 };
 
-/// Eigenvectors and eigenvalues on [-1, 1] and one point beyond either end, for each pair of kinds of ends. Neighbours
-/// are assumed to be as wide as this element. Rows of missing points are zero.
+/// Eigenvectors and eigenvalues of an interval [-1, 1] and one point beyond either end, for each pair of kinds of ends.
+/// Neighbours are assumed to be as wide as this element. Rows of missing points are zero.
 struct Kinds {
   std::vector<float> matrices, eigenvalues;
 };
@@ -34,7 +34,7 @@ Kinds kinds_of(const Rule& rule) {
   Kinds kinds;
   for (int low = 0; low < ends; ++low)
     for (int high = 0; high < ends; ++high) {
-      // Three adjacent elements on a line. Point `first` is the one before the middle element.
+      // Matrices of three adjacent elements on a line. Point `first` is the one before the middle element.
       std::vector<double> all(wide * wide, 0.0), mass(wide, 0.0);
       const bool there[] = {low == neighbour, true, high == neighbour};
       for (std::size_t e = 0; e < 3; ++e)
@@ -145,7 +145,7 @@ void Level::apply(const Singles& in, Singles& out) {
   assembled_->apply(pointers(out), 1, call_of, [] {});
 }
 
-/// Numbers faces and their points; two adjacent elements share a face.
+/// Lists the faces of elements and their points by number; two adjacent elements share a face.
 void Level::list_faces() {
   const ElementBox& box = space_.box();
   const auto& e = box.elements;
@@ -310,7 +310,7 @@ void Level::set_up(double h1, double h2) {
   for (Stream& stream : streams) stream.synchronize();
 }
 
-/// Computes q = A d and r -= q. With `later` the next pass subtracts q.
+/// Computes q = A d, and r -= q unless `later`: the next pass then subtracts q.
 void Level::lower(bool later) {
   apply(d, q_);
   for (std::size_t at = 0; !later && at < r.size(); ++at)

@@ -16,17 +16,17 @@ namespace slipstream::sem {
 /// A level's smoother: the inverse diagonal, or overlapping Schwarz.
 enum class Smoother : std::uint8_t { jacobi, schwarz };
 
-/// Values of this rank's devices, in single precision.
+/// Values on this rank's devices in single precision, one buffer per device.
 using Singles = std::vector<Buffer<float>>;
 
 class Level {
  public:
-  /// Makes a level. Collective.
+  /// Makes a level of order `order`. Collective.
   Level(Space& space, const Constraint& constraint, int order, Smoother smoother);
 
   int order() const { return rule_.order; }
   const Rule& rule() const { return rule_; }
-  /// G and B divided by the quadrature weights, to be set before set_up(), which multiplies by them.
+  /// Metric factors G and mass B over the quadrature weights, to be set before set_up(), which multiplies by these.
   Singles factors, mass;
   /// Prepares the operator h1 A + h2 B. Finds the largest eigenvalue of the smoother times the operator. Collective.
   void set_up(double h1, double h2);
@@ -34,16 +34,16 @@ class Level {
   /// Computes out = Q Q^T (h1 A + h2 B) in. Fixed points are not masked, because the smoother and the weights are 0
   /// there.
   void apply(const Singles& in, Singles& out);
-  /// Applies Chebyshev polynomials of the fourth kind of degree `degree` in S A to S r (Lottes 2023, Numer. Linear
-  /// Algebra Appl. 30; Phillips & Fischer 2022). `fresh` sets z; otherwise it first lowers r by A d, and adds to z.
-  /// `keep` makes r the residual r - A change; otherwise r is undefined afterwards.
+  /// Applies Chebyshev polynomials of the fourth kind of degree `degree` in S A to S r, with the smoother S (Lottes
+  /// 2023, Numer. Linear Algebra Appl. 30; Phillips & Fischer 2022). `fresh` sets z; otherwise it first lowers r by A
+  /// d, and adds to z. `keep` makes r the residual r - A change; otherwise r is undefined afterwards.
   void relax(int degree, bool fresh, bool keep);
-  /// Sums over copies: out = Q Q^T u.
+  /// Sums values over the copies of points: u = Q Q^T u.
   void sum(Singles& u);
-  /// Whether graphs may contain all work of the level.
+  /// Whether graphs may contain all work of the level in a loop.
   bool loopable();
 
-  Singles r, z;                                        ///< right side, which becomes the residual; and solution
+  Singles r, z;                                        ///< right side, which becomes the residual; solution
   Singles d;                                           ///< the last change of z
   const Singles& weights() const { return weights_; }  ///< one over the number of copies of a point, 0 at fixed points
   HelmholtzCallOf<float> call(std::size_t device) const;
@@ -53,7 +53,7 @@ class Level {
   void list_faces();
   void list_kinds();
   void weigh_overlaps();
-  /// Computes out = Q Q^T of the local solutions, to be multiplied by overlap_weights_.
+  /// Computes out = Q Q^T of the local Schwarz solutions, to be multiplied by overlap_weights_.
   void overlapping(const Singles& r, Singles& out);
   void lower(bool later);
   void sum_faces();
@@ -68,11 +68,11 @@ class Level {
   Singles q_, weights_;
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
-  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< name in a trace
-  // Member of the Jacobi smoother: the inverse diagonal.
+  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< the sums' name in a trace
+  // Array of the Jacobi smoother: the inverse diagonal.
   Singles inverse_;
-  // Members of the overlapping Schwarz smoother.
-  std::vector<float> inner_;  ///< eigenvectors between two neighbours
+  // Arrays of the overlapping Schwarz smoother.
+  std::vector<float> inner_;  ///< eigenvectors of an element between two neighbours
   Singles overlap_weights_, faces_, ends_, coefficients_, matrices_, eigenvalues_;
   std::vector<Buffer<std::int32_t>> kinds_;
 };

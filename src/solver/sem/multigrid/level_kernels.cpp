@@ -70,7 +70,7 @@ struct BoxCoefficients {
   }
 };
 
-/// Computes matrices for the corners, with one thread per matrix entry.
+/// Computes an element's matrix for the functions of its corners, with one thread per matrix entry.
 struct CornerMatrices {
   PointsOfRule<float> rule;
   int n;
@@ -110,7 +110,7 @@ struct CornerMatrices {
   }
 };
 
-/// Number of a point in the second layer of an element behind face f; p counts points within the face.
+/// Index of a point in the layer next to face f of an element; p counts points within the face.
 SLIP_FN std::int64_t second_layer(int n, int f, int p) {
   const int a = p % n, b = p / n, layer = f % 2 == 0 ? 1 : n - 2;
   return f < 2 ? layer + n * (a + n * b) : f < 4 ? a + n * (layer + n * b) : a + n * (b + n * layer);

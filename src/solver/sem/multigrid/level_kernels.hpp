@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-// Kernels for set-up.
+// Kernels that run only in set-up.
 
 /// Converts stiffness factors [element][rr rs rt ss st tt][point] and mass [element][point] of any form to densities,
 /// divided by the quadrature weights. Densities can be interpolated between orders.
@@ -24,33 +24,33 @@ void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
 /// quadrature.
 void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* matrices);
 
-// Kernels on points of faces and of overlaps.
+// Kernels on the second layers of elements, which lie next to the faces, for overlapping Schwarz.
 
-/// Computes faces = weights r, in the second layers of elements.
+/// Computes faces = weights r at the points of elements' second layers.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
-/// Computes z += sums - ends in the second layers: adds the solutions of neighbours.
+/// Adds the solutions of neighbours at the points of second layers: z += sums - ends.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
-/// Computes ends = sums - own second layer of u: the values of u in the second layers of neighbours.
+/// Computes the values of u in the second layers of neighbours: ends = sums - own second layer of u.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
-/// Computes u = 1 / sqrt(u), or 0 where a flag is 0.
+/// Computes u = 1 / sqrt(u), or 0 at points whose flag is 0.
 void over_root(Stream& stream, float* u, const float* flags, std::int64_t points);
-/// Sets `to` to 1, or to 0 where a flag is 0.
+/// Sets `to` to 1, or to 0 at points whose flag is 0.
 void ones(Stream& stream, const float* flags, float* to, std::int64_t points);
 
-// Kernels on vectors.
+// Kernels on whole vectors.
 
 void to_single(Stream& stream, const double* from, float* to, std::int64_t points);
 void to_double(Stream& stream, const float* from, double* to, std::int64_t points);
 /// Computes out = a b, in single precision.
 void multiply(Stream& stream, const float* a, const float* b, float* out, std::int64_t points);
-/// Computes u = 1 / u, or 0 where a flag is 0.
+/// Computes u = 1 / u, or 0 at points whose flag is 0.
 void invert(Stream& stream, float* u, const float* flags, std::int64_t points);
-/// Computes z += d.
+/// Computes z += d in single precision.
 void add(Stream& stream, const float* d, float* z, std::int64_t points);
-/// Computes r -= q.
+/// Computes r -= q in single precision.
 void subtract(Stream& stream, const float* q, float* r, std::int64_t points);
-/// Makes a step of a polynomial: s -= q where q is given, d = a d + b w s, z += d. With `first`: d = z = b w s. Without
-/// w: d = a d + b s.
+/// Arguments for a step of a polynomial smoother: s -= q if q is given, d = a d + b w s, z += d. With `first`: d = z =
+/// b w s. Without w: d = a d + b s.
 struct Change {
   float a = 0, b = 1;
   float* s = nullptr;
@@ -73,20 +73,20 @@ struct Vertices {
   }
 };
 
-/// Computes to[element][corner] = the entry of the corner's row that lies `offset` away, or 0 where that is no corner.
-/// Offsets count from 0 to 26, those along x fastest.
+/// Computes to[element][corner] = the entry of the corner's matrix row for the corner that lies `offset` away, or 0 if
+/// there is none. Offsets count from 0 to 26, those along x fastest.
 void entries(Stream& stream, const float* matrices, int offset, float* to, std::int64_t elements);
-/// Copies to[element][corner] = values[vertex]; `first`: number of the first element.
+/// Copies vertex values to corners, to[element][corner] = values[vertex]; `first`: index of the first element.
 void from_vertices(Stream& stream, const Vertices& vertices, std::int64_t first, const float* values, float* to,
                    std::int64_t elements);
 /// Computes out = A in, with A as [offset][vertex]. `free` is 0 at fixed vertices.
 void apply_stencil(Stream& stream, const Vertices& vertices, const float* stencil, const float* free, const float* in,
                    float* out);
-/// Computes out = S^T in, or S in, along an axis. `inverse`, where given, multiplies the result.
+/// Arguments for out = S^T in, or S in, along an axis. `inverse`, if given, multiplies the result.
 struct Along {
   int axis;
   bool transposed;
-  const float* matrix;  ///< rows belong to vertices
+  const float* matrix;  ///< the matrix S; its rows belong to vertices
   const float* inverse;
   const float* in;
   float* out;

@@ -23,7 +23,7 @@ std::vector<double> transposed(const std::vector<double>& matrix, std::size_t ro
   return turned;
 }
 
-/// Linear interpolation between the points of two rules; all weights are nonnegative.
+/// Matrix of linear interpolation between the points of two rules; all its weights are nonnegative.
 std::vector<double> linear(const Rule& from, const Rule& to) {
   const std::size_t n = from.points.size();
   std::vector<double> matrix;

@@ -11,20 +11,20 @@
 
 namespace slipstream::sem {
 
-/// A V-cycle over the orders N, N / 2, N / 4, ... above 1, and the corners of the elements. The cycle has equally many
-/// smoothing steps before and after a correction, so it is symmetric except for rounding. G and B of lower orders are
-/// interpolated linearly from the finest level, which keeps them positive.
+/// Preconditioner: a V-cycle over the orders N, N / 2, N / 4, ... above 1, and the corners of the elements. The cycle
+/// has equally many smoothing steps before and after a correction, so it is symmetric except for rounding. G and B of
+/// lower orders are interpolated linearly from the finest level, which keeps them positive.
 class Multigrid {
  public:
-  /// Collective; space and constraint must outlive the preconditioner.
+  /// The constructor is collective; space and constraint must outlive the preconditioner.
   Multigrid(Space& space, const Constraint& constraint, Smoother smoother, int degree);
-  /// Prepares h1 A + h2 B, or with A and B of `terms`. `singular`: the constant is in the null space. Collective.
+  /// Prepares h1 A + h2 B, with A and B of `terms` if given. `singular`: constants are in the null space. Collective.
   void set_up(double h1, double h2, const OperatorTerms& terms, bool singular);
   /// Applies a cycle: z approximates the solution for r. Queued on the space's streams.
   void apply(const krylov::Vectors& r, const krylov::Vectors& z);
-  /// Whether graphs may repeat apply() within themselves.
+  /// Whether a graph may contain apply() in a loop that it repeats.
   bool loopable() const;
-  /// Measured microseconds of the coarsest problem of a cycle, on arbitrary values. Collective; waits.
+  /// Time in microseconds of the coarsest problem of a cycle, measured on arbitrary values. Collective; waits.
   double coarse_us();
 
  private:
@@ -34,7 +34,7 @@ class Multigrid {
   Space& space_;
   int degree_;
   std::vector<std::unique_ptr<Level>> levels_;
-  std::vector<std::vector<double>> down_, up_;  ///< matrices between a level and the next one
+  std::vector<std::vector<double>> down_, up_;  ///< interpolation matrices between a level and the next
   std::unique_ptr<CoarseGrid> coarse_;
 };
 

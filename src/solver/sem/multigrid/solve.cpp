@@ -29,10 +29,10 @@ struct HelmholtzSolver::Impl {
   std::optional<krylov::Projection> projection;
   std::optional<krylov::ChebyshevPolynomial> polynomial;
   std::optional<Multigrid> multigrid;
-  Vector mass;  ///< factors of the mass term: h2 B and the reaction, if there is one
+  Vector mass;  ///< mass term at points: h2 B and the reaction, if there is one
   Vector inverse;
-  double largest = 0;                              ///< largest eigenvalue, for the polynomial
-  std::pair<double, double> of{};                  ///< h1 and h2 for which the values above were computed
+  double largest = 0;                              ///< largest eigenvalue of D A, for the Chebyshev polynomial
+  std::pair<double, double> of{};                  ///< h1 and h2 for which multigrid, mass, inverse and largest hold
   std::uint64_t recording = 0;                     ///< value for krylov::System::recording, if the work may be recorded
   std::vector<std::pair<double, double>> checked;  ///< h1 and h2 for which the test of method and preconditioner passed
 
@@ -67,13 +67,13 @@ struct HelmholtzSolver::Impl {
   OperatorTerms terms() const {
     return {coefficients.factors.empty() ? nullptr : &coefficients.factors, mass.empty() ? nullptr : &mass};
   }
-  /// Factor of B in terms().
+  /// Factor of the mass B in terms(), whose mass may contain h2 already.
   double of_mass(double h2) const { return mass.empty() ? h2 : 1; }
   bool singular(double h2) const { return h2 == 0 && mass.empty() && !constraint.any(); }
 
   void prepare(double h1, double h2) {
     if (!inverse.empty() && of == std::pair{h1, h2}) return;
-    // A restart may have restored solutions of another operator, so they are forgotten.
+    // A restart may have restored solutions of another operator, so earlier solutions are forgotten.
     if (projection && !inverse.empty()) projection->forget();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       Sum sum;
@@ -95,10 +95,10 @@ struct HelmholtzSolver::Impl {
     return krylov::ConjugateGradients(space.comm(), space.machine(), layout).spectrum(streams, system).largest;
   }
 
-  /// The linear system without preconditioner.
+  /// The linear system of h1 A + h2 B without a preconditioner.
   krylov::System plain_system(double h1, double h2) {
     krylov::System system;
-    // Fixed points are not masked, because weights and diagonal are zero there.
+    // Results at fixed points are not masked, because weights and diagonal are zero there.
     system.apply = [this, h1, h2](const krylov::Vectors& in, const krylov::Vectors& out) {
       space.apply(in, out, h1, of_mass(h2), {}, terms(), how.components);
     };

@@ -51,7 +51,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
   }
 
-  /// Compares these flows with both streamings. The hooks inspect each run before and after it gets its obstacles.
+  /// Compares the flows of these numbers with both streamings. Hooks inspect a run before and after obstacles are set.
   void expect_no_bit_changed(std::initializer_list<int> numbers, void (*look_before)(Lbm&),
                              void (*look_after)(Lbm&)) const {
     const Communicator self(MPI_COMM_SELF);

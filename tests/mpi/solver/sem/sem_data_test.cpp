@@ -18,7 +18,7 @@ namespace {
 
 using At = std::function<double(const Point&, double)>;
 
-/// Values of w on this rank's first device.
+/// Values of the vector w on this rank's first device.
 std::vector<double> values_of(Space& space, const Vector& w) {
   std::vector<double> values(w[0].size());
   copy(space.streams()[0], values.data(), w[0].data(), w[0].bytes());

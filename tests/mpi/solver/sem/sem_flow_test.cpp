@@ -167,7 +167,7 @@ TEST(SemErrors, OfTaylorAndGreensVortexBetweenMirrorsAreThoseOfTheWholeBox) {
   whole.advance(6);
   part.advance(6);
   const FlowStatistics a = whole.statistics(), b = part.statistics();
-  // The discretisation error differs, because the curl is one-sided at symmetry sides.
+  // The energies differ by the discretisation error, because the curl is one-sided at symmetry sides.
   EXPECT_NEAR(a.energy, b.energy, 1e-8);
   EXPECT_NEAR(a.enstrophy, b.enstrophy, 1e-7);
   EXPECT_NEAR(a.decay, b.decay, 1e-7);

@@ -93,7 +93,7 @@ TEST_P(SemProbe, NamesThePointThatIsInNoElement) {
 INSTANTIATE_TEST_SUITE_P(Backends, SemProbe, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// A product of Legendre polynomials of these degrees along the axes of the box's elements.
+/// Legendre polynomial of a degree at r, by its recurrence.
 double legendre(int degree, double r) {
   double value = 1, before = 0;
   for (int n = 0; n < degree; ++n) {

@@ -43,7 +43,7 @@ struct Solved {
   std::uint64_t bits = 0;  ///< hash of all values, in the order of the elements
 };
 
-/// Multiplies the right side by a power of two; the bits are those of x divided by it.
+/// Solves Poisson's equation with the right side times a power of two; the bits are those of x divided by it.
 Solved poisson(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, double h2,
                const krylov::Options& options = {}, Factors factors = Factors::stored, int exponent = 0,
                const SolverOptions& how = {}) {

@@ -66,7 +66,7 @@ TEST(StencilOrders, WavesHaveTheOrderThatIsAskedFor) {
   }
 }
 
-/// Largest error of a standing wave in a unit box with n cells along each of these axes. The reference has leapfrog's
+/// Largest error of a standing wave in a unit box with n cells along each of `axes` axes. The reference has leapfrog's
 /// frequency, so the error is purely spatial.
 double error_between(Sides sides, int order, int axes, std::int64_t n) {
   constexpr double time_step = 0.01;

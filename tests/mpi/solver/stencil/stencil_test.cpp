@@ -49,7 +49,7 @@ double damping(const Options& options, double dt, const Extent& cell) {
   return sigma * dt / 2;
 }
 
-/// Expected values by one loop over one array, for features common to all equations, with published weights.
+/// Expected values by one loop over one array, for features common to all equations, with weights from the literature.
 std::vector<double> brute_force(const Options& options, std::int64_t steps) {
   const Extent n = options.cells;
   const double dt = options.time_step > 0 ? options.time_step : 0.9 * stable_time_step(options);
@@ -179,7 +179,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
     for (const int together : {1, 2, 3})
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
         if (!unavailable(backend, devices).empty()) continue;
-        // Half of the combinations, so that each pair of two choices occurs.
+        // Runs half of the combinations, so that each pair of two choices occurs.
         if (!ranks::is_due(static_cast<std::size_t>(devices + together) + (overlap == Overlap::on ? 1 : 0), 2))
           continue;
         options.steps_per_exchange = together;
@@ -259,7 +259,7 @@ TEST_P(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
     run.advance(then);
     return std::array{run.seismogram(0), run.seismogram(1)};
   };
-  // Samples are read at the end of the table, which has 8192 rows, and before.
+  // Samples are read at the end of the table of samples on the device, which has 8192 rows, and before.
   const auto at_end = heard(8192, 808), between = heard(8000, 1000);
   ASSERT_EQ(at_end[0].size(), 9000u);
   EXPECT_EQ(at_end, between);

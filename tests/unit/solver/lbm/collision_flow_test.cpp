@@ -72,7 +72,7 @@ class PeriodicBox {
   std::vector<Cell> cells_, next_;
 };
 
-/// u = mean + amplitude across sin(wave . x).
+/// A shear wave: u = mean + amplitude across sin(wave . x), with the unit vector `across`.
 struct ShearWave {
   const char* name;
   std::array<int, 3> extent;

@@ -43,7 +43,7 @@ TEST(Guo, AddsTheForceToTheMomentumAndNothingToTheMass) {
   });
 }
 
-/// Adds half of Guo's source term.
+/// Adds half of Guo's source term of a body force to the populations.
 template <class L>
 void add_half_source(double (&g)[L::q], const std::array<double, 3>& u, const std::array<double, 3>& force) {
   for (int i = 0; i < L::q; ++i) {

@@ -34,7 +34,7 @@ const Shape shapes[] = {
     {"d2q9_one_block", Lattice::d2q9, {9, 8, 1}, {1, 1, 1}, {true, true, false}},
 };
 
-/// Source block and element, target block and element.
+/// A value's move: source block and element, target block and element.
 using Move = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
 class InPlaceHaloOf : public testing::TestWithParam<std::tuple<Shape, Layout, Form>> {

@@ -39,7 +39,7 @@ void draw_side(Draw& draw, Options& o, int side) {
   const Vector u{draw.around(0.03), draw.around(0.03), flat ? 0 : draw.around(0.03)};
   switch (draw.below(6)) {
     case 0:
-      return;  // this side stays a wall at rest
+      return;  // the side remains a wall at rest
     case 1:
       o.walls[key] = u;
       o.walls[key][side / 2] = 0;
@@ -144,7 +144,7 @@ std::vector<std::array<double, 4>> uneven(const Extent& e, const Box& box) {
   return values;
 }
 
-/// `asked`: queries loads between steps, which applies links earlier.
+/// State after some steps. `asked`: queries loads between steps, which applies links earlier.
 std::vector<std::byte> state_after(int steps, const Options& o, const Surfaces& bodies, Backend backend, int devices,
                                    bool asked = false) {
   const Communicator world = Communicator::world();

@@ -96,7 +96,7 @@ double viscosity_of_decay(const Variant& method, double size) {
   };
   HostRun run(o);
   run.start_from(vortex);
-  // Projection of the velocity on the initial vortex.
+  // Returns the projection of the velocity on the initial vortex.
   const auto part = [&] {
     const auto velocity = run.numbers("velocity");
     double sum = 0, whole = 0;
@@ -246,7 +246,7 @@ TEST_P(EveryMethod, KeepsTheMirrorSymmetryOfAFlowToTheLastBit) {
   EXPECT_GT(sideways, 1e-3);
 }
 
-/// A force along y and walls that move along it: the test above does not mirror this axis.
+/// A force along y, and walls that move along y: tests the mirror symmetry of this axis.
 TEST_P(EveryMethod, KeepsTheMirrorSymmetryAlongRowsToTheLastBit) {
   Options o = options_of(GetParam());
   const bool flat = o.lattice == Lattice::d2q9;

@@ -172,7 +172,7 @@ void compare(const Case& c, const Options& o, const std::vector<std::uint8_t>& m
     }
   });
   EXPECT_GT(largest, 1e-3);
-  // f16: half a unit in the eleventh digit of the largest value, accumulated a few times.
+  // Tolerance in f16: half a unit in the eleventh digit of the largest value, accumulated a few times.
   EXPECT_LT(difference, c.precision == DType::f16 ? largest * 4 / 2048 : c.precision == DType::f32 ? 2e-6 : 1e-14);
 }
 

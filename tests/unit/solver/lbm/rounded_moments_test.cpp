@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(RoundedMoments, PlaneFlow,
                                                 }}),
                          [](const auto& info) { return info.param.name; });
 
-/// The flow is between walls along y.
+/// The flow of this test is between walls along y.
 TEST_P(PlaneFlow, FromRestRoundsTheCellsOfAPlaneApart) {
   Options o = halves({16, 8, 8});
   o.periodic[1] = false;

@@ -50,7 +50,7 @@ std::vector<double> weak_form(const Rule& rule, std::size_t m, const Point* x, c
       back[p * m + f] = value[f * n + p];
       for (std::size_t l = 0; l < n; ++l) slope[f * n + p] += value[f * n + l] * rule.derivative[l * n + p];
     }
-  // Interpolates along t first: the strides below assume n points.
+  // Interpolates along t, then s, then r: the strides n * n, n and 1 hold in this order.
   const auto to_finer = [&](const std::vector<double>& u, int axis) {
     return along(axis == 0 ? slope : value, n,
                  along(axis == 1 ? slope : value, n, along(axis == 2 ? slope : value, n, u, n * n), n), 1);

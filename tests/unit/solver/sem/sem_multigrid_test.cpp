@@ -230,7 +230,7 @@ TEST(Projection, LosesTheOldestOfItsSolutionsAloneWhenItIsFull) {
   HelmholtzSolver solver(poisson.space, poisson.constraint, how);
   const krylov::Options options{.tolerance = 1e-9, .from_zero = true};
   const std::vector<double> smooth = get(poisson.space, poisson.b);
-  // By powers of a coordinate, so that no solution lies in the span of others.
+  // Right sides are multiplied by powers of a coordinate, so that no solution lies in the span of others.
   const auto right = [&](std::size_t n) {
     std::vector<double> values = smooth;
     std::size_t p = 0;

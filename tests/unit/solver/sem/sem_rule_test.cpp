@@ -129,7 +129,7 @@ TEST(SemRefuses, PeriodicAxesThatTheMapDoesNotKeep) {
   ElementBox box;
   box.elements = {2, 300, 2};
   box.periodic = {true, false, false};
-  // Sheared along x: opposite sides differ by (1, 0.2, 0) everywhere.
+  // The map shears the box along x: opposite sides differ by (1, 0.2, 0) everywhere.
   box.map = each([](const Point& x) { return Point{x[0], x[1] + 0.2 * x[0], x[2]}; });
   box.check();
   const auto refused = [&](std::function<Point(const Point&)> map) {
@@ -140,12 +140,12 @@ TEST(SemRefuses, PeriodicAxesThatTheMapDoesNotKeep) {
   const auto wedge = refused([](const Point& x) { return Point{x[0], x[1] + 0.2 * x[0] * x[1], x[2]}; });
   expect_error(wedge, ErrorCode::unsupported, periodic);
   EXPECT_EQ(wedge->fact("place").find("(0, "), 0u) << wedge->fact("place");
-  // Deformed only inside the side, between the corners of elements.
+  // The map deforms a side only between the corners of elements.
   const auto bump = refused([](const Point& x) {
     return Point{x[0] * (1 + 0.01 * std::sin(2 * std::numbers::pi * x[2])), x[1], x[2]};
   });
   expect_error(bump, ErrorCode::unsupported, periodic);
-  // A closed ring: opposite sides coincide.
+  // The map closes the box to a ring: opposite sides coincide.
   box.periodic = {false, true, false};
   box.map = each([](const Point& x) {
     const double angle = 2 * std::numbers::pi * x[1];
