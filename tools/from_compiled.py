@@ -148,9 +148,12 @@ def table_class(table: Mapping[str, Any]) -> Iterator[str]:
         if key["unit"]:
             units.setdefault(key["unit"], []).append(key["name"])
     yield ""
-    yield "    in_units: ClassVar[Mapping[str, str]] = {"
-    yield from (f"        {quoted(unit)}: {quoted(' '.join(keys))}," for unit, keys in units.items())
-    yield "    }"
+    entries = [f"{quoted(unit)}: {quoted(' '.join(keys))}" for unit, keys in units.items()]
+    begin, whole = "    in_units: ClassVar[Mapping[str, str]] = {", ", ".join(entries)
+    if len(begin) + len(whole) + 1 <= WIDTH:
+        yield f"{begin}{whole}}}"
+    else:
+        yield from [begin, *(f"        {entry}," for entry in entries), "    }"]
     yield ""
     for key in table["keys"]:
         yield from field(key)

@@ -70,14 +70,14 @@ class Fault(str):
         return type(self)(text, self.code, **self.facts | {name: place for name, place in places.items() if place})
 
 
-def unsupported(text: str, **facts: Any) -> Fault:
+def unsupported(key: str, text: str, **facts: Any) -> Fault:
     """A fault of two values that are valid alone but not together; the fact `other` is the key of the second one."""
-    return Fault(text, ErrorCode.UNSUPPORTED, **facts)
+    return Fault(text, ErrorCode.UNSUPPORTED, key=key, **facts)
 
 
-def missing(text: str, **facts: Any) -> Fault:
+def missing(key: str, text: str, **facts: Any) -> Fault:
     """A fault of a required value that is missing."""
-    return Fault(text, ErrorCode.NOT_FOUND, **facts)
+    return Fault(text, ErrorCode.NOT_FOUND, key=key, **facts)
 
 
 class Coded(Exception):

@@ -19,14 +19,21 @@ def nearest_of(word: str, known: Sequence[str], cutoff: float = 0.5) -> str | No
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
 
 
-def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
+def nearest(word: str, known: Sequence[str]) -> str:
     """A hint with the nearest name, such as `did you mean 'cells'?`; empty if no name is near."""
-    near = nearest_of(word, known, cutoff)
+    near = nearest_of(word, known)
     return f"did you mean '{near}'?" if near else ""
 
 
+def unknown(said: str, name: str, known: Sequence[str], **facts: Any) -> Fault:
+    """The fault of a name that is not known. Its text is `said` and the nearest name, or all names if none is near."""
+    near, there = nearest_of(name, known), ", ".join(known)
+    hint = f"did you mean '{near}'?" if near else f"there are {there}"
+    return Fault(said + hint, ErrorCode.NOT_FOUND, nearest=near, allowed=there, **facts)
+
+
 #: Signs of numerical bounds, by the names that pydantic gives them.
-_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
 def _allowed(error: Any, patterns: Mapping[str, str]) -> str | None:
@@ -34,7 +41,7 @@ def _allowed(error: Any, patterns: Mapping[str, str]) -> str | None:
     context = error.get("ctx", {})
     if "pattern" in context:
         return patterns[context["pattern"]]
-    if bounds := [f"{sign} {context[name]}" for name, sign in _BOUNDS.items() if name in context]:
+    if bounds := [f"{sign} {context[name]}" for name, sign in BOUNDS.items() if name in context]:
         return " and ".join(bounds)
     return context.get("expected") or {"int": "integer", "float": "number", "finite": "finite"}.get(
         error["type"].partition("_")[0]

@@ -1,8 +1,8 @@
 """Keys of TOML files: the numbers that they may hold, and the tables that hold them."""
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -46,3 +46,20 @@ class Table(BaseModel):
     in_units: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)
+
+
+def tables_within(annotation: Any) -> Iterator[type[Table]]:
+    """The table types in an annotation, including those of a dictionary's values."""
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        yield annotation
+    for part in get_args(annotation):
+        yield from tables_within(part)
+
+
+def keys_at(table: type[Table], path: Iterable[str | int]) -> list[str]:
+    """Keys that the table at a path within another one may have; none where any name is allowed."""
+    for part in path:
+        fields = {field.alias or name: field for name, field in table.model_fields.items()}
+        if part in fields:
+            table = next(tables_within(fields[str(part)].annotation), Table)
+    return [field.alias or name for name, field in table.model_fields.items()]

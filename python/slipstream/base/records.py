@@ -1,8 +1,21 @@
-"""Records by which objects tell of themselves."""
+"""Bases of classes that users see."""
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Any, Self
+
+
+class Closing:
+    """An object that a `with` closes at its end."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Record:

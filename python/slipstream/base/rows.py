@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.files import write_text
 
@@ -27,6 +29,12 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
     if not lines:
         return [], []
     return lines[0], [row for row in lines[1:] if len(row) == len(lines[0])]
+
+
+def columns(path: Path) -> dict[str, np.ndarray]:
+    """The columns of a table of numbers, by name."""
+    header, rows = read(path)
+    return dict(zip(header, np.array(rows, dtype=float).reshape(len(rows), len(header)).T, strict=True))
 
 
 def made_by_an_end(last: int, up_to: int, every: int) -> bool:

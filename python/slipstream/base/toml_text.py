@@ -101,7 +101,7 @@ def _keys_by_line(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
         depth += change
 
 
-def why_not(text: str, error: tomllib.TOMLDecodeError) -> Fault:
+def _why_not(text: str, error: tomllib.TOMLDecodeError) -> Fault:
     """Describes a syntax error of a TOML text. If the name of a side lacks its quotes, the fault says so."""
     where = re.search(r"at line (\d+)", str(error))
     lines = text.splitlines()
@@ -112,6 +112,21 @@ def why_not(text: str, error: tomllib.TOMLDecodeError) -> Fault:
         said = f'not valid TOML: {error}; the name of a side with a + stands in quotes: "{side[1]}"'
         return Fault(said, ErrorCode.BAD_FILE, line=number, nearest=f'"{side[1]}"')
     return Fault(f"not valid TOML: {error}", ErrorCode.BAD_FILE, line=number)
+
+
+def load(path: pathlib.Path, kind: str) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file, and its tables. Raises CaseError if it cannot be read. `kind`: what the file describes,
+    as a word for messages."""
+    try:
+        text = read(path)
+        return text, tomllib.loads(text)
+    except FileNotFoundError:
+        said = f"{path}: no such {kind} file (looked in {pathlib.Path.cwd()})"
+        raise CaseError(said, ErrorCode.NOT_FOUND, file=path) from None
+    except OSError as error:
+        raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise CaseError(_why_not(text, error).at(file=path)) from None
 
 
 def find_line(text: str, path: Path) -> int | None:
@@ -154,6 +169,15 @@ def apply_override(data: dict[str, Any], path: tuple[str, ...], value: Any) -> N
             raise CaseError(said, key=".".join(path), value=wrong)
         table = child
     table[path[-1]] = value
+
+
+def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested tables, each with its key, such as `grid.cells`."""
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
 
 
 def _format_key(key: str) -> str:

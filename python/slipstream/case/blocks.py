@@ -2,22 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Iterator
 
-from slipstream.base import toml_text
-from slipstream.base.errors import CaseError, ErrorCode, Fault
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.case import Case
-
-
-def counts_problems(case: Case) -> Iterator[tuple[toml_text.Path, str]]:
-    """Faults of node_grid and device_grid that give a count for some axes only."""
-    for name in ("node_grid", "device_grid"):
-        counts = getattr(case.exchange, name)
-        if any(counts) and not all(counts):
-            yield (
-                ("exchange", name),
-                Fault(f"give all three counts, or three zeros for bisection; it is {list(counts)}", needed=3),
-            )
 
 
 def share_blocks(case: Case, devices: int) -> Case:

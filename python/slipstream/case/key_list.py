@@ -8,22 +8,12 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.base.faults import nearest_of
-from slipstream.base.keys import Table
+from slipstream.base.errors import CaseError
+from slipstream.base.faults import BOUNDS, unknown
+from slipstream.base.keys import Table, tables_within
 from slipstream.case.solver import all_solvers
 
-#: Signs of numerical bounds, by the names that pydantic gives them.
-_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
-
-
-def tables_within(annotation: Any) -> Iterator[type[Table]]:
-    """The table types in an annotation, including those of a dictionary's values."""
-    if isinstance(annotation, type) and issubclass(annotation, Table):
-        yield annotation
-    for part in get_args(annotation):
-        yield from tables_within(part)
 
 
 def tables(case_type: type[Table], at: str = "") -> Iterator[tuple[str, type[Table]]]:
@@ -57,13 +47,6 @@ def rows(table: type[Table]) -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-def is_number(annotation: Any) -> bool:
-    """Whether a value may be a number, or a list of numbers."""
-    if get_origin(annotation) is Literal:
-        return False
-    return annotation in (int, float) or any(is_number(part) for part in get_args(annotation))
-
-
 def values(field: FieldInfo) -> str:
     """The values that a key accepts, in words: `number > 0`, `3 x integer`, `auto, host, cuda`."""
     return _values(field.annotation, field.metadata)
@@ -76,7 +59,7 @@ def _values(annotation: Any, metadata: Sequence[Any] = ()) -> str:
             f"{sign} {getattr(entry, name):g}"
             for entry in metadata
             for entry in (entry, *getattr(entry, "metadata", ()))
-            for name, sign in _BOUNDS.items()
+            for name, sign in BOUNDS.items()
             if isinstance(getattr(entry, name, None), int | float)
         ]
         return " ".join([_WORDS[annotation], *bounds])
@@ -125,11 +108,8 @@ def listed(wanted: str) -> list[tuple[str, str, type[Table]]]:
         if not wanted or f"{key[0]}.".startswith(f"{wanted.rstrip('.')}.")
     }
     if not chosen:
-        near, there = nearest_of(wanted, known_names), ", ".join(known_names)
-        said = f"check: --keys {wanted}: no such table; " + (
-            f"did you mean '{near}'?" if near else f"there are {there}"
-        )
-        raise CaseError(said, ErrorCode.NOT_FOUND, key="--keys", given=wanted, nearest=near, allowed=there)
+        said = f"check: --keys {wanted}: no such table; "
+        raise CaseError(unknown(said, wanted, known_names, key="--keys", given=wanted))
     shared = len(all_solvers())
     return [
         (path, "" if len(solvers) == shared else " ".join(solvers), table) for (path, table), solvers in chosen.items()

@@ -4,13 +4,14 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from slipstream.base import toml_text
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.faults import explain, show
+from slipstream.base.keys import keys_at
 from slipstream.case import old_keys, variants
 from slipstream.case.case import Case, named_files
 from slipstream.case.solver import all_solvers, misspelt, solver_of
@@ -104,29 +105,9 @@ class Source:
         return None if isinstance(value, dict) else json.dumps(value, default=str)
 
 
-def _tables_of(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The table types in an annotation, including those of a dictionary's values."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _tables_of(part)
-
-
-def _keys_at(case_type: type[Case], path: toml_text.Path) -> list[str]:
-    """Keys that the table at `path` may have; none where any name is allowed."""
-    if not path:
-        return [*case_type.model_fields, variants.KEY]
-    model: type[BaseModel] = case_type
-    for part in path:
-        fields = {field.alias or name: field for name, field in model.model_fields.items()}
-        if part in fields:
-            model = next(_tables_of(fields[str(part)].annotation), BaseModel)
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
 def _tables_with(case_type: type[Case], key: str) -> list[str]:
     """Tables that have the key: those of this solver, else those of other solvers, with their names."""
-    own = [f"[{name}]" for name in case_type.model_fields if key in _keys_at(case_type, (name,))]
+    own = [f"[{name}]" for name in case_type.model_fields if key in keys_at(case_type, (name,))]
     if own:
         return own
     others = {name: solver.case_type for name, solver in all_solvers().items() if solver.case_type is not case_type}
@@ -134,7 +115,7 @@ def _tables_with(case_type: type[Case], key: str) -> list[str]:
         f"[{table}] of cases of [{name}]"
         for name, other in others.items()
         for table in other.model_fields
-        if key in _keys_at(other, (table,))
+        if key in keys_at(other, (table,))
     ]
 
 
@@ -157,7 +138,7 @@ def _explain(error: Any, case_type: type[Case], *table: str) -> Fault:
     """Rewords one pydantic error; `table` is the path of a table that was validated alone."""
     path = (*table, *(part for part in error["loc"] if part not in RIM_FORMS))
     unknown = error["type"] == "extra_forbidden"
-    known = _keys_at(case_type, path[:-1]) if unknown else []
+    known = keys_at(case_type, path[:-1]) + [variants.KEY] * (len(path) == 1) if unknown else []
     elsewhere = _tables_with(case_type, str(path[-1])) if unknown else []
     said = explain(error, path, known, elsewhere, PATTERNS, "case")
     if (
@@ -169,6 +150,14 @@ def _explain(error: Any, case_type: type[Case], *table: str) -> Fault:
         text += f", and this one is of [{case_type.solver}]"
         return Fault(text, ErrorCode.NOT_FOUND, key=path[0], solver=case_type.solver, owners=", ".join(owners))
     return said
+
+
+def _refused(error: ValidationError, source: Source, case_type: type[Case], *table: str) -> CaseError:
+    """The error that names every fault of a case, or of a table that was validated alone."""
+    return CaseError.all_of(
+        source.fault((*table, *e["loc"]), _explain(e, case_type, *table))
+        for e in _by_key(error.errors(include_url=False))
+    )
 
 
 def _too_large(value: Any, at: toml_text.Path = ()) -> Iterator[tuple[toml_text.Path, int]]:
@@ -197,10 +186,7 @@ def parse(data: dict[str, Any], source: Source) -> Case:
     try:
         data = solver.complete(data)
     except ValidationError as error:
-        faults = error.errors(include_url=False)
-        raise CaseError.all_of(
-            source.fault(("domain", *e["loc"]), _explain(e, case_type, "domain")) for e in faults
-        ) from None
+        raise _refused(error, source, case_type, "domain") from None
     except CaseError as error:
         fault = Fault.of(error)
         raise CaseError(source.fault(("domain",), fault.reworded(f"domain: {fault}"))) from None
@@ -208,12 +194,10 @@ def parse(data: dict[str, Any], source: Source) -> Case:
         # Parsed as JSON, because strict types accept an array for a tuple only there.
         case: Case = case_type.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
-        raise CaseError.all_of(
-            source.fault(tuple(e["loc"]), _explain(e, case_type)) for e in _by_key(error.errors(include_url=False))
-        ) from None
-    found = [source.fault(path, Fault(message).at(show(path))) for path, message in solver.problems(case)]
+        raise _refused(error, source, case_type) from None
+    found = [(fault.facts["key"], fault) for fault in solver.problems(case)]
     if found:
-        raise CaseError.all_of(found)
+        raise CaseError.all_of(source.fault(tuple(key.split(".")), fault.at(key)) for key, fault in found)
     return case
 
 
@@ -246,17 +230,7 @@ def stored_case(text: str, name: str) -> tuple[Case, list[str]]:
 
 def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:
     """The text of a case file, its tables, and those of its variants."""
-    try:
-        text = toml_text.read(path)
-    except FileNotFoundError:
-        said = f"{path}: no such case file (looked in {Path.cwd()})"
-        raise CaseError(said, ErrorCode.NOT_FOUND, file=path) from None
-    except OSError as error:
-        raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CaseError(toml_text.why_not(text, error).at(file=path)) from None
+    text, data = toml_text.load(path, "case")
     try:
         found = variants.take(data)
     except CaseError as error:
@@ -335,14 +309,6 @@ def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = 
     return case
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
-
-
 def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant: str | None) -> Case:
     """Drops the expected ranges of a case file if overrides change the findings. Ranges from overrides stay."""
     own = [key for key, _ in map(toml_text.parse_override, overrides) if key[0] == "expected"]
@@ -350,10 +316,10 @@ def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant:
     if not overrides or not names:
         return case
     try:
-        before = dict(_flat(load(path, (), variant).model_dump()))
+        before = dict(toml_text.flat(load(path, (), variant).model_dump()))
     except CaseError:
         return case  # the file is invalid by itself, without its overrides
-    now = dict(_flat(case.model_dump()))
+    now = dict(toml_text.flat(case.model_dump()))
     changed = [key for key in now.keys() | before.keys() if now.get(key) != before.get(key)]
     keys = sorted(key for key in changed if case.moves_findings(key))
     return case.expecting_no_more(names, keys) if keys else case
@@ -385,10 +351,7 @@ def machine_of(overrides: Sequence[str]) -> MachineTable:
         return MachineTable.model_validate_json(json.dumps(data.get("machine", {})))
     except ValidationError as error:
         source = Source("overrides", "", overrides)
-        raise CaseError.all_of(
-            source.fault(("machine", *e["loc"]), _explain(e, solver_of({}).case_type, "machine"))
-            for e in error.errors(include_url=False)
-        ) from None
+        raise _refused(error, source, solver_of({}).case_type, "machine") from None
 
 
 def machine_given(path: str | Path, overrides: Sequence[str], variant: str | None) -> MachineTable | None:

@@ -3,14 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from rich.console import Console, RenderableType
 
-from slipstream.base import registry, toml_text
+from slipstream.base import registry
 from slipstream.base.core import as_case_error, part
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, Fault
 from slipstream.base.faults import nearest_of
 from slipstream.case.case import Case
 from slipstream.machine.told import Phase, Plan
@@ -41,11 +42,9 @@ class Fields(Protocol):
 
     def write(self) -> None:
         """Adds the fields of this step to the file, unless it has them. Collective."""
-        ...
 
     def close(self) -> None:
         """Closes the file of fields; nothing can be added afterwards."""
-        ...
 
 
 class Engine(Protocol):
@@ -54,103 +53,109 @@ class Engine(Protocol):
     @property
     def step(self) -> int:
         """Number of time steps that the solver has made."""
-        ...
 
     @property
     def time(self) -> float:
         """Current time, in the solver's own units."""
-        ...
 
     def advance(self, steps: int) -> None:
         """Advances the solution by `steps` time steps."""
-        ...
 
     def inspect(self) -> None:
         """Raises an error where a guard finds that the state has diverged."""
-        ...
 
     def phases(self) -> list[Phase]:
         """Time of the kernels and exchanges, by name."""
-        ...
 
     def report(self) -> list[dict[str, Any]]:
         """The messages of the last exchange: slipstream.exchange.records.Delivery."""
-        ...
 
     def tuning(self) -> dict[str, Any]:
         """How routes were found: slipstream.exchange.records.Tuning."""
-        ...
 
 
-class Run(Protocol):
-    """A solver that runs a case. All calls are collective."""
+class Run(ABC):
+    """A solver that runs a case. All calls are collective. By default a run measures changes from one step to the next,
+    and conserves nothing.
+    """
 
-    @property
-    def engine(self) -> Engine: ...
+    engine: Engine
+
+    def __init__(self, setup: Any, trace: "Trace | None" = None) -> None:
+        """Allocates the compiled solver. `setup`: a slipstream.run.engine.Setup."""
+        self._case = setup.case
+        with as_case_error():
+            self.engine = solver_of(setup.case).engine(setup.machine, setup.options, trace)
 
     def cautions(self) -> Sequence[str]:
         """Warnings that depend on the initial state."""
-        ...
+        return []
 
     def notes(self) -> Sequence[str]:
         """Notes on the tuning, for the terminal."""
-        ...
+        return []
 
     def change(self, since: int) -> float | None:
-        """Largest change per unit of time since a step, for run.residual; the next change is measured from now on.
-        None: the solver has no such measure. The value is not finite if the state is not.
+        """Largest change per unit of time since a step, for run.residual; the next change is measured from now on. By
+        default it is the largest |du/dt| of the last step. None: the solver has no such measure. The value is not
+        finite if the state is not.
         """
-        ...
+        engine: Any = self.engine
+        return float(engine.largest_change())
 
-    def look(self) -> None:
+    def look(self) -> None:  # noqa: B027 (nothing is to do by default)
         """Stores the present state, from which the next call of change() measures."""
-        ...
 
     def conserved(self) -> float:
         """The conserved quantity, usually the mass; 0 if there is none."""
-        ...
+        return 0.0
 
     def drift(self, before: float) -> tuple[str, str]:
         """Drift of the conserved quantity since `before`: a text for the last line, and a warning; both may be
         empty."""
-        ...
+        return "", ""
 
     def guarded(self) -> str:
         """Range that the guard checks, as text for the log; empty if the guard only checks that values are finite."""
-        ...
+        return ""
 
+    @abstractmethod
     def advice(self) -> str:
         """Advice for a run whose state became unsound."""
-        ...
 
+    @abstractmethod
     def fields(self, path: Path, goes_on: bool) -> Fields:
         """Creates a file of fields. With `goes_on`, appends to the existing file after its last step up to now."""
-        ...
 
+    @abstractmethod
     def bytes_of(self, frames: int) -> int:
         """Estimated bytes of `frames` frames of `fields` on disk. Not collective."""
-        ...
 
     def carried(self) -> dict[str, Any]:
         """Numbers that a checkpoint stores in addition to the fields, for a restart."""
-        ...
+        return {}
 
-    def carry(self, carried: Mapping[str, Any]) -> None:
+    def carry(self, carried: Mapping[str, Any]) -> None:  # noqa: B027 (nothing is to do by default)
         """Restores the numbers of `carried` after the fields; checkpoints of earlier versions have none."""
-        ...
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         """Tables of this run; with `goes_on` they keep the rows of the run before."""
-        ...
+        return []
 
+    @abstractmethod
     def figures(self, outcome: Any) -> dict[str, Any]:
         """Results of the run as numbers, in addition to those of all solvers."""
-        ...
 
+    @abstractmethod
     def results(self, figures: dict[str, Any], console: Console, troubles: Any) -> None:
         """Evaluates the run at its end, adds the results to the figures ("findings" and "expected" among them), shows
         them, and writes files. Only rank 0 writes."""
-        ...
+
+
+def said_of(figures: Mapping[str, Any], names: Mapping[str, str], form: str = ".3g") -> Tiles:
+    """Findings of a run as tiles. `names`: the label of each finding, which is left out if there is none."""
+    found = figures.get("findings") or {}
+    return [(said, f"{found[name]:{form}}") for name, said in names.items() if name in found]
 
 
 class Solver(ABC, Generic[CaseT]):
@@ -158,6 +163,7 @@ class Solver(ABC, Generic[CaseT]):
     instance."""
 
     compiled: tuple[str, str]  #: name of the compiled module, and of its class
+    runs: tuple[str, str]  #: module and class of its runs, which are imported late
     case_type: type[CaseT]
     unit_of_rate: str  #: unit of millions of updates per second, such as "Mcell/s"
     files: Sequence[str]  #: files that runs of this solver write in addition to those of all solvers
@@ -166,8 +172,8 @@ class Solver(ABC, Generic[CaseT]):
     collisions: Mapping[str, Mapping[str, str]] = {}
 
     @abstractmethod
-    def problems(self, case: CaseT) -> list[tuple[toml_text.Path, str]]:
-        """Faults of a case whose keys are valid one by one: which key, and what to do."""
+    def problems(self, case: CaseT) -> list[Fault]:
+        """Faults of a case whose keys are valid one by one, each with its key as the fact `key`."""
 
     @abstractmethod
     def warnings(self, case: CaseT) -> list[str]:
@@ -175,7 +181,7 @@ class Solver(ABC, Generic[CaseT]):
 
     @abstractmethod
     def facts(self, case: CaseT) -> list[tuple[str, str]]:
-        """The method and the problem, for the banner."""
+        """The method and the problem, for the banner; rows without a text are left out."""
 
     @abstractmethod
     def inputs(self, case: CaseT) -> dict[str, str | int]:
@@ -195,9 +201,11 @@ class Solver(ABC, Generic[CaseT]):
     def smaller(self, case: CaseT) -> Iterable[dict[str, str]]:
         """Changes of keys that would take less memory, the least costly ones first."""
 
-    @abstractmethod
     def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
         """Allocates the fields of a case, sets its initial state, and returns the run."""
+        module, name = self.runs
+        found: Run = getattr(import_module(module), name)(setup, trace)
+        return found
 
     @abstractmethod
     def quantities(self, case: CaseT) -> Mapping[str, Any]:

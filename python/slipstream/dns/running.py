@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +12,13 @@ from rich.console import Console
 
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks, part
-from slipstream.case.solver import Fields, Monitor
+from slipstream.case.solver import Fields, Monitor, Run
 from slipstream.dns import lines, means, spectrum, velocity_file, vortex
 from slipstream.dns.case import DnsCase
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy
-from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome, TooFast
-from slipstream.run.plain import History, PlainRun, conclude
+from slipstream.run.plain import conclude, history
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 
@@ -33,15 +34,15 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class DnsRun(PlainRun):
+class DnsRun(Run):
     """A run of a pseudo-spectral flow. Collective."""
 
-    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
-        case = setup.case
-        assert isinstance(case, DnsCase)
-        self._case = case
-        with as_case_error():
-            self.engine: Dns = part("dns").Dns(setup.machine, setup.options, trace)
+    engine: "Dns"
+    _case: DnsCase
+
+    def __init__(self, setup: Any, trace: "Trace | None" = None) -> None:
+        super().__init__(setup, trace)
+        case = self._case
         if case.dns.courant:
             case.timed_by(lambda: (self.engine.step, self.engine.time))
         if not case.restarted:
@@ -122,23 +123,32 @@ class DnsRun(PlainRun):
         if goes_on:
             with as_case_error("dns.time_step"):
                 self.engine.check_time_step()
-        path, of_spectra = (self._case.folder / name for name in ("statistics.csv", "spectra.csv"))
-        history = History(path, self.engine, self._case, goes_on, COLUMNS)
-        shells = [f"E{k}" for k in range(self.engine.shells)]
-        spectra = History(of_spectra, self.engine, self._case, goes_on, shells)
-        more = []
-        if self._case.dns.schmidt:
-            more.append(self._monitor_of_scalars(goes_on))
-        if self._case.output.transfer:
-            more.append(self._monitor_of_transfer(goes_on))
-        if self._case.output.lines:
-            more.append(self._monitor_of_lines(goes_on))
+        table = partial(history, self.engine, self._case, goes_on, at_start=True)
+        shells, transfers = ([f"{letter}{k}" for k in range(self.engine.shells)] for letter in "ET")
+        cells, found = self._case.grid.cells, []
 
-        def take_spectrum() -> None:
-            spectra.add(dict(zip(shells, self._statistics()["spectrum"], strict=True)))
+        def transfer() -> dict[str, float]:
+            return dict(zip(transfers, self.engine.transfer()["transfer"], strict=True))
+
+        def spectrum() -> dict[str, float]:
+            return dict(zip(shells, self._statistics()["spectrum"], strict=True))
+
+        if self._case.dns.schmidt:
+            parts = ("variance", "dissipation", "flux_x", "flux_y", "flux_z", *shells)
+            scalars = range(1, 1 + len(self._case.dns.schmidt))
+            columns = [f"{part}_{n}" for n in scalars for part in parts]
+            found.append(table("scalars.csv", columns, lambda: self._of_scalars(parts)))
+        if self._case.output.transfer:
+            found.append(table("transfer.csv", transfers, transfer))
+        if self._case.output.lines:
+            along_x = lines.columns(cells[0])
+            found.append(table("lines.csv", along_x, lambda: lines.along_x(self.engine.own_velocity(), cells)))
+        # The spectrum is written first, because the second monitor raises an error if the flow is too fast.
+        found.append(table("spectra.csv", shells, spectrum))
+        statistics = table("statistics.csv", COLUMNS, self._statistics)
 
         def take() -> None:
-            history.add(self._statistics())
+            statistics.take()
             # The budget is checked after the row was written, which shows the cause of an error.
             try:
                 self.engine.check_time_step()
@@ -146,60 +156,26 @@ class DnsRun(PlainRun):
                 said = f"{error} (step {self.engine.step}): take a smaller dns.time_step"
                 raise TooFast(said, key="dns.time_step", step=self.engine.step) from None
 
-        # The spectrum is written first, because the second monitor raises an error if the flow is too fast.
-        return [*more, Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]
+        return [*found, replace(statistics, take=take)]
 
-    def _monitor_of_scalars(self, goes_on: bool) -> Monitor:
-        path, parts = self._case.folder / "scalars.csv", ("variance", "dissipation", "flux_x", "flux_y", "flux_z")
-        shells = [f"E{k}" for k in range(self.engine.shells)]
-        scalars = range(1, 1 + len(self._case.dns.schmidt))
-        history = History(
-            path, self.engine, self._case, goes_on, [f"{part}_{n}" for n in scalars for part in (*parts, *shells)]
-        )
-
-        def take() -> None:
-            row: dict[str, float] = {}
-            for n, found in zip(scalars, self._statistics()["scalars"], strict=True):
-                values = (found["variance"], found["dissipation"], *found["flux"], *found["spectrum"])
-                row |= {f"{part}_{n}": value for part, value in zip((*parts, *shells), values, strict=True)}
-            history.add(row)
-
-        return Monitor(path, take, at_start=True)
-
-    def _monitor_of_transfer(self, goes_on: bool) -> Monitor:
-        path, names = self._case.folder / "transfer.csv", [f"T{k}" for k in range(self.engine.shells)]
-        history = History(path, self.engine, self._case, goes_on, names)
-
-        def take() -> None:
-            history.add(dict(zip(names, self.engine.transfer()["transfer"], strict=True)))
-
-        return Monitor(path, take, at_start=True)
-
-    def _monitor_of_lines(self, goes_on: bool) -> Monitor:
-        path, cells = self._case.folder / "lines.csv", self._case.grid.cells
-        history = History(path, self.engine, self._case, goes_on, lines.columns(cells[0]))
-
-        def take() -> None:
-            history.add(lines.along_x(self.engine.own_velocity(), cells))
-
-        return Monitor(path, take, at_start=True)
+    def _of_scalars(self, parts: Sequence[str]) -> dict[str, float]:
+        """Values of the columns PART_n of the scalars."""
+        row: dict[str, float] = {}
+        for n, found in enumerate(self._statistics()["scalars"], 1):
+            values = (found["variance"], found["dissipation"], *found["flux"], *found["spectrum"])
+            row |= {f"{part}_{n}": value for part, value in zip(parts, values, strict=True)}
+        return row
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
-        table = self._case.dns
-        return {
-            "viscosity": table.viscosity,
-            "scheme": table.scheme,
-            "precision": table.precision,
-            "device_bytes": max(self.engine.bytes()),
-        }
+        found = self._case.dns.model_dump(include={"viscosity", "scheme", "precision"})
+        return found | {"device_bytes": max(self.engine.bytes())}
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         found, case = self._statistics(), self._case
-        figures["findings"], figures["expected"] = {}, []
         if core().rank() != 0:
             return
         folder, step = case.folder, figures["steps"]
-        figures["findings"] = findings = {name: float(found[name]) for name in COLUMNS if math.isfinite(found[name])}
+        findings = {name: float(found[name]) for name in COLUMNS if math.isfinite(found[name])}
         for n, scalar in enumerate(found["scalars"], 1):
             findings |= {f"scalar.{name}_{n}": float(scalar[name]) for name in ("variance", "dissipation")}
         shells = np.asarray(found["spectrum"])
@@ -226,8 +202,7 @@ class DnsRun(PlainRun):
         case = self._case
         if not case.dns.schmidt:
             return {}
-        header, lines = rows.read(case.folder / "scalars.csv")
-        column = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
+        column = rows.columns(case.folder / "scalars.csv")
         chosen = means.window(column["time"], case.output.mean_from)
         result: dict[str, float] = {}
         gradients = case.dns.gradients or [(0.0, 0.0, 0.0)] * len(case.dns.schmidt)
@@ -256,10 +231,8 @@ class DnsRun(PlainRun):
         """Findings of statistics.csv: means, the energy budget, and the dissipation, with a published one if there is
         one."""
         case = self._case
-        header, lines = rows.read(case.folder / "statistics.csv")
-        table = np.array(lines, dtype=float)
-        column: Mapping[str, Any] = dict(zip(header, table.T, strict=True))
-        if len(table) < 3:
+        column = rows.columns(case.folder / "statistics.csv")
+        if len(column.get("time", ())) < 3:
             return {}
         rate = -np.gradient(column["energy"], column["time"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None

@@ -10,20 +10,14 @@ import numpy as np
 
 from slipstream.base.core import as_case_error
 from slipstream.case.case import Case
-from slipstream.case.reader import Source, parse
 from slipstream.dns.case import DnsCase
 from slipstream.dns.own_table import DnsKeywords
-from slipstream.dns.running import DnsRun
 from slipstream.dns.statistics import Statistics, Transfer
 from slipstream.exchange.options import check
-from slipstream.run.simulation import NEVER, CaseSimulation, MachineOptions, plain
+from slipstream.run.simulation import CaseSimulation, MachineOptions
 
 if TYPE_CHECKING:
-    from slipstream._dns import Dns
-
-    _Base = CaseSimulation[DnsCase, Dns]
-else:
-    _Base = CaseSimulation
+    from slipstream._dns import Dns  # noqa: F401 (the base class names it)
 
 Array = np.ndarray
 #: Function that takes coordinates x, y, z and returns all components.
@@ -34,7 +28,7 @@ class Options(MachineOptions, DnsKeywords, total=False):
     """Keys of [dns], [machine] and [exchange]; docs/dns.md and docs/exchange.md say what they do."""
 
 
-class Simulation(_Base):
+class Simulation(CaseSimulation[DnsCase, "Dns"]):
     """Incompressible flow on `cells` = (nx, ny, nz) of a periodic box with the edges `lengths`, 2 pi each without.
 
     `initial` is the table that a case file has under this name: {"flow": "random", "peak": 3, "energy": 0.5}. The
@@ -60,15 +54,8 @@ class Simulation(_Base):
         **options: Unpack[Options],
     ) -> None:
         check("a Simulation", Simulation, options, Options)
-        data = {
-            "grid": {"cells": cells},
-            "run": {"steps": NEVER},
-            **({"initial": initial} if initial else {}),
-            **self.tables_of({"viscosity": viscosity, "time_step": time_step, **options}),
-        }
-        case = parse(plain(data), Source("Simulation"))
-        assert isinstance(case, DnsCase)
-        self._begin(case)
+        own = {"viscosity": viscosity, "time_step": time_step, **options}
+        self._begin(self._case_of(own, {"grid": {"cells": cells}}, initial=initial))
         if velocity is not None:
             values = self._blocks(velocity)
             with as_case_error():
@@ -79,9 +66,6 @@ class Simulation(_Base):
             values = self._blocks(scalars)
             with as_case_error():
                 self._engine.begin_scalars(values)
-
-    def _begin(self, case: DnsCase) -> None:
-        self._prepare(case, lambda setup: DnsRun(setup).engine)
 
     def _blocks(self, function: Function) -> list[Array]:
         cells, edges, blocks = self.case.grid.cells, self.case.dns.lengths, []

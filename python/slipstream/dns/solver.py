@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, core, part
-from slipstream.case.solver import Run, Solver, Tiles
+from slipstream.base.errors import Fault
+from slipstream.case.solver import Solver, Tiles, said_of
 from slipstream.dns import checks, spectrum, velocity_file
 from slipstream.dns.case import DnsCase
 from slipstream.machine.told import Plan
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine, Trace
+    from slipstream._core import Machine
 
 
 _DEALIASING = {
@@ -58,6 +58,7 @@ class DnsSolver(Solver[DnsCase]):
     """The solver of pseudo-spectral flows in a periodic box."""
 
     compiled = ("dns", "Dns")
+    runs = ("slipstream.dns.running", "DnsRun")
     case_type = DnsCase
     unit_of_rate = "Mcell/s"
     files = (
@@ -78,7 +79,7 @@ class DnsSolver(Solver[DnsCase]):
             return data | {"grid": grid | {"periodic": [True, True, True]}}
         return data
 
-    def problems(self, case: DnsCase) -> list[tuple[toml_text.Path, str]]:
+    def problems(self, case: DnsCase) -> list[Fault]:
         return checks.problems(case)
 
     def check_before_start(self, case: DnsCase) -> None:
@@ -113,32 +114,19 @@ class DnsSolver(Solver[DnsCase]):
             begins = f"the velocity of {start.file}"
         if start.spectrum:
             begins = f"random modes with the spectrum of {start.spectrum}, seed {start.seed}"
+        at_most = f"Courant number {table.courant:g}, at most " if table.courant else ""
+        edges = "{:.6g} x {:.6g} x {:.6g}".format(*table.lengths)
+        dealiasing, schmidt = _DEALIASING[table.dealiasing], ", ".join(f"{one:g}" for one in table.schmidt)
         return [
-            (
-                "method",
-                f"pseudo-spectral, rotational form, {_DEALIASING[table.dealiasing]}, {table.scheme}, {table.precision}",
-            ),
+            ("method", f"pseudo-spectral, rotational form, {dealiasing}, {table.scheme}, {table.precision}"),
             ("viscosity", f"{table.viscosity:.6g}"),
-            (
-                "time step",
-                f"Courant number {table.courant:g}, at most {table.time_step:g}"
-                if table.courant
-                else f"{table.time_step:g}",
-            ),
-            *(
-                [("edges", "{:.6g} x {:.6g} x {:.6g}".format(*table.lengths))]
-                if set(table.lengths) != {math.tau}
-                else []
-            ),
-            *(
-                [("scalars", "Schmidt numbers " + ", ".join(f"{one:g}" for one in table.schmidt))]
-                if table.schmidt
-                else []
-            ),
+            ("time step", f"{at_most}{table.time_step:g}"),
+            ("edges", edges if set(table.lengths) != {math.tau} else ""),
+            ("scalars", f"Schmidt numbers {schmidt}" if schmidt else ""),
             ("begins with", begins),
-            *([("forcing", _forcing(case))] if case.is_forced else []),
-            *([("rotation", "({:g}, {:g}, {:g})".format(*table.rotation))] if any(table.rotation) else []),
-            *([("arrays", f"in host memory, {table.device_memory} of the device")] if table.device_memory else []),
+            ("forcing", _forcing(case) if case.is_forced else ""),
+            ("rotation", "({:g}, {:g}, {:g})".format(*table.rotation) if any(table.rotation) else ""),
+            ("arrays", f"in host memory, {table.device_memory} of the device" if table.device_memory else ""),
         ]
 
     def inputs(self, case: DnsCase) -> dict[str, str | int]:
@@ -148,10 +136,8 @@ class DnsSolver(Solver[DnsCase]):
         return f"viscosity {case.dns.viscosity:.4g}, {case.dns.scheme} {case.dns.precision}"
 
     def tiles(self, case: DnsCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-        found = figures.get("findings") or {}
         names = {"taylor_reynolds": "Reynolds number of the Taylor scale", "kmax_eta": "k_max eta"}
-        after = [(said, f"{found[key]:.4g}") for key, said in names.items() if key in found]
-        return [("viscosity", f"{case.dns.viscosity:.4g}")], after
+        return [("viscosity", f"{case.dns.viscosity:.4g}")], said_of(figures, names, ".4g")
 
     def plan(self, case: DnsCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
         with as_case_error():
@@ -169,11 +155,6 @@ class DnsSolver(Solver[DnsCase]):
     def smaller(self, case: DnsCase) -> Iterator[dict[str, str]]:
         if case.dns.precision == "f64":
             yield {"precision": "f32"}
-
-    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        from slipstream.dns import running
-
-        return running.DnsRun(setup, trace)
 
     def quantities(self, case: DnsCase) -> Mapping[str, Any]:
         from slipstream.pictures.quantity import Quantity, speed, velocity_parts

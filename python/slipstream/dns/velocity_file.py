@@ -13,6 +13,10 @@ from slipstream.results.results import FIELDS, field_files
 Cell = Sequence[int]
 
 
+def _refused(path: str | Path, said: str, code: ErrorCode, **facts: Any) -> CaseError:
+    return CaseError(f"initial.file: {path} {said}", code, key="initial.file", file=path, **facts)
+
+
 def check(path: str | Path, cells: Cell) -> None:
     """Raises CaseError where the file has no velocity on this grid. Does not read its values."""
     with _velocity(path, cells):
@@ -28,13 +32,8 @@ def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> l
             block = np.ascontiguousarray(values[box], dtype=np.float64)
             if not np.isfinite(block).all():
                 z, y, x, _ = np.argwhere(~np.isfinite(block))[0] + [*reversed(lo), 0]
-                raise CaseError(
-                    f"initial.file: {path} has a value that is not finite, at x, y, z = {x}, {y}, {z}",
-                    ErrorCode.OVERFLOW,
-                    key="initial.file",
-                    file=path,
-                    at=f"{x}, {y}, {z}",
-                )
+                at = f"{x}, {y}, {z}"
+                raise _refused(path, f"has a value that is not finite, at x, y, z = {at}", ErrorCode.OVERFLOW, at=at)
             found.append(block)
     return found
 
@@ -56,9 +55,8 @@ def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
                 _check_array(path, values, cells)
                 yield values
     except (OSError, ValueError, EOFError, KeyError) as error:
-        said = f"initial.file: {path} cannot be read as a velocity, .npy or HDF5 with 'velocity': {error}"
         code = ErrorCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ErrorCode.BAD_FILE
-        raise CaseError(said, code, key="initial.file", file=path) from None
+        raise _refused(path, f"cannot be read as a velocity, .npy or HDF5 with 'velocity': {error}", code) from None
 
 
 def _latest(path: Path) -> Path:
@@ -69,13 +67,8 @@ def _latest(path: Path) -> Path:
         return path
     files = field_files(folder)
     if path.is_dir() and not files:
-        raise CaseError(
-            f"initial.file: {path} holds no fields ({FIELDS}); run its case with output.fields = true",
-            ErrorCode.NOT_FOUND,
-            key="initial.file",
-            file=path,
-            needed=FIELDS,
-        )
+        said = f"holds no fields ({FIELDS}); run its case with output.fields = true"
+        raise _refused(path, said, ErrorCode.NOT_FOUND, needed=FIELDS)
     return files[-1] if files else path
 
 
@@ -96,23 +89,10 @@ class _Last:
 
 
 def _check_array(path: str | Path, values: Any, cells: Cell) -> None:
-    wanted = (*reversed(cells), 3)
+    given, wanted = tuple(values.shape), (*reversed(cells), 3)
     if values.dtype.kind != "f":
-        raise CaseError(
-            f"initial.file: {path} holds {values.dtype}: a velocity is float32 or float64",
-            ErrorCode.UNSUPPORTED,
-            key="initial.file",
-            file=path,
-            given=values.dtype,
-            allowed="float32, float64",
-        )
-    if tuple(values.shape) != wanted:
-        raise CaseError(
-            f"initial.file: {path} has the shape {tuple(values.shape)}, but the velocity on this grid has {wanted}, "
-            "[z][y][x][component]: write it so, or change grid.cells",
-            ErrorCode.MISMATCH,
-            key="initial.file",
-            file=path,
-            given=tuple(values.shape),
-            needed=wanted,
-        )
+        said, allowed = f"holds {values.dtype}: a velocity is float32 or float64", "float32, float64"
+        raise _refused(path, said, ErrorCode.UNSUPPORTED, given=values.dtype, allowed=allowed)
+    if given != wanted:
+        said = f"has the shape {given}, but the velocity on this grid has {wanted}, [z][y][x][component]: write it so, "
+        raise _refused(path, said + "or change grid.cells", ErrorCode.MISMATCH, given=given, needed=wanted)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from slipstream.base import rows
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
@@ -38,6 +36,5 @@ def tables(cells: int, time: float) -> dict[str, Any]:
 
 
 def decay(case: Case) -> Decay:
-    header, lines = rows.read(case.folder / "statistics.csv")
-    column = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
+    column = rows.columns(case.folder / "statistics.csv")
     return Decay(column["time"], column["energy"], column["dissipation"], column["dissipation"])

@@ -1,8 +1,9 @@
 """A few values, as of dot products and residuals, reduced over all devices; NumPy, CuPy, PyTorch or other arrays."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import part
+from slipstream.base.records import Closing
 from slipstream.base.terminal import count
 from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, native_streams
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from slipstream._collective import ArrayAllReduce
 
 
-class AllReduce:
+class AllReduce(Closing):
     """Adds (multiplies, takes the minimum or maximum of) the values of all devices of a grid, in place: every device
     holds the result. All ranks construct, run and close together.
 
@@ -74,12 +75,6 @@ class AllReduce:
         devices = len(self.grid.machine.devices())
         what = f"{self._op} {self.dtype}[{self.values}] over {count(devices, 'device')}"
         return f"<slipstream.AllReduce: {what}; {'closed' if self._closed else self.method}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def method(self) -> str:

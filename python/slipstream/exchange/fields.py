@@ -1,26 +1,15 @@
 """Arrays of callers as the fields of an exchange: checked, described, and agreed on by all ranks."""
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.exchange import apart, arrays
-from slipstream.exchange.grid import Grid, refuse_together
-from slipstream.exchange.records import Triple
+from slipstream.exchange.grid import Grid
+from slipstream.machine.told import Triple
 
 #: Keys of the description of a field that follow from its arrays.
 KIND = ("type", "components")
-
-
-def described(items: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], Exception | None]:
-    """Collects the descriptions of fields up to the first invalid one; returns them and its error."""
-    found: list[dict[str, Any]] = []
-    try:
-        found.extend(items)
-    except (TypeError, ValueError) as error:
-        return found, error
-    return found, None
 
 
 def item(
@@ -150,10 +139,9 @@ def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(*array["stride"], array["component_stride"]) for array in item["arrays"]]
 
 
-def agree(comm: Any, problem: Exception | None, items: list[dict[str, Any]]) -> None:
-    """Raises the error of any rank on all ranks. Ranks without blocks get number formats and components from other
+def agree(comm: Any, items: list[dict[str, Any]]) -> None:
+    """Checks that all ranks have the same fields. Ranks without blocks get number formats and components from other
     ranks. Collective."""
-    refuse_together(comm, problem)
     kinds = [[item[key] for key in KIND] if item["arrays"] else None for item in items]
     mine = {"names": [item["name"] for item in items], "kinds": kinds}
     everyone = [json.loads(text) for text in comm.all_gather(json.dumps(mine))]

@@ -2,15 +2,16 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from slipstream.base.core import part
 from slipstream.base.errors import ArgumentError, ErrorCode
+from slipstream.base.records import Closing
 from slipstream.base.terminal import count
-from slipstream.exchange import apart, arrays, fields
-from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange import apart, arrays
+from slipstream.exchange.grid import Grid, native_streams, refused_by_all
 from slipstream.exchange.options import ExchangeOptions, check
 from slipstream.exchange.records import Counts, Tuning
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from slipstream._gather_scatter import ArrayGatherScatter
 
 
-class GatherScatter:
+class GatherScatter(Closing):
     """Combines the values of points that have the same id. Q is the matrix that gives each point the value of its id;
     run() replaces u by Q Q^T u. All ranks construct, run and close together.
 
@@ -60,16 +61,12 @@ class GatherScatter:
         self._closed = False
         self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
         flat, firsts, how = [], [], dict(options)
-        problem: Exception | None = None
-        try:
+        with refused_by_all(grid.comm):
             check("a gather-scatter", GatherScatter, options, ExchangeOptions)
             flat = self._ids_of(ids)
             firsts = [] if first_block is None else [operator.index(first) for first in np.atleast_1d(first_block)]
             block, components = operator.index(block), operator.index(components)
             how["routes"] = [routes] if isinstance(routes, str) else list(routes)
-        except (TypeError, ValueError) as error:
-            problem = error
-        fields.agree(grid.comm, problem, [])
         self._points = [one.size for one in flat]
         addresses = [(one.ctypes.data, one.size) for one in flat]
         self._inner: ArrayGatherScatter = part("gather_scatter").ArrayGatherScatter(
@@ -84,14 +81,14 @@ class GatherScatter:
         a list. The result is ready for the stream's next work, in NumPy arrays when run returns. Each call may have
         other arrays."""
         with arrays.told_to_others(lambda: self._inner.run([], op, [])):
-            (at,), natives = self._addresses(values), self._natives(stream)
+            (at,), natives = self._addresses(values), native_streams(self.grid, stream)
         self._inner.run(at, op, natives)
 
     def start(self, values: Any, op: str = "add", stream: Any = None) -> None:
         """The first part of run(): sends values to other devices. Until finish() the caller may work on points that are
         not shared."""
         with arrays.told_to_others(lambda: self._inner.start([], op, [])):
-            (at,), natives = self._addresses(values), self._natives(stream)
+            (at,), natives = self._addresses(values), native_streams(self.grid, stream)
         self._inner.start(at, op, natives)
 
     def finish(self) -> None:
@@ -149,20 +146,14 @@ class GatherScatter:
         shared = sum(self.counts(device).shared_points for device in range(self._devices))
         return f"<slipstream.GatherScatter: {what}; {shared} shared>"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _gather(self, call: Callable[..., None], values: Any, unique: Any, op: str, stream: Any) -> None:
         with arrays.told_to_others(lambda: call([], [], op, [])):
-            (at, into), natives = self._addresses(values, unique, written="unique"), self._natives(stream)
+            (at, into), natives = self._addresses(values, unique, written="unique"), native_streams(self.grid, stream)
         call(at, into, op, natives)
 
     def _scatter(self, call: Callable[..., None], unique: Any, values: Any, stream: Any) -> None:
         with arrays.told_to_others(lambda: call([], [], [])):
-            (into, at), natives = self._addresses(values, unique), self._natives(stream)
+            (into, at), natives = self._addresses(values, unique), native_streams(self.grid, stream)
         call(at, into, natives)
 
     def _addresses(self, values: Any, *unique: Any, written: str = "values") -> list[list[int]]:
@@ -186,9 +177,6 @@ class GatherScatter:
             places.append(apart.place_of(found, shown, name == written))
             addresses.append(found.pointer)
         return addresses
-
-    def _natives(self, stream: Any) -> Any:
-        return native_streams(self.grid, stream)
 
     def _ids_of(self, ids: Any) -> list[Any]:
         given = ids if isinstance(ids, list | tuple) else [ids]

@@ -1,7 +1,8 @@
 """A box of cells, cut into blocks on the devices of all ranks."""
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -11,8 +12,9 @@ from slipstream.base.errors import ArgumentError, ErrorCode, Fault, OptionError
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import arrays
 from slipstream.exchange.options import GridOptions, UnknownOption, Width, check
-from slipstream.exchange.records import Block, LocalBlock, Triple
+from slipstream.exchange.records import Block, LocalBlock
 from slipstream.machine.discovery import choose_backend
+from slipstream.machine.told import Triple
 
 if TYPE_CHECKING:
     from slipstream import _core as core_types
@@ -45,10 +47,15 @@ def communicator(comm: Any = None) -> "Communicator":
     return found
 
 
-def refuse_together(comm: Any, problem: Exception | None) -> None:
-    """Raises an error of one rank, an UnknownOption or an ArgumentError, on all ranks, so that none is left waiting.
-    Collective."""
-    mine = f"{isinstance(problem, UnknownOption):d}{ArgumentError(Fault.of(problem)).packed()}" if problem else ""
+@contextmanager
+def refused_by_all(comm: Any) -> Iterator[None]:
+    """Raises an error about the arguments of one rank, an UnknownOption or an ArgumentError, on all ranks, so that none
+    is left waiting. Collective at its end."""
+    mine = ""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        mine = f"{isinstance(error, UnknownOption):d}{ArgumentError(Fault.of(error)).packed()}"
     for rank, theirs in enumerate(comm.all_gather(mine)):
         if theirs:
             kind = UnknownOption if theirs[0] == "1" else ArgumentError
@@ -87,8 +94,7 @@ class Grid:
         **options: Unpack[GridOptions],
     ) -> None:
         self.comm = communicator(comm)
-        problem: Exception | None = None
-        try:
+        with refused_by_all(self.comm):
             check("a grid", Grid, options, GridOptions)
             extents = _each("cells", cells, operator.index, "whole numbers")
             if len(extents) not in (2, 3):
@@ -100,9 +106,6 @@ class Grid:
                 )
             closed = _each("periodic", periodic, operator.index, "True or False")
             own = _boxes(boxes or ())
-        except (TypeError, ValueError) as error:
-            problem = error
-        refuse_together(self.comm, problem)
         self.axes = len(extents)
         self.cells = _triple(extents, 1)
         self.periodic = tuple(map(bool, (*closed, False)[:3]))

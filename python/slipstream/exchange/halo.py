@@ -5,7 +5,7 @@ Axes are named x, y, z with x contiguous. So an array of a block has the shape [
 shape is [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from slipstream.base.core import core
@@ -13,10 +13,10 @@ from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart
 from slipstream.exchange import fields as described_fields
-from slipstream.exchange.grid import Grid
+from slipstream.exchange.grid import Grid, refused_by_all
 from slipstream.exchange.options import ExchangeOptions, Width, check
-from slipstream.exchange.records import Triple
 from slipstream.exchange.running import Running
+from slipstream.machine.told import Triple
 
 
 class Exchange(Running):
@@ -91,13 +91,11 @@ class Exchange(Running):
             written = "ghosts are combined into its cells" if how["combine"] else "an exchange writes its ghost cells"
             return described_fields.item(grid, name, value, widths, chosen, how, written=written, places=places)
 
-        def described() -> Iterator[dict[str, Any]]:
+        with refused_by_all(grid.comm):
             check("an exchange", Exchange, options, ExchangeOptions)
-            yield from (item(*one) for one in fields.items())
+            items = [item(*one) for one in fields.items()]
             apart.require_apart(places)
-
-        items, problem = described_fields.described(described())
-        described_fields.agree(grid.comm, problem, items)
+        described_fields.agree(grid.comm, items)
         inner = core().ArrayExchange(grid.comm, grid._grid, items, asked)
         super().__init__(grid, inner, list(fields.values()), _shown(grid, items))
 

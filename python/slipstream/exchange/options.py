@@ -5,22 +5,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from slipstream.base.errors import ErrorCode, OptionError
-from slipstream.base.faults import nearest_of
+from slipstream.base.faults import unknown
 
 #: Type of a width of layers: a number of cells, or one number for each axis, x first.
 Width = int | Sequence[int]
 
 
-class ExchangeOptions(TypedDict, total=False):
-    """Options of all classes that exchange values; Exchange documents them."""
+class MessageOptions(TypedDict, total=False):
+    """Options of messages, which are keys of [exchange] in a case file, too."""
 
-    tune: Literal["rules", "measure"]
     retune: bool
-    tune_with: tuple[str, Callable[[list[int]], object]]
-    tuner_cache: str
-    wait_limit: float
     throttle: str
-    trace: bool
     poison: bool
     measure_errors: bool
     pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"]
@@ -29,6 +24,16 @@ class ExchangeOptions(TypedDict, total=False):
     mpi: Literal["sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"]
     sync: bool
     teams: int
+
+
+class ExchangeOptions(MessageOptions, total=False):
+    """Options of all classes that exchange values; Exchange documents them."""
+
+    tune: Literal["rules", "measure"]
+    tune_with: tuple[str, Callable[[list[int]], object]]
+    tuner_cache: str
+    wait_limit: float
+    trace: bool
     in_place: int
     packet_limit: int
     chunk: int
@@ -64,11 +69,4 @@ def check(what: str, call: Callable[..., Any], options: Iterable[str], kind: typ
         if key not in kind.__annotations__:
             own = [name for name in inspect.signature(call).parameters if name != "options"]
             known = [*own, *kind.__annotations__]
-            near = nearest_of(key, known)
-            hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
-            raise UnknownOption(
-                f"{what} has no option named '{key}'; {hint}",
-                option=key,
-                nearest=near,
-                allowed=None if near else ", ".join(known),
-            )
+            raise UnknownOption(unknown(f"{what} has no option named '{key}'; ", key, known, option=key))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from slipstream.base.records import Record
-
-Triple = tuple[int, int, int]
+from slipstream.machine.told import Triple
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from slipstream.base.records import Closing
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.records import Arena, Message, Tuning
 from slipstream.exchange.report import Report
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from slipstream._core import ArrayExchange
 
 
-class Running:
+class Running(Closing):
     """An exchange that was set up once, and may be repeated any number of times.
 
     On GPUs, begin and end order themselves after and before the work of the given stream (None: the default stream).
@@ -72,12 +73,6 @@ class Running:
         routes = [] if self._closed else sorted({each.route for each in self.messages()})
         state = ", ".join(routes) or ("closed" if self._closed else "no messages")
         return f"<slipstream.{type(self).__name__}: {self._what}; {state}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def messages(self) -> list[Message]:
         """Messages of each exchange that leave or reach this rank."""

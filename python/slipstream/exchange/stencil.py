@@ -8,9 +8,10 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode, RangeError
-from slipstream.base.faults import nearest_of
+from slipstream.base.faults import unknown
+from slipstream.base.records import Closing
 from slipstream.base.terminal import count, show_extent
-from slipstream.exchange.grid import Grid, refuse_together
+from slipstream.exchange.grid import Grid, refused_by_all
 from slipstream.exchange.halo import Exchange
 from slipstream.exchange.options import StencilOptions, UnknownOption, check
 from slipstream.exchange.records import Block, LocalBlock
@@ -80,7 +81,7 @@ class Shifted:
         return self._along(2)
 
 
-class Stencil:
+class Stencil(Closing):
     """Steps of `update` on the blocks of a grid. All ranks construct, run and close together.
 
     update: takes a Shifted for each field, in their order, and returns the new values of the first field, or a tuple
@@ -110,8 +111,7 @@ class Stencil:
         reach: str = "all",
         **options: Unpack[StencilOptions],
     ) -> None:
-        problem: Exception | None = None
-        try:
+        with refused_by_all(grid.comm):
             if taken := _OWN & options.keys():
                 raise UnknownOption(
                     f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels", option=min(taken)
@@ -120,9 +120,6 @@ class Stencil:
             radius = _count("radius: a stencil reaches one cell at least", radius, 1)
             dtype, names = _number_format(dtype, outside), _names(fields)
             _check_sizes(grid, radius, reach)
-        except (TypeError, ValueError) as error:
-            problem = error
-        refuse_together(grid.comm, problem)
         self.grid, self.radius, self.names = grid, radius, names
         self._reach = reach
         self.steps = 0
@@ -193,11 +190,7 @@ class Stencil:
 
     def _known(self, name: str) -> None:
         if name not in self.names:
-            near, known = nearest_of(name, self.names), ", ".join(self.names)
-            hint = f"did you mean '{near}'?" if near else f"there are {known}"
-            raise ArgumentError(
-                f"no field '{name}'; {hint}", ErrorCode.NOT_FOUND, field=name, nearest=near, allowed=known
-            )
+            raise ArgumentError(unknown(f"no field '{name}'; ", name, self.names, field=name))
 
     def _streams(self) -> list[Any] | None:
         """CuPy's current stream of each device of this rank, on which the update runs."""
@@ -264,12 +257,6 @@ class Stencil:
         where = f"{show_extent(self.grid.cells)} cells on {self.grid.backend} devices"
         what = f"{', '.join(self.names)} with radius {self.radius} on {where}"
         return f"<slipstream.Stencil: {what}; {count(self.steps, 'step')}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _count(what: str, value: Any, least: int) -> int:

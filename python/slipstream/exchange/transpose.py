@@ -1,6 +1,6 @@
 """Whole grids of values from one decomposition to another; NumPy, CuPy, PyTorch or other arrays."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from slipstream.base.core import core
@@ -8,7 +8,7 @@ from slipstream.base.errors import ArgumentError, ErrorCode, Fault
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
-from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.grid import Grid, native_streams, refused_by_all
 from slipstream.exchange.options import ExchangeOptions, Width, check
 from slipstream.exchange.running import Running
 
@@ -55,7 +55,7 @@ class Transpose(Running):
         how: dict[str, Any] = {"rebinds": rebinds, "coding": coding}
         exchange: dict[str, Any] = {**options}
 
-        def described() -> Iterator[dict[str, Any]]:
+        with refused_by_all(source.comm):
             check("a transpose", Transpose, options, ExchangeOptions)
             layouts = (layout, layout) if isinstance(layout, str) else layout
             if len(layouts) != 2:
@@ -84,13 +84,10 @@ class Transpose(Running):
                     needed=names[0],
                 )
             places: list[Place] = []
-            for name in self._names:
-                for end, of in zip(self._ends, given, strict=True):
-                    yield end.item(name, of[name], places)
+            both = list(zip(self._ends, given, strict=True))
+            items = [end.item(name, of[name], places) for name in self._names for end, of in both]
             apart.require_apart(places, _why)
-
-        items, problem = fields.described(described())
-        fields.agree(source.comm, problem, items)
+        fields.agree(source.comm, items)
         pairs = list(zip(items[::2], items[1::2], strict=True))
         self._kinds = [[item[key] for key in fields.KIND] for item, _ in pairs]
         self._strides = [[fields.strides_of(item) for item in pair] for pair in pairs]

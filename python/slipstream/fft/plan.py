@@ -2,20 +2,21 @@
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from slipstream.base.core import part
 from slipstream.base.errors import ArgumentError, ErrorCode, Fault, OptionError
-from slipstream.base.records import Record
+from slipstream.base.records import Closing, Record
 from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.arrays import told_to_others
-from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.grid import Grid, native_streams, refused_by_all
 from slipstream.exchange.options import ExchangeOptions, check
-from slipstream.exchange.records import Delivery, Message, Triple
+from slipstream.exchange.records import Delivery, Message
+from slipstream.machine.told import Triple
 
 if TYPE_CHECKING:
     from slipstream._fft import ArrayFft
@@ -52,7 +53,7 @@ class Memory(Record):
 _PACKED = {"ghost": (0, 0, 0), "padding": (0, 0, 0)}
 
 
-class Plan:
+class Plan(Closing):
     """Discrete Fourier transforms over n_x x n_y x n_z cells:
 
         v(k) = sum_j u(j) exp(-2 pi i (k_x j_x / n_x + k_y j_y / n_y + k_z j_z / n_z)),
@@ -111,17 +112,12 @@ class Plan:
         **options: Unpack[ExchangeOptions],
     ) -> None:
         self._components = components
-
-        def described() -> Iterator[dict[str, Any]]:
+        with refused_by_all(grid.comm):
             check("a Fourier transform", Plan, options, ExchangeOptions)
-            self._type = _type_of(dtype)
-            exchange = _exchange(routes, options)
-            how = _options(self._type, process_grid, transposed, highest, overlap, store, parts, coding, exchange)
-            yield how | {"scaled": scaled, "verify": verify}
-
-        asked, problem = fields.described(described())
-        fields.agree(grid.comm, problem, [])
-        (how,) = asked
+            asked: dict[str, Any] = {"transposed": transposed, "overlap": overlap, "parts": parts, "coding": coding}
+            asked |= {"scaled": scaled, "verify": verify}
+            how = _options(dtype, routes, options, process_grid, highest, store, **asked)
+        self._type = how["type"]
         self._plan: ArrayFft = part("fft").ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
         self.physical = Grid._cut_as(grid, grid.cells, self._plan.physical())
@@ -288,12 +284,6 @@ class Plan:
         cut = f"process grid {self.process_grid[0]} x {self.process_grid[1]} of {self.physical.backend} devices"
         return f"<slipstream.fft.Plan: {what}; {cut}>"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def messages(self) -> list[Message]:
         """Messages of one forward transform that leave or reach this rank."""
         return [Message(**each) for each in self._plan.messages()]
@@ -412,26 +402,21 @@ def memory(
 ) -> list[Memory]:
     """Lists the memory of a Plan with these options on each device, without allocating it."""
     check("a Fourier transform", memory, options, ExchangeOptions)
-    exchange = _exchange(routes, options)
-    how = _options(_type_of(dtype), process_grid, transposed, highest, overlap, store, parts, coding, exchange)
+    how: dict[str, Any] = {"transposed": transposed, "overlap": overlap, "parts": parts, "coding": coding}
+    how = _options(dtype, routes, options, process_grid, highest, store, **how)
     return [Memory(**each) for each in part("fft").fft_memory(grid.machine, grid.cells, how)]
 
 
-def _exchange(routes: str | Sequence[str], options: ExchangeOptions) -> dict[str, Any]:
-    return {**options, "routes": [routes] if isinstance(routes, str) else list(routes)}
-
-
 def _options(
-    type_: str,
+    dtype: Any,
+    routes: str | Sequence[str],
+    options: ExchangeOptions,
     process_grid: Sequence[int] | str,
-    transposed: bool,
     highest: Sequence[int],
-    overlap: bool,
     store: bool | None,
-    parts: int,
-    coding: str,
-    exchange: dict[str, Any],
+    **asked: Any,
 ) -> dict[str, Any]:
+    """Options of the compiled transform; `asked`: those that it takes as they are."""
     measured = process_grid == "measured"
     if isinstance(process_grid, str) and not measured:
         raise ArgumentError(
@@ -440,16 +425,13 @@ def _options(
             given=process_grid,
         )
     return {
-        "type": type_,
+        "type": _type_of(dtype),
         "process_grid": (0, 0) if measured else tuple(process_grid),
         "tune_process_grid": measured,
-        "transposed": transposed,
         "highest": tuple(highest),
-        "overlap": overlap,
         **({} if store is None else {"store": store}),
-        "parts": parts,
-        "coding": coding,
-        "exchange": exchange,
+        **asked,
+        "exchange": {**options, "routes": [routes] if isinstance(routes, str) else list(routes)},
     }
 
 

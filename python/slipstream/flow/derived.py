@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slipstream.case.case import Case
+from slipstream.case.sides import SIDES
 
 Array = np.ndarray
 
@@ -42,16 +43,12 @@ def with_sides(values: Array, axes: Sequence[int], periodic: Sequence[bool]) -> 
     return values
 
 
-def velocity_with_sides(case: Case, velocity: Array, axes: str = "xyz") -> Array:
-    """Adds the velocity at the sides of the box along the named axes; the array is [axes in reverse][component].
-
-    Where a resting and a moving wall meet, the edge rests, as in the solver.
+def velocity_with_sides(case: Case, velocity: Array) -> Array:
+    """Adds the velocity [z][y][x][component] at the sides of the box. Where a resting and a moving wall meet, the edge
+    rests, as in the solver.
     """
-    periodic = [case.grid.periodic["xyz".index(axis)] for axis in axes]
-    places = [len(axes) - 1 - n for n in range(len(axes))]
-    result = with_sides(velocity, places, periodic)
-    sides = [(place, axis + sign) for place, axis in zip(places, axes, strict=True) for sign in "-+"]
-    walls = [(place, side, case.side_velocity(side)) for place, side in sides]
+    result = with_sides(velocity, (2, 1, 0), case.grid.periodic)
+    walls = [(2 - n // 2, side, case.side_velocity(side)) for n, side in enumerate(SIDES)]
     known = [(place, side, value) for place, side, value in walls if value is not None]
     for place, side, value in sorted(known, key=lambda wall: not wall[2].any()):
         index: list[slice | int] = [slice(None)] * result.ndim

@@ -30,8 +30,7 @@ def of_loads(path: Path, case: FlowCase) -> dict[str, float]:
 def against(case: Case, found: Mapping[str, float]) -> list[dict[str, Any]]:
     """Each range of values that the case expects, with the value of the run and whether it lies inside."""
     return [
-        {"quantity": name, "low": low, "high": high, "value": found.get(name), "met": low <= found[name] <= high}
-        if name in found
-        else {"quantity": name, "low": low, "high": high, "value": None, "met": False}
+        {"quantity": name, "low": low, "high": high, "value": found.get(name),
+         "met": name in found and low <= found[name] <= high}
         for name, (low, high) in case.expected.items()
-    ]
+    ]  # fmt: skip

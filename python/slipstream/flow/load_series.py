@@ -92,10 +92,9 @@ def stream_axis(case: FlowCase) -> str:
 def read(path: Path, case: FlowCase) -> list[LoadSeries]:
     """The loads on all bodies of a case; empty where there are no rows. Raises ValueError or KeyError where the file is
     damaged."""
-    header, lines = rows.read(path)
-    if not lines:
+    columns = rows.columns(path)
+    if not any(map(len, columns.values())):
         return []
-    columns = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
     time = np.array([case.time_of(int(step)) for step in columns["step"]])
     found = []
     for name, body in case.bodies.items():

@@ -5,7 +5,6 @@ through four points: transversely between cell centres, along the line between c
 is nan, and so it is between a solid point and the next one.
 """
 
-import csv
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -337,9 +336,8 @@ def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
     assert speed is not None
     found: dict[str, list[list[float]]] = {"y": [], "x": []}
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            for axis, *numbers in list(csv.reader(file))[1:]:
-                found[axis].append([float(number) for number in numbers])
+        for axis, *numbers in rows.read(path)[1]:
+            found[axis].append([float(number) for number in numbers])
         vertical, horizontal = (_profile_of(axis, np.array(numbers), speed) for axis, numbers in found.items())
     except (OSError, KeyError, ValueError, IndexError) as error:
         raise CaseError(

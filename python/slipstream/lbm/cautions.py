@@ -96,22 +96,22 @@ def _other_reference(case: LbmCase) -> Iterator[str]:
         )
 
 
-def _laminar_speed(case: LbmCase) -> float | None:
-    """Poiseuille velocity F h^2 / (8 viscosity) of a force between the nearest pair of walls, in cells a step; None
-    without walls. A force along an axis that walls close is balanced by pressure."""
+def _laminar(case: LbmCase) -> tuple[float, int, float] | None:
+    """Poiseuille velocity F h^2 / (8 viscosity) of a force between the nearest pair of walls, in cells a step, with h
+    and F; None without walls. A force along an axis that walls close is balanced by pressure."""
     axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
     walled = [cells for cells, periodic, _ in axes if not periodic and cells > 1]
     force = math.hypot(*(part for _, periodic, part in axes if periodic))
-    return force * min(walled) ** 2 / (8 * case.scales.viscosity) if walled else None
+    return (force * min(walled) ** 2 / (8 * case.scales.viscosity), min(walled), force) if walled else None
 
 
 def _driven_speed(case: LbmCase) -> Iterator[str]:
-    speed = _laminar_speed(case)
-    if speed is None or math.sqrt(3.0) * speed <= MACH_HIGH:
+    if not (found := _laminar(case)):
         return
-    axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
-    apart = min(cells for cells, periodic, _ in axes if not periodic and cells > 1)
-    force, mach = math.hypot(*(part for _, periodic, part in axes if periodic)), math.sqrt(3.0) * speed
+    speed, apart, force = found
+    mach = math.sqrt(3.0) * speed
+    if mach <= MACH_HIGH:
+        return
     unit = case.converter.force_density if case.converter else 1.0
     yield (
         f"physics.force drives a laminar flow between walls {apart} cells apart to Mach number {mach:.3g}, above "
@@ -128,10 +128,10 @@ def _slow_force(case: LbmCase) -> Iterator[str]:
     change = force * scales.length / scales.reference_velocity**2
     if change >= wanted:
         return
-    speed, better = _laminar_speed(case), "one near the speed of the flow"
-    if speed:
+    found, better = _laminar(case), "one near the speed of the flow"
+    if found and found[0]:
         unit = case.converter.velocity if case.converter else 1.0
-        better = f"{unit * speed:.3g}{' m/s' if case.si else ''}, that of a laminar flow between its walls,"
+        better = f"{unit * found[0]:.3g}{' m/s' if case.si else ''}, that of a laminar flow between its walls,"
     yield (
         f"physics.force changes the velocity by {change:.2g} reference velocities in length / reference velocity at "
         f"most, less than "

@@ -18,14 +18,10 @@ from slipstream.run.troubles import Troubles
 def figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
     """Results of the flow as numbers, for comparison.json."""
     scales = case.scales
+    own = {"lattice", "representation", "collision", "smagorinsky", "precision", "streaming"}
     return {
-        "lattice": case.lbm.lattice,
-        "representation": case.lbm.representation,
-        "collision": case.lbm.collision,
-        "smagorinsky": case.lbm.smagorinsky,
+        **case.lbm.model_dump(include=own),
         "force": list(case.force),
-        "precision": case.lbm.precision,
-        "streaming": case.lbm.streaming,
         **_si_figures(case, outcome),
         "reynolds": scales.reynolds,
         "reference_velocity": scales.reference_velocity,
@@ -57,7 +53,7 @@ def results(
 ) -> None:
     """Computes velocity profiles and their comparison with published ones, and draws pictures. Collective; rank 0
     writes."""
-    shown = case.output.profiles or case.output.pictures
+    folder, step, shown = case.folder, figures["steps"], case.output.profiles or case.output.pictures
     lines = profiles.profiles(lbm, case) if shown or reference else None
     result = profiles.compare(lines, reference) if lines is not None else None
     figures["findings"] = found = _findings(lbm, case, figures, result, console, troubles)
@@ -70,43 +66,26 @@ def results(
     figures["spanwise"] = None if spanwise is None or math.isnan(spanwise) else spanwise
     if core().rank() != 0:
         return
-    if shown:
-        assert lines is not None and result is not None
-        _show_profiles(lines, plane, where, result, case, figures, console, troubles)
+    if lines is not None and result is not None and shown:
+        for part in report.comparison(result):
+            console.print(part)
+        if figures["spanwise"] and case.dimensions == 3:
+            most = f"{figures['spanwise']:.1e}"
+            console.print(f"spanwise velocity in the mid-plane: at most {most} of the reference velocity")
+        if case.output.profiles:
+            with troubles.with_data(folder / "profiles.csv", "it", step):
+                profiles.write_profiles(folder / "profiles.csv", lines, case)
+            with troubles.with_data(folder / "comparison.json", "it", step):
+                profiles.write_json(folder / "comparison.json", result, figures)
+        if plane is not None:
+            from slipstream.pictures import overview
+
+            with troubles.with_picture("profiles.png", step):
+                overview.profiles(folder / "profiles.png", lines, result.reference, case)
+            with troubles.with_picture("streamlines.png", step):
+                overview.streamlines(folder / "streamlines.png", plane, case, where)
     if figures["expected"]:
         console.print(expected_table(figures["expected"]))
-
-
-def _show_profiles(
-    lines: tuple[profiles.Profile, profiles.Profile],
-    plane: profiles.Array | None,
-    where: str,
-    result: profiles.Comparison,
-    case: LbmCase,
-    figures: dict[str, Any],
-    console: Console,
-    troubles: Troubles,
-) -> None:
-    """Prints and writes velocity profiles, on rank 0. Draws the velocity in a plane if one is given."""
-    for part in report.comparison(result):
-        console.print(part)
-    if figures["spanwise"] and case.dimensions == 3:
-        console.print(
-            f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the reference velocity"
-        )
-    folder, step = case.folder, figures["steps"]
-    if case.output.profiles:
-        with troubles.with_data(folder / "profiles.csv", "it", step):
-            profiles.write_profiles(folder / "profiles.csv", lines, case)
-        with troubles.with_data(folder / "comparison.json", "it", step):
-            profiles.write_json(folder / "comparison.json", result, figures)
-    if plane is not None:
-        from slipstream.pictures import overview
-
-        with troubles.with_picture("profiles.png", step):
-            overview.profiles(folder / "profiles.png", lines, result.reference, case)
-        with troubles.with_picture("streamlines.png", step):
-            overview.streamlines(folder / "streamlines.png", plane, case, where)
 
 
 def _findings(

@@ -6,6 +6,7 @@ from typing import Any, Literal, Required, TypedDict
 import numpy as np
 
 from slipstream.base.errors import CaseError
+from slipstream.exchange.options import GridOptions, MessageOptions
 from slipstream.lbm.own_table import LbmKeywords
 from slipstream.run.simulation import MachineOptions
 
@@ -96,33 +97,19 @@ class Checkpoint(TypedDict, total=False):
     wall_clock_limit: float
 
 
-class Options(MachineOptions, LbmKeywords, total=False):
+class Options(MachineOptions, LbmKeywords, MessageOptions, GridOptions, total=False):
     """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md say what they do. If two tables have a
     key of one name, the first table counts: chunk is that of [lbm]."""
 
     cyclic: bool
     bind: bool
 
-    retune: bool
     coding: str
-    measure_errors: bool
-    throttle: str
-    poison: bool
-    pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"]
-    streams: Literal["one", "per_direction"]
-    sync: bool
-    grouping: Literal["devices", "nodes"]
-    mpi: Literal["sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"]
-    teams: int
     overlap: Literal["auto", "on", "off"]
     rim: Sequence[int] | Literal["auto"]
     rim_processors: int
     placement: Literal["trivial", "random", "theoretical", "measured"]
-    placement_seed: int
-    blocks_per_device: Sequence[int]
     block: Sequence[int]
-    node_grid: Sequence[int]
-    device_grid: Sequence[int]
 
 
 Walls = Mapping[Side, Vector]

@@ -11,11 +11,7 @@ from slipstream.base.keys import Count, Positive, Table
 class LbmTable(Table):
     """[lbm]: the lattice Boltzmann method."""
 
-    in_units: ClassVar[Mapping[str, str]] = {
-        "-": "magic smagorinsky",
-        "bytes": "alignment",
-        "planes": "chunk",
-    }
+    in_units: ClassVar[Mapping[str, str]] = {"-": "magic smagorinsky", "bytes": "alignment", "planes": "chunk"}
 
     lattice: Literal["D2Q9", "D3Q19", "D3Q27"] = Field("D3Q19", description="Set of discrete velocities.")
     representation: Literal["populations", "moments"] = Field(

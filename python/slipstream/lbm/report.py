@@ -18,11 +18,8 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
     """Names and values of the method and the flow, for the banner of a run."""
     scales = case.scales
     lbm, force, converter = case.lbm, case.physics.force, case.converter
-    speed, time, unit = (
-        f"{scales.reference_velocity:.4g} cells a step",
-        f"{scales.steps_per_time:.6g} steps",
-        "a volume",
-    )
+    speed, time = f"{scales.reference_velocity:.4g} cells a step", f"{scales.steps_per_time:.6g} steps"
+    unit = "a volume"
     if converter:
         speed = f"{case.physics.reference_velocity:.4g} m/s = {speed}"
         time = f"{scales.steps_per_time * converter.time:.6g} s = {time}"
@@ -34,13 +31,13 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
     eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
     return [
         ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision}{layout}{moments}{in_place}{eddies}"),
-        *([("sides", ", ".join(sides))] if sides else []),
-        *([("bodies", ", ".join(case.bodies))] if case.bodies else []),
+        ("sides", ", ".join(sides)),
+        ("bodies", ", ".join(case.bodies)),
         ("Reynolds number", f"{scales.reynolds:.6g}"),
         ("reference velocity", f"{speed}; length / reference velocity = {time}"),
         ("tau", f"{scales.tau:.5f}"),
         ("Mach number", f"{scales.mach:.3f}"),
-        *([("force", "({:g}, {:g}, {:g}) ".format(*force) + unit)] if any(force) else []),
+        ("force", "({:g}, {:g}, {:g}) ".format(*force) + unit if any(force) else ""),
         ("grid Reynolds number", f"{scales.grid_reynolds:.2f}"),
     ]
 
@@ -83,38 +80,39 @@ def permeability(found: Permeability, case: LbmCase) -> str:
     )
 
 
+_POINTS = ["profile", "place", "reference", "computed", "error, % of reference velocity"]
+_EXTREMA = ["extremum", "value", "place", "reference", "place", "error, %"]
+
+
+def _rows_of_points(found: Mapping[str, Any]) -> list[list[Any]]:
+    return [
+        [p["line"].replace("_of_", "(") + ")", f"{p['place']:.4f}", f"{p['reference']:.5f}", f"{p['computed']:.5f}",
+         f"{p['error_percent']:+.2f}"]
+        for p in found["points"]
+    ]  # fmt: skip
+
+
+def _rows_of_extrema(found: Mapping[str, Any]) -> list[list[Any]]:
+    known = [("reference", ".5f"), ("reference_place", ".4f"), ("error_percent", "+.2f")]
+    return [
+        [e["name"], f"{e['value']:.5f}", f"{e['place']:.4f}",
+         *(None if e[key] is None else f"{e[key]:{form}}" for key, form in known)]
+        for e in found.get("extrema", [])
+    ]  # fmt: skip
+
+
 def comparison(result: Comparison) -> list[Group | str]:
     """Tables on the comparison of velocity profiles with published ones: every point, the largest error, the
     extrema."""
     parts: list[Group | str] = []
+    found = result.as_dict()
     if result.reference:
-        rows = [
-            (
-                p.line.replace("_of_", "(") + ")",
-                f"{p.place:.4f}",
-                f"{p.reference:.5f}",
-                f"{p.computed:.5f}",
-                f"{p.error_percent:+.2f}",
-            )
-            for p in result.points
-        ]
         title = f"against {result.reference.title}, Re {result.reference.reynolds:g}"
-        parts.append(
-            table(title, ["profile", "place", "reference", "computed", "error, % of reference velocity"], rows)
-        )
+        parts.append(table(title, _POINTS, _rows_of_points(found)))
         parts.append(f"largest error of all points: {result.largest_percent:.2f} % of the reference velocity")
-    published = any(entry.reference is not None for entry in result.extrema)
-    columns = ["extremum", "value", "place"] + (["reference", "place", "error, %"] if published else [])
-    extrema: list[list[Any]] = []
-    for entry in result.extrema:
-        row: list[Any] = [entry.name, f"{entry.value:.5f}", f"{entry.place:.4f}"]
-        if published:
-            if entry.reference is None:
-                row += [None] * 3
-            else:
-                row += [f"{entry.reference:.5f}", f"{entry.reference_place:.4f}", f"{entry.error_percent:+.2f}"]
-        extrema.append(row)
-    parts.append(table("extrema of the cubic interpolants", columns, extrema))
+    shown = 6 if any(entry.reference is not None for entry in result.extrema) else 3
+    extrema = [row[:shown] for row in _rows_of_extrema(found)]
+    parts.append(table("extrema of the cubic interpolants", _EXTREMA[:shown], extrema))
     return parts
 
 
@@ -124,20 +122,9 @@ def compared(folder: Path) -> list[tuple[str, list[str], list[list[Any]]]]:
     found = record.read_json(folder / "comparison.json")
     parts = []
     if reference := found.get("reference"):
-        rows = [
-            [p["line"].replace("_of_", "(") + ")", f"{p['place']:.4f}", f"{p['reference']:.5f}",
-             f"{p['computed']:.5f}", f"{p['error_percent']:+.2f}"]
-            for p in found["points"]
-        ]  # fmt: skip
-        columns = ["profile", "place", "reference", "computed", "error, % of reference velocity"]
-        parts.append((f"Against {reference['title']}: {reference['citation']}", columns, rows))
-    known = [("reference", ".5f"), ("reference_place", ".4f"), ("error_percent", "+.2f")]
-    rows = [
-        [e["name"], f"{e['value']:.5f}", f"{e['place']:.4f}",
-         *(None if e[key] is None else f"{e[key]:{form}}" for key, form in known)]
-        for e in found.get("extrema", [])
-    ]  # fmt: skip
-    if rows:
-        columns = ["extremum", "value", "place", "reference", "place", "error, %"]
-        parts.append(("Extrema of the cubic interpolants, in the reference velocity and the length", columns, rows))
+        title = f"Against {reference['title']}: {reference['citation']}"
+        parts.append((title, _POINTS, _rows_of_points(found)))
+    if rows := _rows_of_extrema(found):
+        title = "Extrema of the cubic interpolants, in the reference velocity and the length"
+        parts.append((title, _EXTREMA, rows))
     return parts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from slipstream.base.core import on_all_ranks, part
-from slipstream.case.solver import Monitor
+from slipstream.case.solver import Monitor, Run
 from slipstream.exchange.report import solid_lines, split_lines, team_lines, tuning_lines
 from slipstream.flow import energy, initial, loads, permeability, profiles, steadiness, zigzag
 from slipstream.geometry import bodies
@@ -17,7 +17,6 @@ from slipstream.lbm.case import LbmCase
 from slipstream.lbm.fields import Fields
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
-from slipstream.run.plain import PlainRun
 from slipstream.run.troubles import Troubles
 
 if TYPE_CHECKING:
@@ -50,8 +49,11 @@ def fill(lbm: "Lbm", case: LbmCase) -> None:
             lbm.start_from(initial.starter(case))
 
 
-class LbmRun(PlainRun):
+class LbmRun(Run):
     """A run of a lattice Boltzmann flow. Collective."""
+
+    engine: "Lbm"
+    _case: LbmCase
 
     def __init__(self, engine: "Lbm", case: LbmCase) -> None:
         self.engine, self._case = engine, case
@@ -146,3 +148,10 @@ class LbmRun(PlainRun):
         if warning := advice.of_stripes(case, stripes):
             troubles.say(self.engine.step, warning)
         findings.results(self.engine, case, profiles.reference_for(case), figures, console, troubles)
+
+
+def started(setup: Setup, trace: "Trace | None" = None) -> LbmRun:
+    """A run from its beginning."""
+    engine, case = compiled(setup, trace), setup.case
+    assert isinstance(case, LbmCase)
+    return LbmRun(engine, case)

@@ -4,12 +4,9 @@ import math
 from collections.abc import Iterator
 
 from slipstream.base.errors import Fault
-from slipstream.base.toml_text import Path
 from slipstream.flow.steadiness import side_speeds
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.tables import BY_MAGIC
-
-Problem = tuple[Path, str]
 
 #: Relaxation time below which rounding and gradients near walls grow faster than viscosity damps them.
 TAU_LOW = 0.502
@@ -32,73 +29,58 @@ def top_speed(case: LbmCase) -> float:
     return max([*side_speeds(case), 1.0])
 
 
-def problems(case: LbmCase) -> Iterator[Problem]:
+def problems(case: LbmCase) -> Iterator[Fault]:
     """Faults of the physical scales of a case: velocities, relaxation times and their limits."""
     yield from _mach(case)
     yield from _tau(case)
     yield from _magic(case)
 
 
-def _mach(case: LbmCase) -> Iterator[Problem]:
+def _mach(case: LbmCase) -> Iterator[Fault]:
     mach = case.scales.mach * top_speed(case)
     if mach <= MACH_HIGH:
         return
     limit = MACH_HIGH / (math.sqrt(3.0) * top_speed(case))
-    path: Path = ("physics", "reference_velocity")
+    path = "physics.reference_velocity"
     remedy = f"reference_velocity <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)"
     if case.si:
         path, remedy = step_remedy(case, limit / case.scales.reference_velocity)
-    yield (
-        path,
-        Fault(
-            f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
-            f"take {remedy}",
-            value=f"{mach:.3f}",
-            allowed=f"<= {MACH_HIGH}",
-            remedy=remedy,
-        ),
-    )
+    said = f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
+    said += f"take {remedy}"
+    yield Fault(said, key=path, value=f"{mach:.3f}", allowed=f"<= {MACH_HIGH}", remedy=remedy)
 
 
-def step_remedy(case: LbmCase, factor: float) -> tuple[Path, str]:
+def step_remedy(case: LbmCase, factor: float) -> tuple[str, str]:
     """The key of an SI case that sets the time step, and text on the bound that changes the step by the factor."""
     key, now, unit = "lattice_speed", case.scales.reference_velocity, ""
     if case.units.step:
         key, now, unit = "step", case.units.step, " s"
     up = factor > 1
-    return ("units", key), f"units.{key} {'>=' if up else '<='} {rounded(now * factor, up=up)}{unit}"
+    return f"units.{key}", f"units.{key} {'>=' if up else '<='} {rounded(now * factor, up=up)}{unit}"
 
 
-def _tau(case: LbmCase) -> Iterator[Problem]:
+def _tau(case: LbmCase) -> Iterator[Fault]:
     scales = case.scales
     tau_low = TAU_LOW_WITH_EDDIES if case.lbm.smagorinsky else TAU_LOW
     if tau_low <= scales.tau <= TAU_HIGH:
         return
-    path = ("physics", "viscosity" if case.physics.viscosity is not None else "reynolds")
-    say = f"tau = {scales.tau:.5f} is outside the usable range {tau_low} to {TAU_HIGH:g}"
+    is_viscosity = case.physics.viscosity is not None
     if case.si:
-        yield (
-            path,
-            Fault(
-                f"{say}; {_si_tau_remedies(case, tau_low)} would do",
-                value=f"{scales.tau:.5f}",
-                allowed=f"{tau_low} to {TAU_HIGH:g}",
-                remedy=_si_tau_remedies(case, tau_low),
-            ),
-        )
-        return
-    if path[-1] == "viscosity":
-        low, high = (tau_low - 0.5) / 3, (TAU_HIGH - 0.5) / 3
-        yield (
-            path,
-            Fault(
-                f"{say}; take {low:.2g} <= viscosity <= {high:.2g}",
-                value=f"{scales.tau:.5f}",
-                allowed=f"{tau_low} to {TAU_HIGH:g}",
-                remedy=f"{low:.2g} <= viscosity <= {high:.2g}",
-            ),
-        )
-        return
+        remedy = _si_tau_remedies(case, tau_low)
+    elif is_viscosity:
+        remedy = f"{(tau_low - 0.5) / 3:.2g} <= viscosity <= {(TAU_HIGH - 0.5) / 3:.2g}"
+    else:
+        remedy = _tau_remedies(case, tau_low)
+    allowed = f"{tau_low} to {TAU_HIGH:g}"
+    said = f"tau = {scales.tau:.5f} is outside the usable range {allowed}; "
+    said += f"take {remedy}" if is_viscosity and not case.si else f"{remedy} would do"
+    key = "physics.viscosity" if is_viscosity else "physics.reynolds"
+    yield Fault(said, key=key, value=f"{scales.tau:.5f}", allowed=allowed, remedy=remedy)
+
+
+def _tau_remedies(case: LbmCase, tau_low: float) -> str:
+    """Bounds of the reference velocity, the length and the Reynolds number, each for fixed values of the others."""
+    scales = case.scales
     small = scales.tau < tau_low
     viscosity = ((tau_low if small else TAU_HIGH) - 0.5) / 3
     speed = scales.reynolds * viscosity / scales.length
@@ -111,15 +93,7 @@ def _tau(case: LbmCase) -> Iterator[Problem]:
         remedies.insert(0, f"{'at least' if small else 'at most'} {whole} cells along the length")
     if speed * math.sqrt(3.0) <= MACH_HIGH:
         remedies.insert(0, f"reference_velocity {'>=' if small else '<='} {rounded(speed, up=small)}")
-    yield (
-        path,
-        Fault(
-            f"{say}; " + " or ".join(remedies) + " would do",
-            value=f"{scales.tau:.5f}",
-            allowed=f"{tau_low} to {TAU_HIGH:g}",
-            remedy=" or ".join(remedies),
-        ),
-    )
+    return " or ".join(remedies)
 
 
 def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
@@ -144,20 +118,15 @@ def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
     return " or ".join(remedies)
 
 
-def _magic(case: LbmCase) -> Iterator[Problem]:
+def _magic(case: LbmCase) -> Iterator[Fault]:
     if case.lbm.collision not in BY_MAGIC:
         return
     factor = 3 * case.scales.viscosity
     low = ODD_LOW[case.lbm.precision]
     if not low <= case.lbm.magic / factor <= 1 / low:
-        yield (
-            ("lbm", "magic"),
-            Fault(
-                f"the odd moments relax with tau = 1/2 + {case.lbm.magic / factor:.3g}; take "
-                f"{low * factor:.2g} <= magic <= {factor / low:.2g} (0.1875 is usual)",
-                allowed=f"{low * factor:.2g} <= magic <= {factor / low:.2g}",
-            ),
-        )
+        said = f"the odd moments relax with tau = 1/2 + {case.lbm.magic / factor:.3g}; take "
+        said += f"{low * factor:.2g} <= magic <= {factor / low:.2g} (0.1875 is usual)"
+        yield Fault(said, key="lbm.magic", allowed=f"{low * factor:.2g} <= magic <= {factor / low:.2g}")
 
 
 def rounded(value: float, up: bool) -> str:

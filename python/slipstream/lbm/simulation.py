@@ -15,7 +15,6 @@ from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
 from slipstream.case.case import Case
-from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
 from slipstream.exchange.records import Block
 from slipstream.flow import energy, loads, profiles, zigzag
@@ -45,11 +44,7 @@ from slipstream.run.march import Outcome, march
 from slipstream.run.simulation import NEVER, CaseSimulation, plain
 
 if TYPE_CHECKING:
-    from slipstream._lbm import Lbm
-
-    _Base = CaseSimulation[LbmCase, Lbm]
-else:
-    _Base = CaseSimulation
+    from slipstream._lbm import Lbm  # noqa: F401 (the base class names it)
 
 
 class Energy(NamedTuple):
@@ -59,7 +54,7 @@ class Energy(NamedTuple):
     dissipation: float
 
 
-class Simulation(_Base):
+class Simulation(CaseSimulation[LbmCase, "Lbm"]):
     """A flow in a box of cells; where nothing else drives it, a cavity whose lid y+ moves along +x.
 
     Lengths are in cells, speeds in cells per step. The force acts on all of the fluid, in density 1 x cells per step
@@ -118,7 +113,6 @@ class Simulation(_Base):
         if isinstance(extents, list) and len(extents) == 2:
             extents = [*extents, 1]
         lattice = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
-        tables = self.tables_of({"lattice": lattice, **options})
         own = (walls, boundaries, bodies, initial, domain, periodic, force, pressure_drop)
         if all(given is None for given in own):
             in_si = isinstance(units, Mapping) and bool(units.get("speeds"))
@@ -127,25 +121,19 @@ class Simulation(_Base):
             "reynolds": reynolds,
             "viscosity": viscosity,
             "reference_velocity": reference_velocity,
+            "length": length,
+            "force": force,
+            "pressure_drop": pressure_drop,
         }
-        physics |= {"length": length, "force": force, "pressure_drop": pressure_drop}
-        given: dict[str, object] = {"boundaries": boundaries, "bodies": bodies, "initial": initial, "units": units}
+        given: dict[str, Any] = {"boundaries": boundaries, "bodies": bodies, "initial": initial, "units": units}
         given |= {"domain": domain, "guard": guard, "checkpoint": checkpoint, "walls": walls}
         if isinstance(walls, Mapping):
             given["walls"] = {side: {"velocity": velocity_of(side, velocity)} for side, velocity in walls.items()}
-        data = {
-            "grid": {key: value for key, value in (("periodic", periodic), ("cells", extents)) if value is not None},
-            "physics": {key: value for key, value in physics.items() if value is not None},
-            "run": {"steps": NEVER},
-            **{name: keys for name, keys in given.items() if keys is not None and keys != {}},
-            **tables,
-        }
-        case = parse(plain(data), Source("Simulation"))
-        assert isinstance(case, LbmCase)
-        self._begin(case)
+        needed = {"grid": {"periodic": periodic, "cells": extents}, "physics": physics}
+        self._begin(self._case_of({"lattice": lattice, **options}, needed, **given))
 
     def _begin(self, case: LbmCase) -> None:
-        self._prepare(case, running.compiled)
+        super()._begin(case)
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         _warn([*cautions.of_flow(case), *solids.thin_places(self._engine, case)], above=2)
         self._files: dict[Path, Fields] = {}

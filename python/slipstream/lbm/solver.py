@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from rich.console import RenderableType
 
-from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, on_all_ranks, part
-from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.case.solver import Run, Solver, Table, Tiles
+from slipstream.base.errors import CaseError, ErrorCode, Fault
+from slipstream.case.solver import Solver, Table, Tiles, said_of
 from slipstream.flow import energy, load_series, profiles
 from slipstream.geometry import bodies, domain
 from slipstream.lbm import cautions, checks, report
@@ -19,7 +18,7 @@ from slipstream.lbm.tables import BY_MOMENTS, LbmTable
 from slipstream.machine.told import Plan
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine, Trace
+    from slipstream._core import Machine
 
 
 #: Number formats that take less memory than `lbm.precision`, the most accurate first.
@@ -30,6 +29,7 @@ class LbmSolver(Solver[LbmCase]):
     """The lattice Boltzmann solver."""
 
     compiled = ("lbm", "Lbm")
+    runs = ("slipstream.lbm.running", "started")
     case_type = LbmCase
     unit_of_rate = "MLUPS"
     files = ("profiles.csv", "comparison.json", "loads.csv", energy.FILE)
@@ -67,17 +67,12 @@ class LbmSolver(Solver[LbmCase]):
 
     def tiles(self, case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
         found = [("mass drift", f"{figures['mass_drift']:+.1e}")] if figures else []
-        of_loads = figures.get("findings", {})
         for name in case.bodies if len(case.bodies) < 3 else ():
-            mean, strouhal = (
-                of_loads.get(f"{name}.{load_series.stream_axis(case)}.mean"),
-                of_loads.get(f"{name}.strouhal"),
-            )
-            found += [(f"drag coefficient of {name}, mean", f"{mean:.4g}")] if mean is not None else []
-            found += [(f"Strouhal number of {name}", f"{strouhal:.4f}")] if strouhal is not None else []
-        largest = figures.get("findings", {}).get("reference.largest_error_percent")
-        if largest is not None:
-            found.append(("largest error, % of the reference velocity", f"{largest:.2f}"))
+            mean = f"{name}.{load_series.stream_axis(case)}.mean"
+            found += said_of(figures, {mean: f"drag coefficient of {name}, mean"}, ".4g")
+            found += said_of(figures, {f"{name}.strouhal": f"Strouhal number of {name}"}, ".4f")
+        largest = {"reference.largest_error_percent": "largest error, % of the reference velocity"}
+        found += said_of(figures, largest, ".2f")
         zigzag = figures.get("zigzag", {}).get("share")
         if zigzag is not None:
             found.append(("zigzag, % of the mean speed", f"{100 * zigzag:.2g}"))
@@ -123,22 +118,10 @@ class LbmSolver(Solver[LbmCase]):
 
     def smaller(self, case: LbmCase) -> Iterator[dict[str, str]]:
         """Changes of [lbm] that would take less memory, the least costly first: streaming in place changes no bit."""
-        in_place = (
-            {}
-            if case.lbm.streaming == "in_place" or case.lbm.representation == "moments"
-            else {"streaming": "in_place"}
-        )
-        if in_place:
-            yield in_place
-        for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()):
-            yield {"precision": precision}
-            if in_place:
-                yield {"precision": precision} | in_place
-
-    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        from slipstream.lbm import running
-
-        return running.LbmRun(running.compiled(setup, trace), setup.case)
+        is_least = case.lbm.streaming == "in_place" or case.lbm.representation == "moments"
+        ways: list[dict[str, str]] = [{}] if is_least else [{}, {"streaming": "in_place"}]
+        formats = [{}, *({"precision": precision} for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()))]
+        yield from [precision | way for precision in formats for way in ways][1:]
 
     def quantities(self, case: LbmCase) -> Mapping[str, Any]:
         # Imported late, because code that draws is loaded only when something is drawn.
@@ -165,7 +148,7 @@ class LbmSolver(Solver[LbmCase]):
     def facts(self, case: LbmCase) -> list[tuple[str, str]]:
         return report.facts(case)
 
-    def problems(self, case: LbmCase) -> list[tuple[toml_text.Path, str]]:
+    def problems(self, case: LbmCase) -> list[Fault]:
         return checks.problems(case)
 
     def warnings(self, case: LbmCase) -> list[str]:

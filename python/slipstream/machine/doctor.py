@@ -263,17 +263,6 @@ def _print(console: Console, said: list[Said]) -> None:
     for one in said:
         finding = one.finding
         status = Text(finding.status, style=_COLOURS[finding.status])
-        cells: list[Any] = [status, finding.check, finding.found, finding.remedy]
-        rows.append(cells + (["all" if len(one.ranks) == len(ranks) else ranks_text(one.ranks)] if several else []))
+        ranks_text = "all" if len(one.ranks) == len(ranks) else topology.ranges(sorted(one.ranks)).replace(",", ", ")
+        rows.append([status, finding.check, finding.found, finding.remedy, *([ranks_text] if several else [])])
     console.print(terminal.table("what exchanges need here", columns, rows, left=len(columns)))
-
-
-def ranks_text(ranks: list[int]) -> str:
-    """`0-3, 8`."""
-    parts: list[list[int]] = []
-    for rank in sorted(ranks):
-        if parts and rank == parts[-1][1] + 1:
-            parts[-1][1] = rank
-        else:
-            parts.append([rank, rank])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

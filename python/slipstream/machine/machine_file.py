@@ -37,17 +37,16 @@ gb_per_s = 100
 peer = true
 """
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
 from slipstream.base import toml_text
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.faults import explain
-from slipstream.base.keys import Count, Positive, Table
+from slipstream.base.keys import Count, Positive, Table, keys_at
 from slipstream.machine.told import Device, Link
 
 Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory", "network"]
@@ -163,11 +162,6 @@ class MachineFile(Table):
         assert table is not None
         return table
 
-    def links_matrix(self) -> list[list[Link]]:
-        """Matrix of links: row a, column b is the link from device a to device b."""
-        devices = range(self.nodes * self.devices_per_node)
-        return [[self.link(a, b) for b in devices] for a in devices]
-
     def link_classes(self) -> tuple[list[Link], list[list[int]], list[list[int]]]:
         """The distinct links, and tables of their indices: for devices a and b of one node, and of different nodes. All
         nodes have the same table, because they are equal."""
@@ -239,36 +233,19 @@ class MachineFile(Table):
             seen.add(key)
 
 
-def _keys_at(path: toml_text.Path) -> list[str]:
-    """Names of the keys that the table at `path` of a machine file may have."""
-    table: Any = MachineFile
-    for part in path:
-        if isinstance(part, int):
-            continue
-        models = {"device": DeviceTable, "host": HostTable, "links": LinksTable, "pairs": PairTable}
-        table = models.get(part, LinkTable)
-    return list(table.model_fields)
-
-
 def load(path: str | Path) -> MachineFile:
     """Reads and checks a machine file."""
     path = Path(path)
+    text, data = toml_text.load(path, "machine")
     try:
-        text = toml_text.read(path)
-        machine = MachineFile.model_validate(tomllib.loads(text))
-    except FileNotFoundError:
-        raise CaseError(f"{path}: no such machine file", ErrorCode.NOT_FOUND, file=path) from None
-    except OSError as error:
-        raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
-    except tomllib.TOMLDecodeError as error:
-        raise CaseError(toml_text.why_not(text, error).at(file=path)) from None
+        machine = MachineFile.model_validate(data)
     except ValidationError as error:
         faults = []
         for fault in error.errors(include_url=False):
             key = tuple(fault["loc"])
             line = toml_text.find_line(text, key)
             where = f"{path}:{line}" if line else str(path)
-            said = explain(fault, key, _keys_at(key[:-1]), [], {}, "machine")
+            said = explain(fault, key, keys_at(MachineFile, key[:-1]), [], {}, "machine")
             faults.append(Fault(said.reworded(f"{where}: {said}"), file=path, line=line))
         raise CaseError.all_of(faults) from None
     if found := machine.faults():

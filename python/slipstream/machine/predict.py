@@ -3,6 +3,7 @@
 Rates are 1e9 bytes per second.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,10 +40,7 @@ def cells_per_device(plan: Plan, devices: int) -> list[int]:
     """Number of cells in all blocks of each device."""
     cells = [0] * devices
     for block in plan["blocks"]:
-        volume = 1
-        for low, high in zip(block["lo"], block["hi"], strict=True):
-            volume *= high - low
-        cells[block["device"]] += volume
+        cells[block["device"]] += math.prod(high - low for low, high in zip(block["lo"], block["hi"], strict=True))
     return cells
 
 

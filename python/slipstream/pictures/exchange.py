@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
 from slipstream.base import routes as known_routes
 from slipstream.exchange.records import Delivery
 from slipstream.exchange.report import Report
-from slipstream.pictures.style import save, styled
+from slipstream.pictures.style import drawn
 
 #: Colours of routes, which are the same in all pictures.
 _PALETTE = ("#7f7f7f", "#1f5fa8", "#2a9d6f", "#8a5fb0", "#c8442e", "#e08a1e", "#b03a7a", "#5c4a32")
@@ -92,9 +91,8 @@ def draw(report: Report, path: Path) -> None:
     right = max(x + w for x, _, w, _ in frames.values())
     bottom = min(y for _, y, _, _ in frames.values())
     between = [row for row in report.rows if row.source != row.target]
-    with styled(grid=False):
-        size = (min(24.0, max(6.0, 1.15 * right)), min(24.0, max(3.0, -1.05 * bottom + 1.2)))
-        figure, axes = plt.subplots(figsize=size, layout="constrained")
+    size = (min(24.0, max(6.0, 1.15 * right)), min(24.0, max(3.0, -1.05 * bottom + 1.2)))
+    with drawn(path, *size, grid=False) as (figure, axes):
         for node, (x, y, width, height) in frames.items():
             axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0.1", fc="0.97", ec="0.6"))
             axes.text(x + 0.1, y + height - 0.02, f"node {node}", fontsize=9, color="0.3", va="top")
@@ -114,4 +112,3 @@ def draw(report: Report, path: Path) -> None:
         axes.set_title(f"{report.machine}: last exchange, GB/s", parse_math=False)
         axes.set_aspect("equal")
         axes.axis("off")
-        save(figure, path)

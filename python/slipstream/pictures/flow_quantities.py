@@ -47,7 +47,5 @@ def quantities(case: FlowCase) -> Mapping[str, Quantity]:
             lambda plane: _density_above_rest(case, plane.field("density")[..., 0]), lambda _: unit.density, usual=True
         ),
         "pressure": Quantity(lambda plane: pressure(case, plane.field("density")[..., 0]), lambda _: unit.pressure),
-        "u": part(0),
-        "v": part(1),
-        "w": part(2),
+        **{name: part(n) for n, name in enumerate("uvw")},
     }

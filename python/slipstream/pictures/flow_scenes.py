@@ -13,7 +13,7 @@ from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.pictures import film, flow_quantities, palette, scene, surfaces
 from slipstream.pictures.planes import Cut
-from slipstream.pictures.scene import BODY, Picture, View, Wish, shot, stage_of
+from slipstream.pictures.scene import BODY, Picture, Still, View, Wish, shot, stage_of
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
@@ -23,12 +23,13 @@ VORTEX_SHARE = 0.04
 LINES = 90
 
 
-class Flow:
+class Flow(Still):
     """A frame of a flow for PyVista: values at the cell centres and on the sides of the box."""
 
+    case: FlowCase
+
     def __init__(self, shown: Results, frame: Frame, pyvista: Any) -> None:
-        assert isinstance(shown.case, FlowCase)
-        self.shown, self.case, self.frame, self.pyvista = shown, shown.case, frame, pyvista
+        super().__init__(shown, frame, pyvista)
         self.velocity = shown.read(frame, "velocity")
         self.solid = shown.read(frame, "flags") != 0
         if not np.isfinite(self.velocity).all():

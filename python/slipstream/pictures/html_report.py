@@ -14,7 +14,7 @@ from slipstream.case.solver import solver_of
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, PICTURES, Results
-from slipstream.results.taken import compared
+from slipstream.results.taken import compared, phases
 
 FILE = "report.html"
 #: Size in bytes of the largest file that the page embeds; it only names larger ones.
@@ -134,11 +134,9 @@ def _head(case: Case, run: Record | None, figures: dict[str, Any]) -> str:
 
 def _tiles(case: Case, figures: dict[str, Any]) -> list[tuple[str, str]]:
     """The most important numbers of a run, each with its label."""
-    cells = (
-        f"{case.cell_count / 1e6:.3g} million" if case.cell_count >= 1e6 else f"{case.cell_count:,}".replace(",", " ")
-    )
+    cells = f"{case.cell_count / 1e6:.3g} million" if case.cell_count >= 1e6 else _whole(case.cell_count)
     before, after = solver_of(case).tiles(case, figures)
-    steps = [("steps", f"{figures['steps']:,}".replace(",", " "))] if figures else []
+    steps = [("steps", _whole(figures["steps"]))] if figures else []
     rate = [(solver_of(case).unit_of_rate, f"{figures['mlups']:.4g}")] if figures.get("mlups") else []
     return [*before, ("cells", cells), *steps, *rate, *after]
 
@@ -185,21 +183,12 @@ def _speed(run: Record | None, figures: dict[str, Any]) -> str:
                 ("updates", f"{figures['mlups']:.5g} million cells a second"),
                 ("steps", f"{figures['steps']} in {figures['seconds']:.4g} s, output and residuals included"),
             ]
-        rows += [
-            ("machine", f"{figures['machine']}: {figures['devices']} devices of {figures['ranks']} ranks"),
-        ]
+        rows.append(("machine", f"{figures['machine']}: {figures['devices']} devices of {figures['ranks']} ranks"))
     parts = [table(["", ""], rows, left=2)] if rows else []
     if run and run.took:
         parts.append(table(["", "predicted", "took"], compared(run.took, run.predicted)))
     if run and run.phases:
-        whole = next((phase["seconds"] for phase in run.phases if phase["name"] == "all"), 0.0)
-        lines = [
-            (p["name"], p["calls"], f"{p['seconds']:.3f}",
-             f"{1e3 * p['seconds'] / p['calls']:.4f}" if p["calls"] else None,
-             f"{100 * p['seconds'] / whole:.1f}" if whole else None)
-            for p in run.phases
-        ]  # fmt: skip
-        parts.append(table(["phase", "calls", "s", "ms a call", "%"], lines))
+        parts.append(table(["phase", "calls", "s", "ms a call", "%"], phases(run.phases, 3)))
     return _section("Speed", *parts) if parts else ""
 
 

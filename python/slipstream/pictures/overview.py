@@ -16,7 +16,7 @@ from slipstream.flow.profiles import Profile, interpolate
 from slipstream.flow.reference import Reference
 from slipstream.pictures import palette
 from slipstream.pictures.planes import ACROSS
-from slipstream.pictures.style import BLUE, RED, headed, heading, save, styled
+from slipstream.pictures.style import BLUE, RED, drawn, headed, heading
 
 #: Velocities below this share of the reference velocity are rounding errors.
 NOTHING = 1e-6
@@ -32,8 +32,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
     """Draws u along the vertical and v along the horizontal centreline, with reference points as circles."""
     vertical, horizontal = lines
     fine = np.linspace(0.0, 1.0, 401)
-    with styled():
-        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4), layout="constrained")
+    with drawn(path, 9.0, 4.4, ncols=2) as (figure, (left, right)):
         left.plot(interpolate(vertical.place, vertical.velocity[:, 0], fine), fine, color=BLUE, label="slipstream")
         right.plot(fine, interpolate(horizontal.place, horizontal.velocity[:, 1], fine), color=BLUE, label="slipstream")
         if reference:
@@ -52,7 +51,6 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
         headed(figure, case)
-        save(figure, path)
 
 
 def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z") -> None:
@@ -71,8 +69,7 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z")
     width, height = columns / length, rows / length
     scale = min(5.2 / width, 6.5 / height)
     size = (max(width * scale, 4.0) + 2.0, max(height * scale, 1.4) + 1.4)
-    with styled(grid=False):
-        figure, axes = plt.subplots(figsize=size, layout="constrained")
+    with drawn(path, *size, grid=False) as (figure, axes):
         mesh = axes.imshow(
             speed,
             origin="lower",
@@ -94,13 +91,11 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z")
         axes.set_title(
             (place if case.dimensions == 3 else "") + heading(case, size[0] - 2.0, 11), fontsize=11, parse_math=False
         )
-        save(figure, path)
 
 
 def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energies.Reference | None) -> None:
     """Draws the kinetic energy and its decay over time."""
-    with styled():
-        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained")
+    with drawn(path, 9.0, 4.2, ncols=2) as (figure, (left, right)):
         left.plot(found.time, found.kinetic, color=BLUE, label="slipstream")
         right.plot(found.time, found.decay, color=BLUE, label="decay, -dE/dt")
         right.plot(found.time, found.dissipation, color=BLUE, ls="--", label="dissipation by the stress")
@@ -114,7 +109,6 @@ def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energie
         left.legend()
         right.legend()
         headed(figure, case)
-        save(figure, path)
 
 
 #: Largest number of bodies that have a row in the picture of forces.
@@ -126,9 +120,8 @@ def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
     each of the first bodies."""
     shown, stream = found[:MOST_BODIES], load_series.stream_axis(case)
     force = "force / N" if case.si else "force, lattice units"
-    with styled():
-        size = (9.0, 1.2 + 2.8 * len(shown))
-        figure, panels = plt.subplots(len(shown), 2, figsize=size, layout="constrained", squeeze=False)
+    height = 1.2 + 2.8 * len(shown)
+    with drawn(path, 9.0, height, nrows=len(shown), ncols=2, squeeze=False) as (figure, panels):
         for one, (left, right) in zip(shown, panels, strict=True):
             for n, axis in enumerate(AXES[: case.dimensions]):
                 colour = RED if axis == stream else (BLUE, "0.55")[n % 2 == 0]
@@ -145,7 +138,6 @@ def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
             _spectrum(right, one, stream)
         more = f"and {len(found) - len(shown)} more bodies in loads.csv" if len(found) > len(shown) else ""
         headed(figure, case, more)
-        save(figure, path)
 
 
 def _spectrum(axes: Axes, one: LoadSeries, stream: str) -> None:

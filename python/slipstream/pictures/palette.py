@@ -43,10 +43,10 @@ def _colour(text: str) -> np.ndarray:
     return oklab(np.array([int(text[n : n + 2], 16) / 255 for n in (1, 3, 5)]))
 
 
-def diverging(size: int = 257) -> ListedColormap:
+def diverging() -> ListedColormap:
     """Diverging colour map from blue over nearly white to red; both halves are perceptually equal."""
     low, middle, high = map(_colour, (_BLUE, _MIDDLE, _RED))
-    arm = np.linspace(0.0, 1.0, size // 2 + 1)[:, None]
+    arm = np.linspace(0.0, 1.0, 129)[:, None]
     # Both ends of the colour map have the same lightness, so that neither sign stands out.
     low[0] = high[0] = (low[0] + high[0]) / 2
     lab = np.concatenate([low + (middle - low) * arm, (middle + (high - middle) * arm)[1:]])

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.base.faults import nearest_of
+from slipstream.base.faults import unknown
 from slipstream.case.solver import solver_of
 from slipstream.pictures import film, planes, style
 from slipstream.pictures.picture_options import check_film
@@ -49,11 +49,7 @@ def _fields(shown: Results, asked: Sequence[str]) -> list[str]:
     lines = ["streamlines"] if "speed" in known else []
     for name in asked:
         if name not in known and name not in lines:
-            all_of_them = [*known, *lines]
-            near, there = nearest_of(name, all_of_them), ", ".join(all_of_them)
-            hint = f"did you mean '{near}'?" if near else f"there are {there}"
-            said, code = f"--field {name}: {hint}", ErrorCode.NOT_FOUND
-            raise CaseError(said, code, key="--field", given=name, nearest=near, allowed=there)
+            raise CaseError(unknown(f"--field {name}: ", name, [*known, *lines], key="--field", given=name))
     return list(asked) or [name for name, quantity in known.items() if quantity.usual] + lines
 
 

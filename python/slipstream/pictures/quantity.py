@@ -17,9 +17,9 @@ class Quantity:
     usual: bool = False  #: whether the quantity is drawn by default
 
 
-def of_field(name: str, label: str, component: int = 0, signed: bool = True, usual: bool = False) -> Quantity:
+def of_field(name: str, label: str, component: int = 0, usual: bool = False) -> Quantity:
     """Quantity that is one component of a field in the file."""
-    return Quantity(lambda plane: plane.field(name)[..., component], lambda _: label, signed, usual)
+    return Quantity(lambda plane: plane.field(name)[..., component], lambda _: label, usual=usual)
 
 
 def speed(label: str = "speed") -> Quantity:

@@ -13,10 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cm import ScalarMappable
@@ -107,19 +103,15 @@ class Artist(Protocol):
 
     def there(self, frame: Frame) -> list[str]:
         """Names of the scenes that can be drawn of a frame."""
-        ...
 
     def name(self, scene_name: str) -> str:
         """The part of a picture's file name that names the scene."""
-        ...
 
     def figure(self, frame: Frame, scene_name: str) -> Figure:
         """Draws one scene of a frame. The caller saves and closes the figure."""
-        ...
 
     def film(self, scene_name: str) -> Iterator[Array]:
         """The pixels of all frames of one scene, in the same colours, for a film."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -134,20 +126,16 @@ class Picture:
     extend: str = "neither"
 
 
-class Shown(Protocol):
+class Still:
     """A frame of results, and the PyVista module that draws it."""
 
-    @property
-    def shown(self) -> Results: ...
-    @property
-    def case(self) -> Case: ...
-    @property
-    def frame(self) -> Frame: ...
-    @property
-    def pyvista(self) -> Any: ...
+    case: Case
+
+    def __init__(self, shown: Results, frame: Frame, pyvista: Any) -> None:
+        self.shown, self.case, self.frame, self.pyvista = shown, shown.case, frame, pyvista
 
 
-def stage_of(flow: Shown, view: View, body: Any | None, box: bool = True) -> Any:
+def stage_of(flow: Still, view: View, body: Any | None, box: bool = True) -> Any:
     """A PyVista plotter with the box, its axes and the body."""
     pv = flow.pyvista
     with _quiet(pv):
@@ -162,7 +150,7 @@ def stage_of(flow: Shown, view: View, body: Any | None, box: bool = True) -> Any
     return stage
 
 
-def shot(flow: Shown, stage: Any, view: View, bounds: Sequence[float] | None = None) -> Array:
+def shot(flow: Still, stage: Any, view: View, bounds: Sequence[float] | None = None) -> Array:
     """Fits the camera to the box or to `bounds`, and renders an image."""
     low, high = flow.case.corner + np.array([np.zeros(3), flow.shown.size])
     if bounds is not None:
@@ -187,7 +175,7 @@ def shot(flow: Shown, stage: Any, view: View, bounds: Sequence[float] | None = N
     return image
 
 
-def framed(flow: Shown, picture: Picture) -> Figure:
+def framed(flow: Still, picture: Picture) -> Figure:
     """Draws the image of a scene with its title and colour bar; the caller saves and closes the figure."""
     rows, columns = picture.image.shape[:2]
     unit = flow.case.field_units

@@ -1,7 +1,6 @@
 """`slipstream render` of results without other scenes: planes in three dimensions, coloured by a quantity."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,21 +11,8 @@ from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.pictures import film, planes, scene
 from slipstream.pictures.planes import Look, Plane
-from slipstream.pictures.scene import Picture, Wish
+from slipstream.pictures.scene import Picture, Still, Wish
 from slipstream.results.results import Frame, Results
-
-
-@dataclass(frozen=True)
-class Still:
-    """A frame of results and the PyVista module that draws it, as slipstream.pictures.scene needs them."""
-
-    shown: Results
-    frame: Frame
-    pyvista: Any
-
-    @property
-    def case(self) -> Case:
-        return self.shown.case
 
 
 def usual_field(case: Case, asked: Sequence[str]) -> str:

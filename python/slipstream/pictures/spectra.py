@@ -4,16 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 
 from slipstream.case.case import Case
 from slipstream.flow.energy import Decay, Reference, compare
-from slipstream.pictures.style import BLUE, RED, heading, save, styled
+from slipstream.pictures.style import BLUE, RED, drawn, heading
 
 #: Kolmogorov's constant of the three-dimensional spectrum (Sreenivasan 1995).
 KOLMOGOROV = 1.6
@@ -27,8 +22,7 @@ def spectrum(
     width = found["shell"]
     k, energy = width * np.arange(len(energy)), energy / width
     shown = (k > 0) & (energy > energy.max() * 1e-14)
-    with styled():
-        figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+    with drawn(path, 6.4, 4.8) as (_, axes):
         axes.loglog(k[shown], energy[shown], "o-", color=BLUE, markersize=3, label="E(k)")
         since, means = mean[0], mean[1] / width
         if since < found["time"]:
@@ -43,13 +37,11 @@ def spectrum(
         axes.legend()
         what = f"t = {found['time']:.4g}, Taylor Reynolds number {found['taylor_reynolds']:.4g}"
         axes.set_title(f"{heading(case, 5.4, 10.5)}\n{what}", fontsize=10.5, loc="left", parse_math=False)
-        save(figure, path)
 
 
 def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], reference: Any | None) -> None:
     """Draws the dissipation rate over time, with a published one if there is one."""
-    with styled():
-        figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+    with drawn(path, 6.4, 4.4) as (_, axes):
         axes.plot(column["time"], column["dissipation"], color=BLUE, label="dissipation")
         if column["power"].any():
             axes.plot(column["time"], column["power"], color="0.6", linewidth=1, label="power of the forcing")
@@ -59,27 +51,23 @@ def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], refere
         axes.set(xlabel="t", ylabel="dissipation", ylim=(0, None))
         axes.legend()
         axes.set_title(heading(case, 5.4, 10.5), fontsize=10.5, loc="left", parse_math=False)
-        save(figure, path)
 
 
 def iterations(path: Path, case: Case, column: Mapping[str, np.ndarray]) -> None:
     """Draws the iterations of linear solutions over time, means between two rows: columns NAME_iterations."""
-    with styled():
-        figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    with drawn(path, 6.4, 3.6) as (_, axes):
         for number, (name, values) in enumerate(column.items()):
             if name.endswith("_iterations"):
                 axes.plot(column["time"][1:], values[1:], color=f"C{number}", label=name.removesuffix("_iterations"))
         axes.set(xlabel="t", ylabel="iterations a solution", ylim=(0, None))
         axes.legend()
         axes.set_title(heading(case, 5.4, 10.5), fontsize=10.5, loc="left", parse_math=False)
-        save(figure, path)
 
 
 def decays(path: Path, found: Sequence[tuple[str, int, Decay, float]], reference: Reference) -> None:
     """Draws the dissipation -dE/dt of one flow by several methods over time, with the published one. A second axes has
     the error over the run time of the steps."""
-    with styled():
-        figure, (axes, errors) = plt.subplots(1, 2, figsize=(10.4, 4.4), layout="constrained")
+    with drawn(path, 10.4, 4.4, ncols=2) as (_, (axes, errors)):
         shown = reference.time <= max(decay.time[-1] for _, _, decay, _ in found)
         axes.plot(reference.time[shown], reference.dissipation[shown], "--", color="0.3", label=reference.title)
         titles = list(dict.fromkeys(title for title, *_ in found))
@@ -97,4 +85,3 @@ def decays(path: Path, found: Sequence[tuple[str, int, Decay, float]], reference
             errors.loglog(*zip(*sorted(own), strict=True), "o-", color=f"C{number}", label=title)
         errors.set(xlabel="seconds of the steps", ylabel="distance of the dissipation, relative (L2)")
         errors.legend()
-        save(figure, path)

@@ -1,8 +1,10 @@
 """Common style of pictures: fonts, titles, and saving without a display."""
 
 import textwrap
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -34,6 +36,16 @@ def styled(grid: bool = True) -> AbstractContextManager[None]:
             "figure.dpi": 160,
         }
     )
+
+
+@contextmanager
+def drawn(path: Path, width: float, height: float, grid: bool = True, **panels: Any) -> Iterator[tuple[Figure, Any]]:
+    """A figure in the common style with its axes, which is saved when the block has drawn it. `panels`: arguments of
+    Matplotlib's subplots."""
+    with styled(grid):
+        figure, axes = plt.subplots(figsize=(width, height), layout="constrained", **panels)
+        yield figure, axes
+        save(figure, path)
 
 
 def colours(name: str) -> list[Colour]:

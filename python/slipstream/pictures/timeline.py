@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from slipstream.base.errors import CaseError, ErrorCode, Fault
-from slipstream.pictures.style import Colour, colours, save, styled
+from slipstream.pictures.style import Colour, colours, drawn
 
 #: Categories of activities in traces of the engine and the solvers, in the order of their colours.
 ENGINE_KINDS = ("compute", "copy", "host", "kernel", "message", "step")
@@ -151,8 +150,7 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
     colour = _colours(categories)
     span = max(bar.start + bar.duration for row in rows for bar in row.bars) or 1.0
     gap = 0.4
-    with styled(grid=False):
-        figure, axes = plt.subplots(figsize=(11.0, 1.4 + 0.3 * len(rows)), layout="constrained")
+    with drawn(path, 11.0, 1.4 + 0.3 * len(rows), grid=False) as (figure, axes):
         top, places, previous = 0.0, [], rows[0].rank
         starts = {previous: 0.0}
         for row in rows:
@@ -179,7 +177,6 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
             ncols=min(len(categories), 8),
             fontsize=8,
         )
-        save(figure, path)
 
 
 def window(rows: Sequence[Row], name: str, count: int) -> list[Row]:
@@ -222,11 +219,11 @@ def _work_of_a_step(rows: Sequence[Row]) -> tuple[str, int]:
     return name, max(1, round(sum(bar.name == name for bar in work) / steps))
 
 
-def trace_steps(paths: Sequence[Path], output: Path, title: str = "", count: int = 2) -> None:
-    """Draws the timeline of a few time steps from the middle of a run."""
+def trace_steps(paths: Sequence[Path], output: Path, title: str = "") -> None:
+    """Draws the timeline of two time steps from the middle of a run."""
     rows = read(paths)
     name, times = _work_of_a_step(rows)
-    draw(window(rows, name, count * times), output, title)
+    draw(window(rows, name, 2 * times), output, title)
 
 
 def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = "", count: int = 2) -> None:

@@ -1,5 +1,7 @@
 """Reads the results of a run: its case, and its fields frame by frame. Nothing here needs MPI or the solver."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,27 +92,14 @@ class Results:
 
     def names(self, frame: Frame) -> frozenset[str]:
         """Names of the fields that a frame has."""
-        try:
-            with _open(frame.path) as file:
-                steps = file["VTKHDF/Steps"]
-                return frozenset(name for kind in ("Cell", "Point") for name in steps.get(f"{kind}DataOffsets", ()))
-        except (OSError, KeyError) as error:
-            raise CaseError(
-                f"{frame.path}: is not a file of fields, or is damaged: {error}", ErrorCode.BAD_FILE, file=frame.path
-            ) from None
+        with _open(frame.path) as file:
+            steps = file["VTKHDF/Steps"]
+            return frozenset(name for kind in ("Cell", "Point") for name in steps.get(f"{kind}DataOffsets", ()))
 
     def read(self, frame: Frame, name: str, box: Slices = WHOLE) -> Array:
         """Values of a field at the cells box[x, y, z], as [z][y][x] or [z][y][x][component]."""
-        try:
-            with _open(frame.path) as file:
-                return np.asarray(self.case.read(file, name, frame.step, box))
-        except (OSError, KeyError) as error:
-            raise CaseError(
-                f"{frame.path}: the field {name} cannot be read: {error}",
-                ErrorCode.BAD_FILE,
-                file=frame.path,
-                field=name,
-            ) from None
+        with _open(frame.path, f"the field {name} cannot be read", field=name) as file:
+            return np.asarray(self.case.read(file, name, frame.step, box))
 
 
 def _case(path: Path) -> Case:
@@ -120,12 +109,18 @@ def _case(path: Path) -> Case:
         raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
 
 
-def _open(path: Path) -> Any:
+@contextmanager
+def _open(path: Path, fault: str = "is not a file of fields, or is damaged", **facts: str) -> Iterator[Any]:
+    """Opens a file of fields. Raises CaseError, with this fault, if it cannot be read."""
     # Imported late, because a run needs the names only. The file is opened without a lock, because a run may still be
     # writing.
     import h5py
 
-    return h5py.File(path, "r", locking=False)
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            yield file
+    except (OSError, KeyError) as error:
+        raise CaseError(f"{path}: {fault}: {error}", ErrorCode.BAD_FILE, file=path, **facts) from None
 
 
 def box_size(case: Case) -> tuple[float, float, float]:
@@ -136,14 +131,9 @@ def box_size(case: Case) -> tuple[float, float, float]:
 
 def _times(path: Path) -> list[float]:
     """Times of the complete frames in a file; a run may still be writing it."""
-    try:
-        with _open(path) as file:
-            steps = file["VTKHDF/Steps"]
-            return [float(time) for time in steps["Values"][: int(np.ravel(steps.attrs["NSteps"])[0])]]
-    except (OSError, KeyError) as error:
-        raise CaseError(
-            f"{path}: is not a file of fields, or is damaged: {error}", ErrorCode.BAD_FILE, file=path
-        ) from None
+    with _open(path) as file:
+        steps = file["VTKHDF/Steps"]
+        return [float(time) for time in steps["Values"][: int(np.ravel(steps.attrs["NSteps"])[0])]]
 
 
 def field_files(folder: Path) -> list[Path]:

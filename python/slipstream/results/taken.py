@@ -1,9 +1,10 @@
-"""Compares time and disk space of a run with the prediction from its first steps."""
+"""Rows of tables on the time of a run: its phases, and a comparison with the prediction from its first steps."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slipstream.base.terminal import about, size
+from slipstream.machine.told import Phase
 
 
 def compared(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
@@ -21,6 +22,17 @@ def compared(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tupl
         ),
         ("on disk", size(before["bytes"]) if before else None, size(took["bytes"])),
     ]
+
+
+def phases(found: Sequence[Phase], digits: int) -> list[tuple[str | int | None, ...]]:
+    """Rows of a table of phases: name, calls, seconds, milliseconds a call, percent of all."""
+    whole = next((phase["seconds"] for phase in found if phase["name"] == "all"), 0.0)
+    return [
+        (p["name"], p["calls"], f"{p['seconds']:.{digits}f}",
+         f"{1e3 * p['seconds'] / p['calls']:.{digits + 1}f}" if p["calls"] else None,
+         f"{100 * p['seconds'] / whole:.1f}" if whole else None)
+        for p in found
+    ]  # fmt: skip
 
 
 def comparison(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> str:

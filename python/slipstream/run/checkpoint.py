@@ -2,13 +2,14 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import toml_text
 from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ranks
 from slipstream.base.errors import CaseError, ErrorCode, Fault, RunError
 from slipstream.case.case import Case, Conversion
@@ -71,26 +72,18 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("checkpoint-*.h5") if path.stem.rpartition("-")[2].isdigit())
 
 
-def _flat(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in data.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
-
-
 def _of_the_flow(text: str) -> dict[str, Any]:
     """Values of a case's text by key, including defaults, because another version may have written the text without a
     key. Unknown keys are compared as they are."""
     data = tomllib.loads(text)
     is_free = solver_of(data).case_type.is_free
-    written = dict(_flat(data))
+    written = dict(toml_text.flat(data))
     try:
         case, unknown = stored_case(text, "the checkpoint's case")
         data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
     except (CaseError, ValueError):
         unknown = []  # a text that cannot be parsed is compared as it is
-    values = dict(_flat(data)) | {key: written[key] for key in unknown if key in written}
+    values = dict(toml_text.flat(data)) | {key: written[key] for key in unknown if key in written}
     return {key: value for key, value in values.items() if not is_free(key)}
 
 
@@ -334,15 +327,15 @@ class Keeper:
         if why or (self.every and step % self.every == 0):
             self._begin(step)
         if why:
-            self._ring.finish()
-            failed = [error for at, _, error in self._tell() if at == step and error]
-            if failed:
-                raise RunError(
-                    f"stopped by {why} at step {step} without a checkpoint: {failed[0]}; {self._newest()}",
-                    by=why,
-                    step=step,
-                )
+            if failed := self._finished(step):
+                said = f"stopped by {why} at step {step} without a checkpoint: {failed}; {self._newest()}"
+                raise RunError(said, by=why, step=step)
         return why
+
+    def _finished(self, step: int) -> str:
+        """Waits for the checkpoint of a step. Returns its error; empty if it was written. Collective."""
+        self._ring.finish()
+        return "".join([error for at, _, error in self._tell() if at == step][:1])
 
     def _reason(self) -> str:
         """The reason to stop the run, if the user sent a signal; empty without one. Collective."""
@@ -378,12 +371,11 @@ class Keeper:
         self._now = Marks(step)
         try:
             self._begin(step)
-            self._ring.finish()
-            failed = [error for at, _, error in self._tell() if at == step and error]
+            failed = self._finished(step)
         except (RuntimeError, CaseError) as error:  # all ranks get the same error, so that none is left waiting
-            failed = [str(error)]
+            failed = str(error)
         if failed:
-            return f"its checkpoint was not written: {failed[0]}; {self._newest()}"
+            return f"its checkpoint was not written: {failed}; {self._newest()}"
         return f"go on with that by --restart last, from {self.last}"
 
     def finish(self) -> None:

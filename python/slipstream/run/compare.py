@@ -40,16 +40,13 @@ class Vortex(Protocol):
 
     def points(self, case: Case) -> int:
         """Number of distinct points along each axis, for a case of this solver."""
-        ...
 
     def tables(self, cells: int, time: float) -> dict[str, Any]:
         """Tables of a case of the vortex on cells^3 cells, up to a time in units of length / speed. It records its
         energy ten times per unit. Raises CaseError if the solver cannot compute it on these cells."""
-        ...
 
     def decay(self, case: Case) -> energy.Decay:
         """The kinetic energy over time, from the results of a run."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from slipstream.base import failure
@@ -104,6 +105,28 @@ def next_nearest(step: int, period: float) -> int:
     return nearest
 
 
+@contextmanager
+def _with_advice(run: Run, keeper: Keeper | None) -> Iterator[None]:
+    """Adds to an error of a march the checkpoint from which the run can continue. After TooFast it is made now."""
+    try:
+        yield
+        return
+    except TooFast as error:
+        raise _ended(error, f"; {keeper.leave(run.engine.step)}" if keeper else "", keeper) from None
+    except core().Diverged as error:
+        fault = Fault.of(error, ErrorCode.DIVERGED)
+        found: Diverged = Diverged(fault.reworded(f"the flow is no longer sound: {fault} ({run.advice()})"))
+    except core().NotSolved as error:
+        found = NotSolved(Fault.of(error, ErrorCode.NOT_CONVERGED))
+    raise _ended(found, f"; {keeper.last_good()}" if keeper else "", keeper) from None
+
+
+def _ended(error: GivenUp, how: str, keeper: Keeper | None) -> GivenUp:
+    """The error of a failed check with advice, which names the checkpoint from which a run can continue."""
+    fault = Fault.of(error)
+    return type(error)(fault.reworded(fault + how), checkpoint=keeper.last if keeper and keeper.last else None)
+
+
 def march(
     run: Run,
     case: Case,
@@ -122,101 +145,75 @@ def march(
     NotSolved if the linear system of a step was not solved. If a check raises TooFast, a checkpoint of that step is
     made.
     """
-    try:
-        outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, between or Between())
-        if keeper and not outcome.stopped:
-            keeper.end(outcome.steps)
-        return outcome
-    except TooFast as error:
-        raise _ended(error, f"; {keeper.leave(run.engine.step)}" if keeper else "", keeper) from None
-    except core().Diverged as error:
-        fault = Fault.of(error, ErrorCode.DIVERGED)
-        found: Diverged = Diverged(fault.reworded(f"the flow is no longer sound: {fault} ({run.advice()})"))
-    except core().NotSolved as error:
-        found = NotSolved(Fault.of(error, ErrorCode.NOT_CONVERGED))
-    raise _ended(found, f"; {keeper.last_good()}" if keeper else "", keeper)
-
-
-def _ended(error: GivenUp, how: str, keeper: Keeper | None) -> GivenUp:
-    """The error of a failed check with advice, which names the checkpoint from which a run can continue."""
-    fault = Fault.of(error)
-    return type(error)(fault.reworded(fault + how), checkpoint=keeper.last if keeper and keeper.last else None)
-
-
-def _march(
-    run: Run,
-    case: Case,
-    last_step: int,
-    bytes_per_cell: int,
-    show: Callable[[Progress], None],
-    write: Callable[[], None] | None,
-    keeper: Keeper | None,
-    between: Between,
-) -> Outcome:
-    engine, check_every, meter = run.engine, case.check_every, between.meter
-    period = case.output_period if write else None
-    chunk, unit = Chunk(core().rank()), solver_of(case).unit_of_rate
-    marks = keeper.marks if keeper else None
-    if marks is None:
-        # The first check of the residual only stores the state from which the next one measures.
-        run.look()
-        marks = Marks(engine.step)
-        if write and period:
-            with meter.timed(FRAMES):
-                write()
-    first_step, stopped = engine.step, ""
-    checked, residual = marks.checked, marks.residual
-    steady = marks.are_steady(case.run.residual)
-    periods = [check_every, *(every for every, _ in between.apart)] + (
-        [keeper.every] if keeper and keeper.every else []
-    )
-    start = time.perf_counter()
-    while engine.step < last_step and not steady and not stopped:
-        stops = [last_step] + [next_multiple(engine.step, every) for every in periods]
-        frame = next_nearest(engine.step, period) if period else -1
-        stops += [frame] if period else []
-        before, began = engine.step, time.perf_counter()
-        engine.advance(min(chunk.steps, min(stops) - before))
-        now = time.perf_counter()
-        meter.advanced(engine.step - before, now - began)
-        for every, take in between.apart:
-            if engine.step % every == 0:
-                with meter.timed(rows_of(every)):
-                    take()
-        if engine.step == last_step or engine.step % check_every == 0:
-            with meter.timed(LOOKS):
-                residual = run.change(checked)
-                checked = engine.step
-                if residual is not None and not math.isfinite(residual):
-                    engine.inspect()  # raises an error that tells where the invalid value is
-                    good = f"; {keeper.last_good()}" if keeper else ""
-                    said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
-                    raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
-                steady = case.run.residual is not None and residual is not None and residual < case.run.residual
-                if between.look:
-                    between.look()
-        if write and engine.step == frame:
-            with meter.timed(FRAMES):
-                write()
-            checked = engine.step  # writing the fields updates the velocity, from which the next change is measured
-        if keeper:
-            stopped = keeper.after(engine.step, Marks(checked, residual, steady))
-        if between.ends and not stopped:
-            stopped = between.ends()
-        updates = case.cell_count * (engine.step - before) / max(now - began, 1e-9)
-        elapsed = time.perf_counter() - start
-        show(
-            Progress(
-                step=engine.step,
-                last_step=last_step,
-                time=case.show_time(engine.step),
-                residual=residual,
-                rate=updates / 1e6,
-                unit=unit,
-                gb_per_s=updates * bytes_per_cell / 1e9,
-                seconds=elapsed,
-                seconds_left=elapsed * (last_step - engine.step) / (engine.step - first_step),
-            )
+    between = between or Between()
+    with _with_advice(run, keeper):
+        engine, check_every, meter = run.engine, case.check_every, between.meter
+        period = case.output_period if write else None
+        chunk, unit = Chunk(core().rank()), solver_of(case).unit_of_rate
+        marks = keeper.marks if keeper else None
+        if marks is None:
+            # The first check of the residual only stores the state from which the next one measures.
+            run.look()
+            marks = Marks(engine.step)
+            if write and period:
+                with meter.timed(FRAMES):
+                    write()
+        first_step, stopped = engine.step, ""
+        checked, residual = marks.checked, marks.residual
+        steady = marks.are_steady(case.run.residual)
+        periods = [check_every, *(every for every, _ in between.apart)] + (
+            [keeper.every] if keeper and keeper.every else []
         )
-        chunk.adapt(engine.step - before, now - began)
-    return Outcome(engine.step, time.perf_counter() - start, residual, steady, first_step, stopped)
+        start = time.perf_counter()
+        while engine.step < last_step and not steady and not stopped:
+            stops = [last_step] + [next_multiple(engine.step, every) for every in periods]
+            frame = next_nearest(engine.step, period) if period else -1
+            stops += [frame] if period else []
+            before, began = engine.step, time.perf_counter()
+            engine.advance(min(chunk.steps, min(stops) - before))
+            now = time.perf_counter()
+            meter.advanced(engine.step - before, now - began)
+            for every, take in between.apart:
+                if engine.step % every == 0:
+                    with meter.timed(rows_of(every)):
+                        take()
+            if engine.step == last_step or engine.step % check_every == 0:
+                with meter.timed(LOOKS):
+                    residual = run.change(checked)
+                    checked = engine.step
+                    if residual is not None and not math.isfinite(residual):
+                        engine.inspect()  # raises an error that tells where the invalid value is
+                        said = f"the flow became infinite before step {engine.step} ({run.advice()})"
+                        good = f"; {keeper.last_good()}" if keeper else ""
+                        raise _ended(Diverged(said, step=engine.step), good, keeper)
+                    steady = case.run.residual is not None and residual is not None and residual < case.run.residual
+                    if between.look:
+                        between.look()
+            if write and engine.step == frame:
+                with meter.timed(FRAMES):
+                    write()
+                checked = engine.step  # writing the fields updates the velocity, from which the next change is measured
+            if keeper:
+                stopped = keeper.after(engine.step, Marks(checked, residual, steady))
+            if between.ends and not stopped:
+                stopped = between.ends()
+            updates = case.cell_count * (engine.step - before) / max(now - began, 1e-9)
+            elapsed = time.perf_counter() - start
+            show(
+                Progress(
+                    step=engine.step,
+                    last_step=last_step,
+                    time=case.show_time(engine.step),
+                    residual=residual,
+                    rate=updates / 1e6,
+                    unit=unit,
+                    gb_per_s=updates * bytes_per_cell / 1e9,
+                    seconds=elapsed,
+                    seconds_left=elapsed * (last_step - engine.step) / (engine.step - first_step),
+                )
+            )
+            chunk.adapt(engine.step - before, now - began)
+        outcome = Outcome(engine.step, time.perf_counter() - start, residual, steady, first_step, stopped)
+        if keeper and not stopped:
+            keeper.end(engine.step)
+        return outcome

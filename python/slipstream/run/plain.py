@@ -1,8 +1,7 @@
-"""Defaults of runs without special features, tables by step, and findings.json, shared by most solvers."""
+"""Tables by step, and findings.json, shared by most solvers."""
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -17,72 +16,35 @@ from slipstream.run.report import expected as expected_table
 from slipstream.run.troubles import Troubles
 
 
-class PlainRun:
-    """A `slipstream.case.solver.Run` that measures changes from one step to the next, and has no conserved sum."""
+def history(
+    engine: Engine,
+    case: Case,
+    goes_on: bool,
+    name: str,
+    columns: Sequence[str],
+    row: Callable[[], Mapping[str, Any]],
+    every: int | None = None,
+    at_start: bool = False,
+) -> Monitor:
+    """Monitor of a CSV file with step, time and other columns. Rank 0 writes a row for each later step; `row` is
+    collective. A restarted run keeps the earlier rows, whatever their columns are. `every`: number of steps between
+    rows; None: a row whenever the run computes its residual."""
+    path, written = case.folder / name, engine.step if goes_on else -1
+    names = ("step", "time", *columns)
 
-    engine: Any
+    def renewed(before: Mapping[str, str]) -> Mapping[str, str]:
+        return {name: before.get(name, "nan") for name in names}
 
-    def change(self, since: int) -> float | None:
-        """Largest |du/dt| of the solved fields u in the last step."""
-        found: float = self.engine.largest_change()
-        return found
+    table = Rows(path, written, renewed, every or case.check_every) if core().rank() == 0 else None
 
-    def cautions(self) -> Sequence[str]:
-        return []
+    def take() -> None:
+        nonlocal written
+        found, step = row(), engine.step
+        if table is not None and step > written:
+            table.add({"step": step, "time": case.time_of(step)} | {name: found[name] for name in columns})
+        written = step
 
-    def notes(self) -> Sequence[str]:
-        return []
-
-    def look(self) -> None:
-        pass
-
-    def conserved(self) -> float:
-        return 0.0
-
-    def drift(self, before: float) -> tuple[str, str]:
-        return "", ""
-
-    def guarded(self) -> str:
-        return ""
-
-    def carried(self) -> dict[str, Any]:
-        return {}
-
-    def carry(self, carried: Mapping[str, Any]) -> None:
-        pass
-
-    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        return []
-
-
-class History:
-    """A CSV file with step, time and other columns. Rank 0 writes a row for each later step. A restarted run keeps the
-    earlier rows, whatever their columns are.
-    """
-
-    def __init__(
-        self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str], every: int | None = None
-    ) -> None:
-        """Opens the CSV file. `every`: number of steps between its rows; None: a row whenever the run computes its
-        residual."""
-        self._engine, self._case, self._columns = engine, case, columns
-        self._written = engine.step if goes_on else -1
-        self._rows: Rows | None = None
-        if core().rank() == 0:
-            names = ("step", "time", *columns)
-
-            def renewed(row: Mapping[str, str]) -> Mapping[str, str]:
-                return {name: row.get(name, "nan") for name in names}
-
-            self._rows = Rows(path, self._written, renewed, every or case.check_every)
-
-    def add(self, found: Mapping[str, Any]) -> None:
-        step = self._engine.step
-        if self._rows is not None and step > self._written:
-            self._rows.add(
-                {"step": step, "time": self._case.time_of(step)} | {name: found[name] for name in self._columns}
-            )
-        self._written = step
+    return Monitor(path, take, every, at_start)
 
 
 def conclude(

@@ -14,6 +14,7 @@ from slipstream.machine import network, predict
 from slipstream.machine.discovery import crowding
 from slipstream.machine.told import Phase, Plan, PlannedMessage
 from slipstream.machine.topology import link_summary
+from slipstream.results import taken
 from slipstream.run.engine import Setup, needed_per_device
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def problem(case: Case) -> list[tuple[str, str]]:
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
         ("grid", case.size),
-        *solver_of(case).facts(case),
+        *((name, text) for name, text in solver_of(case).facts(case) if text),
         ("ends", _ending(case)),
         *([("keys", told(case.old_keys))] if case.old_keys else []),
         *([("expected", f"not compared, because of changed keys: {lapsed}")] if lapsed else []),
@@ -140,18 +141,7 @@ def messages(entries: Sequence[PlannedMessage], title: str) -> Group:
 
 
 def phases(entries: Sequence[Phase]) -> Group:
-    whole = next((entry["seconds"] for entry in entries if entry["name"] == "all"), 0.0)
-    rows = [
-        (
-            entry["name"],
-            entry["calls"],
-            f"{entry['seconds']:.2f}",
-            f"{1e3 * entry['seconds'] / entry['calls']:.3f}" if entry["calls"] else "-",
-            f"{100 * entry['seconds'] / whole:.1f}" if whole else "-",
-        )
-        for entry in entries
-    ]
-    return table("phases", ["phase", "calls", "s", "ms a call", "%"], rows)
+    return table("phases", ["phase", "calls", "s", "ms a call", "%"], taken.phases(entries, 2))
 
 
 def prediction(setup: Setup, predicted: predict.Prediction) -> Group:

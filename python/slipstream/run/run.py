@@ -156,9 +156,14 @@ def _whole(
         look([monitor for monitor in monitors if monitor.at_start])
 
     try:
-        outcome = _steps_on_record(work, case, setup.plan["bytes_per_cell"], console, keeper, kept, between, troubles)
-    except Diverged:
-        look_at_all_steps()
+        outcome = _steps(work, case, setup.plan["bytes_per_cell"], console, keeper, between, troubles)
+    except GivenUp as error:
+        kept.add(keeper.events)
+        kept.note(work.engine.step, f"given up by {error.by}")
+        kept.error = {"code": error.code, "facts": error.facts}
+        _finish(kept, str(error), case, troubles, work.engine.step, error.sound)
+        if isinstance(error, Diverged):
+            look_at_all_steps()
         raise
     keeper.close()
     kept.add(keeper.events)
@@ -191,6 +196,7 @@ def _whole(
         _require_all_written(troubles)
         return
     look()
+    figures |= {"findings": {}, "expected": []}
     work.results(figures, console, troubles)
     _finish(kept, verdict, case, troubles, outcome.steps)
     _say_what_is_there(case, console, troubles)
@@ -265,27 +271,6 @@ def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
     for path, new in made.items():
         new.replace(path)
     return ""
-
-
-def _steps_on_record(
-    work: Run,
-    case: Case,
-    bytes_per_cell: int,
-    console: Console,
-    keeper: checkpoint.Keeper,
-    kept: Record,
-    between: Between,
-    troubles: Troubles,
-) -> Outcome:
-    """Makes all steps of the run, and keeps its record. A run that ends early also writes its report."""
-    try:
-        return _steps(work, case, bytes_per_cell, console, keeper, between, troubles)
-    except GivenUp as error:
-        kept.add(keeper.events)
-        kept.note(work.engine.step, f"given up by {error.by}")
-        kept.error = {"code": error.code, "facts": error.facts}
-        _finish(kept, str(error), case, troubles, work.engine.step, error.sound)
-        raise
 
 
 def _steps(

@@ -1,6 +1,6 @@
 """The base of the simulations of all solvers: keywords, the case behind them, the compiled solver."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypedDict, TypeVar
 
@@ -90,15 +90,20 @@ class CaseSimulation(Generic[CaseT, EngineT]):
         self._begin(loaded)
         return self
 
+    def _case_of(self, options: Mapping[str, Any], needed: Mapping[str, Mapping[str, Any]], **tables: Any) -> Any:
+        """The case that has the keyword arguments, keys of tables that each case needs, and other tables. Keys that are
+        None, and empty tables, are left out."""
+        own = {name: {key: value for key, value in keys.items() if value is not None} for name, keys in needed.items()}
+        given = {name: keys for name, keys in tables.items() if keys is not None and keys != {}}
+        data = {"run": {"steps": NEVER}, **own, **given, **self.tables_of(options)}
+        return reader.parse(plain(data), reader.Source(type(self).__name__))
+
     def _begin(self, case: Any) -> None:
         """Starts the solver of a case of `_case_type`."""
-        raise NotImplementedError
-
-    def _prepare(self, case: CaseT, start: Callable[[engine.Setup], EngineT]) -> None:
         #: The case of this simulation, as a case file would hold it.
         self.case: CaseT = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
-        self._engine: EngineT = start(self._setup)
+        self._engine: EngineT = solver_of(case).start(self._setup).engine  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         case, backend = self.case, self.machine.devices()[0]["backend"]

@@ -5,26 +5,24 @@ from typing import Any
 
 from slipstream.case.case import Case
 from slipstream.case.solver import Monitor
-from slipstream.run.plain import History
+from slipstream.run.plain import history
 
 #: Columns of solutions.csv after step and time, on the linear solution of that step.
 COLUMNS = ("iterations", "residual", "true_residual")
 OF_AN_ITERATION = "bytes a cell below are those of one iteration, and a step has many"
 
 
-def monitors(engine: Any, case: Case, goes_on: bool, more: Sequence[str] = ()) -> Sequence[Monitor]:
+def monitor(engine: Any, case: Case, goes_on: bool, more: Sequence[str] = ()) -> Monitor:
     """Monitor of solutions.csv, a table on the linear solution of each step. `more`: names of further unknowns, which
     engine.effort() takes by number, from 1; their columns begin with the name."""
-    path = case.folder / "solutions.csv"
     columns = [*COLUMNS, *(f"{name} {column}" for name in more for column in COLUMNS)]
-    history = History(path, engine, case, goes_on, columns)
 
-    def take() -> None:
+    def row() -> dict[str, Any]:
         efforts = [engine.effort(), *(engine.effort(n + 1) for n in range(len(more)))]
         found = [effort | {"iterations": effort["last_iterations"]} for effort in efforts]
-        history.add(dict(zip(columns, [effort[name] for effort in found for name in COLUMNS], strict=True)))
+        return dict(zip(columns, [effort[name] for effort in found for name in COLUMNS], strict=True))
 
-    return [Monitor(path, take)]
+    return history(engine, case, goes_on, "solutions.csv", columns, row)
 
 
 #: Keys of the solver's effort: first sums over all linear solutions, then values of the last one.

@@ -8,10 +8,9 @@ from pydantic import Field
 from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
-from slipstream.sem.elements_case import USUAL_DEGREE, Array, ElementsCase, Expression
+from slipstream.sem.elements_case import USUAL_DEGREE, Array, ElementsCase, Expression, parts
 from slipstream.sem.own_table import SolveTable
 from slipstream.sem.tables import (
-    SemOutputTable,
     SemReceiverTable,
     SemRunTable,
     SemSidesTable,
@@ -36,16 +35,21 @@ class Unknown(NamedTuple):
     of others in [sem.scalars]."""
 
     name: str
-    path: tuple[str, ...]  #: path of the unknown's keys in a case file; empty for u, whose keys lie in several tables
+    path: str  #: path of the unknown's keys in a case file; empty for u, whose keys lie in several tables
     boundaries: SemSidesTable
     source: Expression
     initial: Expression | None
     exact: Expression | None
     own: Mapping[str, Any]  #: values of the unknown's diffusivity, reaction and options of the linear solver
 
-    def key(self, table: str, *keys: str) -> tuple[str, ...]:
-        """Path of an unknown's key in the case file; keys of u lie in `table`."""
-        return (*self.path, *keys) if self.path else (table, *keys)
+    def key(self, name: str) -> str:
+        """Path in the case file of the key `initial` or `exact`; u has a table of this name."""
+        return f"{self.path}.{name}" if self.path else f"{name}.value"
+
+    @property
+    def sides(self) -> str:
+        """Path of the table of its sides."""
+        return f"{self.path}.boundaries".lstrip(".")
 
     @property
     def degree(self) -> int:
@@ -67,7 +71,6 @@ class SemCase(ElementsCase):
     exact: SemSolutionTable | None = Field(None, description="The exact solution.")
     receivers: dict[BodyName, SemReceiverTable] = Field({}, description="Receivers, by name.")
     run: SemRunTable = SemRunTable()
-    output: SemOutputTable = SemOutputTable()
 
     @classmethod
     def is_free(cls, key: str) -> bool:
@@ -93,9 +96,8 @@ class SemCase(ElementsCase):
         return super().last_step if self.marches else 1
 
     @property
-    def factors(self) -> str:
-        varies = self.sem.factors == "auto" and any(isinstance(one.own["diffusivity"], str) for one in self.unknowns)
-        return "stored" if varies else super().factors
+    def varies(self) -> bool:
+        return super().varies or any(isinstance(one.own["diffusivity"], str) for one in self.unknowns)
 
     @property
     def unknowns(self) -> list[Unknown]:
@@ -103,10 +105,10 @@ class SemCase(ElementsCase):
         shared = {key: getattr(self.sem, key) for key in SolveTable.model_fields}
         start = None if self.initial is None else self.initial.value
         exact = None if self.exact is None else self.exact.value
-        found = [Unknown("u", (), self.boundaries, self.sem.source, start, exact, shared)]
+        found = [Unknown("u", "", self.boundaries, self.sem.source, start, exact, shared)]
         for name, table in self.sem.scalars.items():
             own = {key: getattr(table, key) for key in SolveTable.model_fields if key in table.model_fields_set}
-            path = ("sem", "scalars", name)
+            path = f"sem.scalars.{name}"
             found.append(Unknown(name, path, table.boundaries, table.source, table.initial, table.exact, shared | own))
         return found
 
@@ -122,18 +124,17 @@ class SemCase(ElementsCase):
     def conditions(self, unknown: Unknown) -> list[list[Condition]]:
         """Boundary conditions of the sides x- to z+, those of higher precedence first."""
         given = dict(unknown.boundaries.given())
-        found: list[list[Condition]] = []
-        for n, side in enumerate(SIDES):
-            if self.grid.periodic[n // 2] or side not in given:
-                found.append([Condition("periodic")])
-                continue
-            found.append([])
-            entry: SideTable | None = given[side]
-            while entry:
-                kind, what = ("value", entry.value or 0.0) if entry.flux is None else ("flux", entry.flux)
-                found[-1].append(Condition(kind, what, entry.where, entry.transfer))
-                entry = entry.otherwise
-        return found
+
+        def condition(entry: SideTable) -> Condition:
+            kind, what = ("value", entry.value or 0.0) if entry.flux is None else ("flux", entry.flux)
+            return Condition(kind, what, entry.where, entry.transfer)
+
+        return [
+            [Condition("periodic")]
+            if self.grid.periodic[n // 2] or side not in given
+            else [condition(entry) for _, entry in parts(given[side])]
+            for n, side in enumerate(SIDES)
+        ]
 
     def start(self, unknown: Unknown) -> Callable[[Array, float], Array] | None:
         """Functions for the initial values of an unknown; with start = "exact" also for earlier times."""

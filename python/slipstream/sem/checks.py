@@ -1,20 +1,21 @@
 """Checks of combinations of keys of a spectral-element case."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from slipstream.base.errors import Fault, missing, unsupported
-from slipstream.base.toml_text import Path
-from slipstream.case.sides import SIDES
+from slipstream.case import problems as shared
+from slipstream.case.sides import SIDES, SidesTable
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.sem.case import SemCase, Unknown
-from slipstream.sem.elements_case import ElementsCase
+from slipstream.sem.elements_case import ElementsCase, Expression, parts
 from slipstream.sem.own_table import SolveTable
 from slipstream.sem.tables import SideTable
 
-Problem = tuple[Path, str]
+#: An expression with its key and the time at which it is tried; None: it does not depend on time.
+Given = tuple[str, Expression | None, float | None]
 
 #: Suffixes of an unknown's name in checkpoints, for its values in this step and the two before it.
 _LEVELS = ("", "1", "2")
@@ -25,257 +26,182 @@ _NOT_OURS = {
     "overlap": "sums travel while elements within a device are computed, always",
     **dict.fromkeys(EXCHANGE_PARTS["coding"], "rounded sums would keep a solve from its tolerance"),
 }
+_OF_DIFFUSION = 'belongs to equation = "diffusion"; this one is solved in one step'
 
 
-def problems(case: SemCase) -> list[Problem]:
+def problems(case: SemCase) -> list[Fault]:
     found = [*_names(case), *_equation(case), *exchange(case), *output(case)]
     for unknown in case.unknowns:
         found += [*_sides(case, unknown), *_solution(case, unknown)]
     return found or [*_expressions(case)]
 
 
-def _names(case: SemCase) -> Iterator[Problem]:
+def _names(case: SemCase) -> Iterator[Fault]:
     taken = {f"u{level}" for level in _LEVELS}
     for name in case.sem.scalars:
         names = {f"{name}{level}" for level in _LEVELS}
         if taken & names:
-            yield (
-                ("sem", "scalars", name),
-                Fault(
-                    "is the name of another field: those of earlier steps have 1 and 2 behind the unknown's", given=name
-                ),
-            )
+            said = "is the name of another field: those of earlier steps have 1 and 2 behind the unknown's"
+            yield Fault(said, key=f"sem.scalars.{name}", given=name)
         taken |= names
 
 
-def _sides(case: SemCase, unknown: Unknown) -> Iterator[Problem]:
-    given, table = (
-        dict(unknown.boundaries.given()),
-        unknown.key("boundaries", *(["boundaries"] if unknown.path else [])),
-    )
-    for n, side in enumerate(SIDES):
-        axis, periodic = side[0], case.grid.periodic[n // 2]
-        if side not in given:
-            if not periodic:
-                yield (
-                    (*table, side),
-                    missing(
-                        f"is missing: give a value or a flux there, or make the axis {axis} periodic (grid.periodic)",
-                        needed="value or flux",
-                    ),
-                )
+def sides(
+    case: ElementsCase, key: str, table: SidesTable[Any], of_condition: Callable[[str, Any], Iterator[Fault]]
+) -> Iterator[Fault]:
+    """Faults of the sides in a table, and of each condition on them."""
+    for side, entry in table.given():
+        if case.grid.periodic[SIDES.index(side) // 2]:
+            said = f"the axis {side[0]} is periodic and has no sides; drop one of the two"
+            yield unsupported(f"{key}.{side}", said, other="grid.periodic")
             continue
-        if periodic:
-            yield (
-                (*table, side),
-                unsupported(
-                    f"the axis {axis} is periodic and has no sides; drop one of the two", other="grid.periodic"
-                ),
-            )
-        else:
-            yield from _conditions((*table, side), given[side])
+        for at, part in parts(entry, f"{key}.{side}"):
+            yield from of_condition(at, part)
+            if part.where is not None and part.otherwise is None:
+                yield missing(f"{at}.otherwise", "is missing: say what holds on the other faces", other="where")
+            if part.where is None and part.otherwise is not None:
+                said = "is missing: without it the condition holds on all faces"
+                yield missing(f"{at}.where", said, other="otherwise")
 
 
-def _conditions(path: Path, entry: SideTable) -> Iterator[Problem]:
+def _sides(case: SemCase, unknown: Unknown) -> Iterator[Fault]:
+    given = dict(unknown.boundaries.given())
+    for n, side in enumerate(SIDES):
+        if side not in given and not case.grid.periodic[n // 2]:
+            said = f"is missing: give a value or a flux there, or make the axis {side[0]} periodic (grid.periodic)"
+            yield missing(f"{unknown.sides}.{side}", said, needed="value or flux")
+    yield from sides(case, unknown.sides, unknown.boundaries, _condition)
+
+
+def _condition(key: str, entry: SideTable) -> Iterator[Fault]:
     if (entry.value is None) == (entry.flux is None):
-        yield path, Fault("give either a value (Dirichlet) or a flux (Neumann)", needed="value or flux")
+        yield Fault("give either a value (Dirichlet) or a flux (Neumann)", key=key, needed="value or flux")
     if entry.transfer is not None and entry.flux is None:
-        yield (
-            (*path, "transfer"),
-            unsupported("belongs to a flux: diffusivity du/dn + transfer u = flux", other="flux", needed="flux"),
-        )
-    if entry.where is not None and entry.otherwise is None:
-        yield (*path, "otherwise"), missing("is missing: say what holds on the other faces", other="where")
-    if entry.where is None and entry.otherwise is not None:
-        yield (*path, "where"), missing("is missing: without it the condition holds on all faces", other="otherwise")
-    if entry.otherwise is not None:
-        yield from _conditions((*path, "otherwise"), entry.otherwise)
+        said = "belongs to a flux: diffusivity du/dn + transfer u = flux"
+        yield unsupported(f"{key}.transfer", said, other="flux", needed="flux")
 
 
-def _solution(case: SemCase, unknown: Unknown) -> Iterator[Problem]:
+def _solution(case: SemCase, unknown: Unknown) -> Iterator[Fault]:
     """Faults of an unknown's keys that contradict the equation or one another."""
     table = case.sem.scalars[unknown.name] if unknown.path else case.sem
-    fields, given, own = SolveTable.model_fields, table.model_fields_set, unknown.own
+    own, at = unknown.own, unknown.path or "sem"
 
     def changed(key: str) -> bool:
-        return key in given and getattr(table, key) != fields[key].default
-
-    def at(key: str) -> tuple[str, ...]:
-        return unknown.key("sem", key)
+        return bool(getattr(table, key) != SolveTable.model_fields[key].default)
 
     if case.sem.equation == "helmholtz" and not own["reaction"]:
-        yield (
-            at("reaction"),
-            missing('is missing: equation = "helmholtz" has reaction u with a factor above 0', other="sem.equation"),
-        )
+        said = 'is missing: equation = "helmholtz" has reaction u with a factor above 0'
+        yield missing(f"{at}.reaction", said, other="sem.equation")
     if case.sem.equation != "helmholtz" and changed("reaction"):
-        yield (
-            at("reaction"),
-            unsupported('belongs to equation = "helmholtz"', other="sem.equation", needed="helmholtz"),
-        )
+        said = 'belongs to equation = "helmholtz"'
+        yield unsupported(f"{at}.reaction", said, other="sem.equation", needed="helmholtz")
     if changed("degree") and own["preconditioner"] == "jacobi":
-        yield (
-            at("degree"),
-            unsupported(
-                "belongs to preconditioners made of polynomials",
-                other=".".join(at("preconditioner")),
-                needed="chebyshev",
-            ),
-        )
+        said = "belongs to preconditioners made of polynomials"
+        yield unsupported(f"{at}.degree", said, other=f"{at}.preconditioner", needed="chebyshev")
     if changed("restart") and own["method"] != "fgmres":
-        yield (
-            at("restart"),
-            unsupported('belongs to method = "fgmres"', other=".".join(at("method")), needed="fgmres"),
-        )
+        yield unsupported(f"{at}.restart", 'belongs to method = "fgmres"', other=f"{at}.method", needed="fgmres")
     only_of_diffusion = ["projection"] if changed("projection") else []
     only_of_diffusion += ["initial"] if unknown.path and unknown.initial is not None else []
     for key in only_of_diffusion if not case.marches else ():
-        yield (
-            at(key),
-            unsupported(
-                'belongs to equation = "diffusion"; this one is solved in one step',
-                other="sem.equation",
-                needed="diffusion",
-            ),
-        )
+        yield unsupported(f"{at}.{key}", _OF_DIFFUSION, other="sem.equation", needed="diffusion")
     if unknown.path and case.sem.start == "exact":
         if unknown.exact is None:
-            yield (
-                at("exact"),
-                missing('is missing: sem.start = "exact" takes the times before the start from it', other="sem.start"),
-            )
+            said = 'is missing: sem.start = "exact" takes the times before the start from it'
+            yield missing(f"{at}.exact", said, other="sem.start")
         if unknown.initial is not None:
-            yield (
-                at("initial"),
-                unsupported('sem.start = "exact" begins from exact; drop one of the two', other="sem.start"),
-            )
+            said = 'sem.start = "exact" begins from exact; drop one of the two'
+            yield unsupported(f"{at}.initial", said, other="sem.start")
 
 
-def _equation(case: SemCase) -> Iterator[Problem]:
+def _equation(case: SemCase) -> Iterator[Fault]:
     table = case.sem
-    fields, given = type(table).model_fields, table.model_fields_set
-
-    def changed(key: str) -> bool:
-        return key in given and getattr(table, key) != fields[key].default
-
     if not case.marches:
-        for key in ("time_step", "time_order", "start", "velocity", "target_courant"):
-            if changed(key):
-                yield (
-                    ("sem", key),
-                    unsupported(
-                        'belongs to equation = "diffusion"; this one is solved in one step',
-                        other="sem.equation",
-                        needed="diffusion",
-                    ),
-                )
+        facts = {"other": "sem.equation", "needed": "diffusion"}
+        keys = ["time_step", "time_order", "start", "velocity", "target_courant"]
+        yield from shared.unused(case, "sem", keys, _OF_DIFFUSION, **facts)
         if case.initial:
-            yield (
-                ("initial",),
-                unsupported('belongs to equation = "diffusion"', other="sem.equation", needed="diffusion"),
-            )
-        for key in ("steps", "time", "residual"):
-            if getattr(case.run, key) is not None and (key, case.run.steps) != ("steps", 1):
-                yield (
-                    ("run", key),
-                    unsupported(
-                        'belongs to equation = "diffusion"; this one is solved in one step',
-                        other="sem.equation",
-                        needed="diffusion",
-                    ),
-                )
+            yield unsupported("initial", 'belongs to equation = "diffusion"', **facts)
+        keys = ["time", "residual"] + ([] if case.run.steps == 1 else ["steps"])
+        yield from shared.unused(case, "run", keys, _OF_DIFFUSION, **facts)
         return
     if table.target_courant is not None and table.velocity is None:
-        yield ("sem", "velocity"), missing("is missing: its Courant number is kept to", other="sem.target_courant")
+        yield missing("sem.velocity", "is missing: its Courant number is kept to", other="sem.target_courant")
     if table.time_step is None:
-        yield (("sem", "time_step"), missing('is missing: equation = "diffusion" goes over time', other="sem.equation"))
-    if case.run.steps is None and case.run.time is None:
-        yield ("run",), missing("give steps or time, so that the run ends", needed="steps or time")
+        yield missing("sem.time_step", 'is missing: equation = "diffusion" goes over time', other="sem.equation")
+    yield from shared.end(case)
     if case.initial and (case.initial.value is None) == (case.initial.file is None):
-        yield ("initial",), Fault("give either a value or a file", needed="value or file")
+        yield Fault("give either a value or a file", key="initial", needed="value or file")
     if table.start == "exact" and case.exact is None:
-        yield (
-            ("sem", "start"),
-            missing('"exact" takes the times before the start from [exact], which is missing', other="exact"),
-        )
+        said = '"exact" takes the times before the start from [exact], which is missing'
+        yield missing("sem.start", said, other="exact")
     if table.start == "exact" and case.initial:
-        yield (
-            ("initial",),
-            unsupported('sem.start = "exact" begins from [exact]; drop one of the two', other="sem.start"),
-        )
+        yield unsupported("initial", 'sem.start = "exact" begins from [exact]; drop one of the two', other="sem.start")
 
 
-def output(case: Any) -> Iterator[Problem]:
+def output(case: Any) -> Iterator[Fault]:
     if case.output.nek != "no" and not case.output.fields:
-        yield ("output", "nek"), unsupported("is a file for each frame of output.fields", other="output.fields")
+        yield unsupported("output.nek", "is a file for each frame of output.fields", other="output.fields")
 
 
-def exchange(case: ElementsCase) -> Iterator[Problem]:
+def exchange(case: ElementsCase) -> Iterator[Fault]:
     for key, why in _NOT_OURS.items():
-        if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
-            yield ("exchange", key), unsupported(f"{why}; leave the key out", other="sem")
+        yield from shared.unused(case, "exchange", [key], f"{why}; leave the key out", other="sem")
 
 
-def some_places(case: ElementsCase) -> np.ndarray:
-    """Coordinates of a few points of the box, before the map is applied."""
-    axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
-    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-
-
-def _expressions(case: SemCase) -> Iterator[Problem]:
+def _expressions(case: SemCase) -> Iterator[Fault]:
     """Faults of expressions that have no value at some of a few points of the box."""
-    places = some_places(case)
     time = 0.0 if case.marches else None
-    for n, given in enumerate(case.sem.map or ()):
-        yield from tried(case, ("sem", "map", str(n)), given, places, None)
+
+    def of_side(key: str, entry: SideTable) -> list[Given]:
+        values: list[Given] = [(f"{key}.{kind}", getattr(entry, kind), time) for kind in ("value", "flux")]
+        return [*values, (f"{key}.transfer", entry.transfer, None)]
+
+    others = numbered("sem.velocity", case.sem.velocity, time)
+    for one in case.unknowns:
+        at = one.path or "sem"
+        others += [(one.key("initial"), one.initial, None), (one.key("exact"), one.exact, time)]
+        others += [(f"{at}.{key}", one.own[key], None) for key in ("diffusivity", "reaction")]
+        others.append((f"{at}.source", one.source, time))
+    yield from expressions(case, {one.sides: one.boundaries for one in case.unknowns}, of_side, others)
+
+
+def numbered(key: str, given: Sequence[Expression] | None, time: float | None = None) -> list[Given]:
+    """The parts of a vector of expressions, each with its key."""
+    return [(f"{key}.{n}", part, time) for n, part in enumerate(given or ())]
+
+
+def expressions(
+    case: ElementsCase,
+    boundaries: Mapping[str, SidesTable[Any]],
+    of_side: Callable[[str, Any], Iterable[Given]],
+    others: Iterable[Given],
+) -> Iterator[Fault]:
+    """Faults of expressions that have no value at some of a few points of the box. They are those of the map, those of
+    the sides in `boundaries`, which `of_side` lists, and others."""
+    axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
+    places = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    yield from _tried(case, numbered("sem.map", case.sem.map), places)
     try:
         there = case.mapped(places)
     except ValueError:
         return
-    for n, given in enumerate(case.sem.velocity or ()):
-        yield from tried(case, ("sem", "velocity", str(n)), given, there, time)
-    for unknown in case.unknowns:
-        yield from _own_expressions(case, unknown, places, there, time)
+    for key, table in boundaries.items():
+        for side, entry in table.given():
+            axis, end = "xyz".index(side[0]), side[1] == "+"
+            here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
+            for at, part in parts(entry, f"{key}.{side}"):
+                if part.where is None:
+                    yield from _tried(case, of_side(at, part), here)
+                else:  # the value may be undefined where the condition does not hold
+                    yield from _tried(case, [(f"{at}.where", part.where, None)], here)
+                    here = here[:0]
+    yield from _tried(case, others, there)
 
 
-def _own_expressions(
-    case: SemCase, unknown: Unknown, places: np.ndarray, there: np.ndarray, time: float | None
-) -> Iterator[Problem]:
-    """Faults of one unknown's expressions. `there`: points of the box after the map, at which they are evaluated."""
-    sides = unknown.key("boundaries", *(["boundaries"] if unknown.path else []))
-    for side, entry in unknown.boundaries.given():
-        axis, end = "xyz".index(side[0]), side[1] == "+"
-        here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
-        yield from _side_expressions(case, (*sides, side), entry, here, time)
-    if unknown.initial is not None:
-        yield from tried(
-            case, unknown.key("initial", "initial" if unknown.path else "value"), unknown.initial, there, None
-        )
-    if unknown.exact is not None:
-        yield from tried(case, unknown.key("exact", "exact" if unknown.path else "value"), unknown.exact, there, time)
-    for key in ("diffusivity", "reaction"):
-        yield from tried(case, unknown.key("sem", key), unknown.own[key], there, None)
-    yield from tried(case, unknown.key("sem", "source"), unknown.source, there, time)
-
-
-def _side_expressions(
-    case: SemCase, path: Path, entry: SideTable, places: np.ndarray, time: float | None
-) -> Iterator[Problem]:
-    if entry.where is None:  # a condition restricted by `where` may have no value elsewhere
-        for kind in ("value", "flux", "transfer"):
-            given = getattr(entry, kind)
+def _tried(case: ElementsCase, expressions: Iterable[Given], places: np.ndarray) -> Iterator[Fault]:
+    for key, given, time in expressions:
+        try:
             if given is not None:
-                yield from tried(case, (*path, kind), given, places, None if kind == "transfer" else time)
-        return
-    yield from tried(case, (*path, "where"), entry.where, places, None)
-    if entry.otherwise is not None:
-        yield from _side_expressions(case, (*path, "otherwise"), entry.otherwise, places[:0], time)
-
-
-def tried(
-    case: ElementsCase, path: Path, given: float | str, places: np.ndarray, time: float | None
-) -> Iterator[Problem]:
-    try:
-        case.values(given, places, time)
-    except ValueError as error:
-        yield path, Fault.of(error)
+                case.values(given, places, time)
+        except ValueError as error:
+            yield Fault(Fault.of(error), key=key)

@@ -2,7 +2,7 @@
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +12,19 @@ from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
 from slipstream.sem import sampling
 from slipstream.sem.own_table import ElementsTable
+from slipstream.sem.tables import SemOutputTable
 
 Array = np.ndarray
 Expression = float | str
 #: Degree of the Chebyshev polynomials for each preconditioner, if the case gives none.
 USUAL_DEGREE = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
+
+
+def parts(side: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The condition on a side and those on its other faces, in order of precedence, each with its key."""
+    while side:
+        yield key, side
+        key, side = f"{key}.otherwise", side.otherwise
 
 
 def steady(given: Expression) -> bool:
@@ -34,6 +42,7 @@ class ElementsCase(Case):
     """A case file of fields on spectral elements."""
 
     sem: ElementsTable
+    output: SemOutputTable = SemOutputTable()
 
     @property
     def marches(self) -> bool:
@@ -60,10 +69,15 @@ class ElementsCase(Case):
         return f"{of_elements} = {self.cell_count:,} points".replace(",", " ")
 
     @property
+    def varies(self) -> bool:
+        """Whether geometric factors differ between points of an element."""
+        return bool(self.sem.deformation or self.sem.map)
+
+    @property
     def factors(self) -> str:
         if self.sem.factors != "auto":
             return self.sem.factors
-        return "stored" if self.sem.deformation or self.sem.map else "affine"
+        return "stored" if self.varies else "affine"
 
     @property
     def corner(self) -> tuple[float, float, float]:

@@ -1,6 +1,6 @@
 """Lines of the banner that both problems on spectral elements have."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slipstream.case.sides import SIDES
@@ -22,6 +22,19 @@ def sides(conditions: Iterable[Sequence[Any]]) -> str:
     for side, parts in zip(SIDES, conditions, strict=True):
         kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
     return "; ".join(f"{kind} {' '.join(found)}" for kind, found in kinds.items())
+
+
+def solves(own: Mapping[str, Any], degree: int, to: str) -> str:
+    """Text on how a linear system is solved, with the keys `own` of its table, to a tolerance."""
+    by = {
+        "jacobi": "Jacobi",
+        "chebyshev": f"Chebyshev-Jacobi of degree {degree}",
+        "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {degree}",
+        "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {degree}",
+    }[own["preconditioner"]]
+    method = "conjugate gradients" if own["method"] == "cg" else f"flexible GMRES({own['restart']})"
+    kept = f", first guess from {own['projection']} solutions" if own["projection"] else ""
+    return f"{method}, {by}, to {to}{kept}"
 
 
 def time_step(table: Any) -> str:

@@ -12,10 +12,7 @@ class ElementsTable(Table):
     """[sem]: the elements. [grid] has how many there are along x, y and z, and the periodic axes. Lengths and times
     are in any units that fit together."""
 
-    in_units: ClassVar[Mapping[str, str]] = {
-        "-": "order stretch deformation",
-        "length": "lengths map",
-    }
+    in_units: ClassVar[Mapping[str, str]] = {"-": "order stretch deformation", "length": "lengths map"}
 
     order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
     lengths: tuple[Positive, Positive, Positive] = Field((1.0, 1.0, 1.0), description="Edges of the box.")

@@ -1,14 +1,14 @@
-"""Writes u and further scalars at points: receivers.csv over time, profiles.csv along lines at the end."""
+"""Writes fields at points: receivers.csv over time, profiles.csv along lines at the end."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core
 from slipstream.case.solver import Monitor
-from slipstream.run.plain import History
+from slipstream.run.plain import history
 from slipstream.run.troubles import Troubles
 from slipstream.sem.case import SemCase
 from slipstream.sem.tables import SemReceiverTable
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from slipstream._sem import Flow, Probe, Sem
 
 Array = np.ndarray
+#: Function that returns the values of each field at the points of a probe.
+Values = Callable[["Probe"], Mapping[str, Sequence[float]]]
 
 
-def along(one: SemReceiverTable) -> Array:
-    """Coordinates of the points along a receiver that is a line, [point][x y z]."""
-    assert one.to is not None
-    return np.linspace(one.at, one.to, one.points)
+def _points(one: SemReceiverTable) -> Array:
+    """Coordinates of a point, or of the points of a line, [point][x y z]."""
+    return np.array([one.at]) if one.to is None else np.linspace(one.at, one.to, one.points)
 
 
 def probe(engine: "Sem | Flow", points: Array, key: str) -> "Probe":
@@ -32,41 +33,61 @@ def probe(engine: "Sem | Flow", points: Array, key: str) -> "Probe":
         return engine.probe([(float(x), float(y), float(z)) for x, y, z in points])
 
 
-def monitors(engine: "Sem", case: SemCase, goes_on: bool) -> Sequence[Monitor]:
-    """Monitor of receivers.csv, if some receivers are single points. All points are located before the first step."""
+def monitors(
+    engine: "Sem | Flow",
+    case: Any,
+    goes_on: bool,
+    values: Values,
+    columns: Callable[[Sequence[str]], Mapping[str, tuple[str, int]]],
+) -> Sequence[Monitor]:
+    """Monitor of receivers.csv, if some receivers are single points. `columns` takes their names and gives the field
+    and the number of the point for each column. All points are located before the first step."""
     for name, one in case.receivers.items():
-        probe(engine, np.array([one.at]) if one.to is None else along(one), f"receivers.{name}")
+        probe(engine, _points(one), f"receivers.{name}")
     names = [name for name, one in case.receivers.items() if one.to is None]
     if not names:
         return []
     there = probe(engine, np.array([case.receivers[name].at for name in names]), "receivers")
-    path = case.folder / "receivers.csv"
-    columns = {"u": names, **{scalar: [f"{name} {scalar}" for name in names] for scalar in case.sem.scalars}}
-    history = History(path, engine, case, goes_on, [column for all_of in columns.values() for column in all_of])
+    places = columns(names)
 
-    def take() -> None:
-        found: dict[str, float] = {}
-        for field, of_field in columns.items():
-            found |= zip(of_field, engine.at(there, field), strict=True)
-        history.add({name: f"{value:.17g}" for name, value in found.items()})
+    def row() -> dict[str, str]:
+        found = values(there)
+        return {column: f"{found[field][n]:.17g}" for column, (field, n) in places.items()}
 
-    return [Monitor(path, take, at_start=True)]
+    return [history(engine, case, goes_on, "receivers.csv", [*places], row, at_start=True)]
 
 
-def write_profiles(engine: "Sem", case: SemCase, troubles: Troubles) -> None:
-    """Writes profiles.csv: line, point, distance along the line, coordinates, u and further scalars. Collective."""
+def write_profiles(engine: "Sem | Flow", case: Any, troubles: Troubles, values: Values) -> None:
+    """Writes profiles.csv: line, point, distance along the line, coordinates, fields. Collective."""
     table: list[list[str]] = []
-    fields = ["u", *case.sem.scalars]
+    found: Mapping[str, Sequence[float]] = {}
     for name, one in case.receivers.items():
         if one.to is None:
             continue
-        points = along(one)
-        there = probe(engine, points, f"receivers.{name}")
-        values = [engine.at(there, field) for field in fields]
+        points = _points(one)
+        found = values(probe(engine, points, f"receivers.{name}"))
         far = np.linalg.norm(points - points[0], axis=1)
-        columns = zip(far, *points.T, *values, strict=True)
+        columns = zip(far, *points.T, *found.values(), strict=True)
         table += [[name, *(f"{value:.17g}" for value in row)] for row in columns]
+    write_table(engine, case, troubles, "profiles.csv", ["line", "along", "x", "y", "z", *found], table)
+
+
+def write_table(
+    engine: "Sem | Flow", case: Any, troubles: Troubles, name: str, columns: Sequence[str], table: Sequence[Any]
+) -> None:
+    """Writes a table of this step, if it has rows, on rank 0."""
+    path = case.folder / name
     if table and core().rank() == 0:
-        path = case.folder / "profiles.csv"
         with troubles.with_data(path, "it", engine.step):
-            rows.replace(path, ["line", "along", "x", "y", "z", *fields], table)
+            rows.replace(path, columns, table)
+
+
+def of_scalars(engine: "Sem", case: SemCase, there: "Probe") -> dict[str, Sequence[float]]:
+    """Values of u and of further scalars at points."""
+    return {one.name: engine.at(there, one.name) for one in case.unknowns}
+
+
+def columns_of_scalars(case: SemCase, names: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Columns of receivers.csv; those of u have the names of the receivers."""
+    numbered = list(enumerate(names))
+    return {f"{name} {one.name}" if one.path else name: (one.name, n) for one in case.unknowns for n, name in numbered}

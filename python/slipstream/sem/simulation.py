@@ -3,7 +3,7 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 
@@ -12,15 +12,12 @@ import numpy as np
 from slipstream.base.core import as_case_error
 from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.case.case import Case
-from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
-from slipstream.run import engine
-from slipstream.run.simulation import NEVER, CaseSimulation, MachineOptions, plain
+from slipstream.run.simulation import CaseSimulation, MachineOptions
 from slipstream.sem import nek
 from slipstream.sem.case import SemCase
 from slipstream.sem.elements_case import ElementsCase
 from slipstream.sem.own_table import SemKeywords, SolveKeywords
-from slipstream.sem.running import SemRun
 from slipstream.sem.statistics import Array, Statistics
 
 if TYPE_CHECKING:
@@ -59,11 +56,10 @@ class Options(MachineOptions, SemKeywords, total=False):
 class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
     """A problem on spectral elements: the base of Simulation and Flow."""
 
-    _run_type: ClassVar[Callable[[engine.Setup], Any]]
     _counted: ClassVar[str] = "elements"
 
     def _begin(self, case: Any) -> None:
-        self._prepare(case, lambda setup: type(self)._run_type(setup).engine)
+        super()._begin(case)
         self._files: dict[Path, ElementSeries] = {}
         self._probes: dict[bytes, Probe] = {}
 
@@ -85,6 +81,12 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
         """Coordinates of the points of this rank's elements, [element][t][s][r][x y z]."""
         found: Array = np.asarray(self._engine.places())
         return found
+
+    def _gathered(self, field: str) -> Array | None:
+        """Values of all elements, [element][t][s][r][component], on rank 0; None elsewhere."""
+        n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
+        found = self._engine.gather(field, (0, 0, 0), (n**3, elements, 1))
+        return None if found is None else np.asarray(found).reshape(elements, n, n, n, -1)
 
     def _copy(self, field: str) -> Array:
         """A copy of a field at this rank's points, [element][t][s][r][component]."""
@@ -157,7 +159,6 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
     """
 
     _case_type: ClassVar[type[Case]] = SemCase
-    _run_type: ClassVar[Callable[[engine.Setup], Any]] = SemRun
 
     def __init__(
         self,
@@ -172,13 +173,10 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
     ) -> None:
         check("a Simulation", Simulation, options, Options)
         given = {"boundaries": boundaries, "initial": initial, "exact": exact}
-        data = {
-            "grid": {"cells": elements, "periodic": periodic},
-            **({"run": {"steps": NEVER}} if equation == "diffusion" else {}),
-            **{name: keys for name, keys in given.items() if keys},
-            **self.tables_of({"equation": equation, **options}),
-        }
-        self._begin(parse(plain(data), Source("Simulation")))
+        needed = {"grid": {"cells": elements, "periodic": periodic}}
+        if equation != "diffusion":
+            needed["run"] = {}  # one step solves it
+        self._begin(self._case_of({"equation": equation, **options}, needed, **given))
 
     @property
     def u(self) -> Array:
@@ -204,9 +202,8 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
     def gathered(self, name: str = "u") -> Array | None:
         """Values of an unknown at all points, [element][t][s][r], on rank 0; None elsewhere."""
         self._number(name)
-        n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
-        found = self._engine.gather(name, (0, 0, 0), (n**3, elements, 1))
-        return None if found is None else np.asarray(found).reshape(elements, n, n, n)
+        found = self._gathered(name)
+        return None if found is None else found[..., 0]
 
     def at(self, points: Sequence[Sequence[float]] | Array, name: str = "u") -> Array:
         """An unknown at points [point][x y z], by point and on every rank: values of the elements' polynomials. The

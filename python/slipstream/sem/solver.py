@@ -1,40 +1,28 @@
 """Spectral elements as the registry has them."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, part
-from slipstream.case.solver import Run, Solver, Tiles
+from slipstream.base.errors import Fault
+from slipstream.case.solver import Solver, Tiles, said_of
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.sem import checks, facts
 from slipstream.sem.case import SemCase, Unknown
-
-if TYPE_CHECKING:
-    from slipstream._core import Trace
-
 
 _EQUATIONS = {"poisson": "Poisson's equation", "helmholtz": "Helmholtz's equation", "diffusion": "diffusion"}
 
 
 def _solves(one: Unknown) -> str:
-    own = one.own
-    by = {
-        "jacobi": "Jacobi",
-        "chebyshev": f"Chebyshev-Jacobi of degree {one.degree}",
-        "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {one.degree}",
-        "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {one.degree}",
-    }[own["preconditioner"]]
-    method = "conjugate gradients" if own["method"] == "cg" else f"flexible GMRES({own['restart']})"
-    kept = f", first guess from {own['projection']} solutions" if own["projection"] else ""
-    absolute = f", or to {own['absolute_tolerance']:g}" if own["absolute_tolerance"] else ""
-    return f"{method}, {by}, to {own['tolerance']:g} of the right side{absolute}{kept}"
+    absolute = f", or to {one.own['absolute_tolerance']:g}" if one.own["absolute_tolerance"] else ""
+    return facts.solves(one.own, one.degree, f"{one.own['tolerance']:g} of the right side{absolute}")
 
 
 class SemSolver(Solver[SemCase]):
     """The solver of scalar equations on spectral elements."""
 
     compiled = ("sem", "Sem")
+    runs = ("slipstream.sem.running", "SemRun")
     case_type = SemCase
     unit_of_rate = "Mpoint/s"
     files = ("findings.json", "solutions.csv", "receivers.csv", "profiles.csv")
@@ -82,22 +70,12 @@ class SemSolver(Solver[SemCase]):
         return f"{_EQUATIONS[case.sem.equation]}, order {case.sem.order}"
 
     def tiles(self, case: SemCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-        found = figures.get("findings") or {}
         names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
-        return [("order", str(case.sem.order))], [
-            (said, f"{found[key]:.3g}") for key, said in names.items() if key in found
-        ]
+        return [("order", str(case.sem.order))], said_of(figures, names)
 
     def smaller(self, case: SemCase) -> Iterator[dict[str, str]]:
-        bent = case.sem.deformation or case.sem.map
-        varies = any(isinstance(one.own["diffusivity"], str) for one in case.unknowns)
-        if case.factors == "stored" and not bent and not varies:
+        if case.factors == "stored" and not case.varies:
             yield {"factors": "affine"}
-
-    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        from slipstream.sem import running
-
-        return running.SemRun(setup, trace)
 
     def quantities(self, case: SemCase) -> Mapping[str, Any]:
         from slipstream.pictures.quantity import of_field
@@ -105,7 +83,7 @@ class SemSolver(Solver[SemCase]):
         more = {name: of_field(name, name) for name in case.sem.scalars}
         return {"u": of_field("u", "u", usual=True), **more}
 
-    def problems(self, case: SemCase) -> list[tuple[toml_text.Path, str]]:
+    def problems(self, case: SemCase) -> list[Fault]:
         return checks.problems(case)
 
 

@@ -1,6 +1,7 @@
 """Runs finite differences on a case: `slipstream.case.solver.Run`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +11,18 @@ from rich.console import Console
 from slipstream.base.core import agree_on_error, as_case_error, core, part
 from slipstream.base.errors import Fault
 from slipstream.case.distance import Distance
-from slipstream.case.solver import Fields, Monitor
+from slipstream.case.solver import Fields, Monitor, Run
 from slipstream.exchange.report import tuning_lines
 from slipstream.run import solutions
-from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
-from slipstream.run.plain import PlainRun, conclude
+from slipstream.run.plain import conclude
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
-from slipstream.stencil import seismograms, together
+from slipstream.stencil import seismograms
 from slipstream.stencil.case import StencilCase
 
 if TYPE_CHECKING:
-    from slipstream._core import Trace
+    from slipstream._core import Machine, Trace
     from slipstream._stencil import Stencil
 
 Array = np.ndarray
@@ -30,19 +30,28 @@ Array = np.ndarray
 SLAB = 1 << 20
 
 
-class StencilRun(PlainRun):
+def _fastest(machine: "Machine", options: dict[str, Any]) -> tuple[int, list[str]]:
+    """The fastest number of steps per exchange, measured or from a cache on disk, and lines on it. Collective."""
+    with as_case_error():
+        found = part("stencil").tune_steps(machine, options)
+    tried = ", ".join(f"{number}: {seconds * 1e6:.3g} us" for number, seconds in found["tried"])
+    how = "measured" if found["source"] == "measured" else f"from {found['file']}"
+    return found["steps"], [f"steps an exchange: {found['steps']}, {how} ({tried} a step)", *found["notes"]]
+
+
+class StencilRun(Run):
     """A run of the heat or wave equation. Collective."""
 
-    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
+    engine: "Stencil"
+    _case: StencilCase
+
+    def __init__(self, setup: Any, trace: "Trace | None" = None) -> None:
         case = setup.case
-        assert isinstance(case, StencilCase)
-        self._case = case
         self._notes: list[str] = []
-        options = dict(setup.options)
         if case.stencil.steps_per_exchange == "auto":
-            options["steps_per_exchange"], self._notes = together.fastest(setup.machine, options)
-        with as_case_error():
-            self.engine: Stencil = part("stencil").Stencil(setup.machine, options, trace)
+            steps, self._notes = _fastest(setup.machine, setup.options)
+            setup = replace(setup, options=setup.options | {"steps_per_exchange": steps})
+        super().__init__(setup, trace)
         self._effort = solutions.Effort(self.engine.effort)
         self._receivers: Mapping[str, Sequence[int]] = {}  # cell of each receiver in the run before a restart
         if case.initial:
@@ -82,7 +91,7 @@ class StencilRun(PlainRun):
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         case, engine = self._case, self.engine
         return [
-            *(solutions.monitors(engine, case, goes_on) if case.implicit else []),
+            *([solutions.monitor(engine, case, goes_on)] if case.implicit else []),
             *([seismograms.monitor(engine, case, goes_on, self._receivers)] if case.receivers else []),
         ]
 
@@ -98,19 +107,13 @@ class StencilRun(PlainRun):
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         case = self._case
-        return {
-            "equation": case.stencil.equation,
-            "precision": case.stencil.precision,
-            **({"scheme": case.stencil.time} if case.implicit else {}),
-            "time_step": case.time_step,
-            "spacing": case.spacing,
-        }
+        found = case.stencil.model_dump(include={"equation", "precision", "spacing"}) | {"time_step": case.time_step}
+        return found | ({"scheme": case.stencil.time} if case.implicit else {})
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         case = self._case
         found = self._findings()
         if core().rank() != 0:
-            figures["findings"], figures["expected"] = {}, []
             return
         if case.implicit:
             found |= solutions.findings(self._effort())

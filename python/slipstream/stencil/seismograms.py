@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base.core import core
-from slipstream.base.rows import Rows, read
+from slipstream.base.rows import Rows, columns
 from slipstream.case.solver import Monitor
 from slipstream.run.troubles import Troubles
 from slipstream.stencil.case import StencilCase
@@ -23,13 +23,13 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
     """Monitor of seismograms.csv. A restart keeps earlier rows. They have "nan" for new receivers, and for those that
     were in other cells then (`before`, by name)."""
     path = case.folder / NAME
-    columns = ("step", "time", *case.receivers)
+    names = ("step", "time", *case.receivers)
     first = engine.step if goes_on else -1
 
     moved = {name for name, cell in places(case).items() if list(before.get(name, cell)) != cell}
 
     def renewed(row: Mapping[str, str]) -> Mapping[str, str]:
-        return {name: "nan" if name in moved else row.get(name, "nan") for name in columns}
+        return {name: "nan" if name in moved else row.get(name, "nan") for name in names}
 
     table = Rows(path, first, renewed) if core().rank() == 0 else None
 
@@ -43,7 +43,7 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
         first = engine.step - len(heard[0]) + 1
         for n, values in enumerate(zip(*heard, strict=True)):
             shown = [f"{value:.9g}" for value in (case.time_of(first + n), *values)]
-            new.append(dict(zip(columns, [first + n, *shown], strict=True)))
+            new.append(dict(zip(names, [first + n, *shown], strict=True)))
         table.add(*new)
 
     return Monitor(path, take, every_step=True)
@@ -51,9 +51,8 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
 
 def heard(case: StencilCase) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Times, and the values of u at each receiver by name; empty if there is no file."""
-    header, rows = read(case.folder / NAME)
-    values = np.array(rows, dtype=float).T
-    return (values[1], dict(zip(header[2:], values[2:], strict=True))) if rows else (np.empty(0), {})
+    found = columns(case.folder / NAME)
+    return found.get("time", np.empty(0)), {name: found[name] for name in case.receivers if name in found}
 
 
 def largest(case: StencilCase) -> dict[str, float]:

@@ -1,29 +1,28 @@
 """Finite differences as the registry has them."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from slipstream.base import toml_text
-from slipstream.case.solver import Run, Solver, Tiles
+from slipstream.base.errors import Fault
+from slipstream.case.solver import Solver, Tiles, said_of
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.stencil import checks
 from slipstream.stencil.case import StencilCase
-
-if TYPE_CHECKING:
-    from slipstream._core import Trace
-
 
 _SCHEMES = {"explicit": "explicit Euler", "backward_euler": "backward Euler", "crank_nicolson": "Crank-Nicolson"}
 
 
 def _exchanges(steps: int | str) -> str:
-    return "one in so many steps as are fastest, by measurement" if steps == "auto" else f"one in {steps} steps"
+    if steps == "auto":
+        return "one in so many steps as are fastest, by measurement"
+    return "" if steps == 1 else f"one in {steps} steps"
 
 
 class StencilSolver(Solver[StencilCase]):
     """The solver of the heat and wave equations by finite differences."""
 
     compiled = ("stencil", "Stencil")
+    runs = ("slipstream.stencil.running", "StencilRun")
     case_type = StencilCase
     unit_of_rate = "Mcell/s"
     files = ("findings.json", "seismograms.csv", "solutions.csv")
@@ -56,19 +55,16 @@ class StencilSolver(Solver[StencilCase]):
         against = f"{100 * case.time_step / limit:.3g} % of the largest that is stable"
         if case.implicit:
             against = f"{case.time_step / limit:.3g} times the largest of explicit steps"
+        solves = f"conjugate gradients in f64, to {case.tolerance:g} of the right side"
         return [
             ("method", method),
             ("time step", f"{case.time_step:.6g}, {against}"),
-            *(
-                [("solves", f"conjugate gradients in f64, to {case.tolerance:g} of the right side")]
-                if case.implicit
-                else []
-            ),
-            *([("exchange", _exchanges(table.steps_per_exchange))] if table.steps_per_exchange != 1 else []),
-            *([("absorbing layer", f"{table.absorbing} cells")] if table.absorbing else []),
-            *([("sources", ", ".join(case.sources))] if case.sources else []),
-            *([("receivers", ", ".join(case.receivers))] if case.receivers else []),
-            *([("iterations", OF_AN_ITERATION)] if case.implicit else []),
+            ("solves", solves if case.implicit else ""),
+            ("exchange", _exchanges(table.steps_per_exchange)),
+            ("absorbing layer", f"{table.absorbing} cells" if table.absorbing else ""),
+            ("sources", ", ".join(case.sources)),
+            ("receivers", ", ".join(case.receivers)),
+            ("iterations", OF_AN_ITERATION if case.implicit else ""),
         ]
 
     def inputs(self, case: StencilCase) -> dict[str, str | int]:
@@ -84,19 +80,12 @@ class StencilSolver(Solver[StencilCase]):
         return f"{table.equation}, {what}{scheme}, {table.precision}"
 
     def tiles(self, case: StencilCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-        found = figures.get("findings") or {}
         names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
-        shown = [(said, f"{found[key]:.3g}") for key, said in names.items() if key in found]
-        return [("time step", f"{case.time_step:.4g}")], shown
+        return [("time step", f"{case.time_step:.4g}")], said_of(figures, names)
 
     def smaller(self, case: StencilCase) -> Iterator[dict[str, str]]:
         if case.stencil.precision == "f64":
             yield {"precision": "f32"}
-
-    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        from slipstream.stencil import running
-
-        return running.StencilRun(setup, trace)
 
     def quantities(self, case: StencilCase) -> Mapping[str, Any]:
         from slipstream.pictures.quantity import of_field
@@ -104,7 +93,7 @@ class StencilSolver(Solver[StencilCase]):
         name = "temperature" if case.stencil.equation == "heat" else "pressure"
         return {"u": of_field("u", f"{name} u", usual=True)}
 
-    def problems(self, case: StencilCase) -> list[tuple[toml_text.Path, str]]:
+    def problems(self, case: StencilCase) -> list[Fault]:
         return checks.problems(case)
 
 

@@ -1,5 +1,7 @@
 """Keys of case files as `slipstream check --keys` lists them."""
 
+from typing import Any, Literal, get_args, get_origin
+
 import pytest
 from conftest import Cli, words
 from errors import is_error, raises
@@ -10,12 +12,19 @@ from slipstream.case import key_list
 ALL = {table: path for path, _, table in key_list.listed("")}
 
 
+def is_number(annotation: Any) -> bool:
+    """Whether a value may be a number, or a list of numbers."""
+    if get_origin(annotation) is Literal:
+        return False
+    return annotation in (int, float) or any(is_number(part) for part in get_args(annotation))
+
+
 @pytest.mark.parametrize("table", ALL, ids=lambda table: f"{ALL[table]} {table.__module__}")
 def test_every_key_that_is_a_number_has_a_unit_and_every_unit_a_key(table: type[Table]) -> None:
     listed = {row[0]: row for row in key_list.rows(table)}
     for name, field in table.model_fields.items():
         row = listed.get(field.alias or name)
-        if row and key_list.is_number(field.annotation):
+        if row and is_number(field.annotation):
             assert row[2], f"{ALL[table]}.{row[0]}"
     named = {key for keys in table.in_units.values() for key in keys.split()}
     assert named <= table.model_fields.keys()

@@ -179,10 +179,6 @@ def test_equal_findings_of_several_ranks_become_one() -> None:
     ]
 
 
-def test_ranks_are_shown_as_ranges() -> None:
-    assert doctor.ranks_text([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
-
-
 def test_a_check_that_fails_is_a_finding() -> None:
     def broken() -> list[Finding]:
         raise OSError("no such thing")

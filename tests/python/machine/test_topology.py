@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Cli, words
 from slipstream.machine import discovery, topology
-from test_machine_file import TWO_BOXES, read
+from test_machine_file import TWO_BOXES, links_of, read
 
 FRONTIER = ROOT / "machines" / "frontier.toml"
 
@@ -78,10 +78,11 @@ def test_nodes_that_differ_are_told_apart() -> None:
 
 
 def test_links_of_a_described_machine_come_back_as_they_went_in(tmp_path: Path) -> None:
-    machine = discovery.describe(read(tmp_path, TWO_BOXES))
+    described = read(tmp_path, TWO_BOXES)
+    machine = discovery.describe(described)
     found = topology.Topology(machine)
     links = [[found.links[w] for w in row] for row in found.which()]
-    assert links == machine.links() == read(tmp_path, TWO_BOXES).links_matrix()
+    assert links == machine.links() == links_of(described)
 
 
 @pytest.mark.parametrize(("numbers", "shown"), [([0], "0"), ([0, 1, 2, 3, 8], "0-3,8"), ([1, 3, 4], "1,3-4")])

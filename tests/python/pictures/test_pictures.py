@@ -18,7 +18,7 @@ from slipstream.base.errors import CaseError
 from slipstream.case.reader import Source, load, parse
 from slipstream.flow import derived, energy, profiles
 from slipstream.lbm.case import LbmCase
-from slipstream.pictures import film, overview, palette, planes
+from slipstream.pictures import film, overview, palette, planes, style
 from slipstream.pictures.flow_quantities import pressure
 from slipstream.results.results import Frame, Results
 from slipstream.run import run
@@ -239,7 +239,7 @@ def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, mon
     plane = planes.cut_plane(shown, Frame(Path("-"), 0, 0.0), planes.Cut("z", 1.0))
     lines = [profiles.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
     drawn = []
-    monkeypatch.setattr(overview, "save", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr(style, "save", lambda figure, path: drawn.append(figure))
     overview.profiles(tmp_path / "p.png", lines, None, shown.case)
     overview.streamlines(tmp_path / "s.png", np.ma.ones((4, 4, 3)), shown.case)
     drawn += [planes.streamlines(plane), planes.sheet([(plane, "speed")])]
@@ -258,7 +258,7 @@ def test_no_title_or_label_is_cut_off(cells: list[int], tmp_path: Path, monkeypa
     words = {"description": "A sphere, a cylinder and a cube in the wake of a rather long building"}
     case = box(cells, case=words, physics={"reynolds": 100, "reference_velocity": 0.1, "length": 20.0})
     drawn = []
-    monkeypatch.setattr(overview, "save", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr(style, "save", lambda figure, path: drawn.append(figure))
     lines = [profiles.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
     overview.profiles(tmp_path / "p.png", lines, None, case)
     overview.streamlines(tmp_path / "s.png", np.ma.ones((cells[1], cells[0], 3)), case)

@@ -10,7 +10,7 @@ from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
 from slipstream.flow import reference
-from slipstream.sem.elements_case import USUAL_DEGREE, Array, ElementsCase, Expression
+from slipstream.sem.elements_case import USUAL_DEGREE, Array, ElementsCase, Expression, parts
 from slipstream.sem.flow.tables import (
     FlowOutputTable,
     FlowRunTable,
@@ -87,18 +87,17 @@ class FlowCase(ElementsCase):
     def conditions(self) -> list[list[Condition]]:
         """Boundary conditions of the sides x- to z+, those of higher precedence first."""
         given = dict(self.boundaries.given())
-        found: list[list[Condition]] = []
-        for n, side in enumerate(SIDES):
-            if self.grid.periodic[n // 2]:
-                found.append([Condition("periodic")])
-                continue
-            found.append([])
-            entry: FlowSideTable | None = given.get(side, FlowSideTable(kind="wall"))
-            while entry:
-                kind = "symmetry" if entry.kind == "symmetry" else "velocity"
-                found[-1].append(Condition(kind, entry.velocity or (0.0, 0.0, 0.0), entry.where))
-                entry = entry.otherwise
-        return found
+
+        def condition(entry: FlowSideTable) -> Condition:
+            kind = "symmetry" if entry.kind == "symmetry" else "velocity"
+            return Condition(kind, entry.velocity or (0.0, 0.0, 0.0), entry.where)
+
+        return [
+            [Condition("periodic")]
+            if self.grid.periodic[n // 2]
+            else [condition(entry) for _, entry in parts(given.get(side, FlowSideTable(kind="wall")))]
+            for n, side in enumerate(SIDES)
+        ]
 
     @property
     def solution(self) -> tuple[list[Any], Any]:

@@ -1,28 +1,27 @@
 """Runs an incompressible flow on spectral elements: `slipstream.case.solver.Run`."""
 
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from rich.console import Console
 
 from slipstream.base import rows
-from slipstream.base.core import as_case_error, core, part
+from slipstream.base.core import as_case_error, core
 from slipstream.case.sides import SIDES
-from slipstream.case.solver import Fields, Monitor
+from slipstream.case.solver import Monitor
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
-from slipstream.run.plain import History, PlainRun, conclude
-from slipstream.run.series import FieldSeries
+from slipstream.run.plain import conclude, history
+from slipstream.run.solutions import Effort
 from slipstream.run.troubles import Troubles
+from slipstream.sem import receivers
 from slipstream.sem.flow import points, vortex
 from slipstream.sem.flow.case import FlowCase
-from slipstream.sem.nek import NekFrames, bytes_on_elements
-from slipstream.sem.running import measured
+from slipstream.sem.running import ElementsRun, measured
 
 if TYPE_CHECKING:
     from slipstream._core import Trace
@@ -35,30 +34,29 @@ COLUMNS = (
 )  # fmt: skip
 #: Keys of a checkpoint for the values that `Flow.past` of the compiled solver returns, in their order.
 _PAST = ("last_length", "length_before", "lengths", "averaged", "earlier")
-_SUMS = ("solutions", "iterations", "unconverged", "rounded")
 
 
-class FlowRun(PlainRun):
+class FlowRun(ElementsRun):
     """A run of an incompressible flow on elements. Collective."""
 
+    engine: "Flow"
+    _case: FlowCase
+    _scalar: ClassVar[str] = "pressure"
+
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
-        case = setup.case
-        assert isinstance(case, FlowCase)
-        self._case = case
-        with as_case_error():
-            self.engine: Flow = part("sem").Flow(setup.machine, setup.options, trace)
-        if case.guard.every:
-            self.engine.guard(case.guard.every)
+        super().__init__(setup, trace)
         self._last: dict[str, Any] = {}
         self._taken = -1
-        self._before: dict[str, dict[str, int]] = {name: dict.fromkeys(_SUMS, 0) for name in ("pressure", "velocity")}
+        self._efforts = {
+            "pressure": Effort(self.engine.pressure_effort),
+            "velocity": Effort(self.engine.velocity_effort),
+        }
         #: Numbers of linear solutions and iterations up to the last row of statistics.csv.
-        self._counted = self._before
-        elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
-        self._idle = f"{devices} devices share {elements} elements: some have none" if elements < devices else ""
+        self._counted = self._carried_efforts()
+        self._values = partial(points.values, self.engine)
 
-    def cautions(self) -> list[str]:
-        return [*self.engine.cautions(), *filter(None, [self._idle])]
+    def _carried_efforts(self) -> dict[str, dict[str, Any]]:
+        return {name: effort.carried() for name, effort in self._efforts.items()}
 
     def notes(self) -> list[str]:
         table = self._case.sem
@@ -66,9 +64,10 @@ class FlowRun(PlainRun):
         return [*tuning_lines(self.engine.tuning()), checked]
 
     def drift(self, before: float) -> tuple[str, str]:
+        efforts = {name: effort() for name, effort in self._efforts.items()}
         found = [
             f"{effort['unconverged']} of {effort['solutions']} solutions of the {name} did not converge"
-            for name, effort in self._efforts_of_all().items()
+            for name, effort in efforts.items()
             if effort["unconverged"]
         ]
         return "", "; ".join(found)
@@ -81,33 +80,17 @@ class FlowRun(PlainRun):
         means = ["mean_velocity", "mean_pressure", "mean_squares", "mean_products"]
         return ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
 
-    def bytes_of(self, frames: int) -> int:
-        return bytes_on_elements(self.engine, self._shown, "pressure", self._case.output.nek, frames)
-
-    def fields(self, path: Path, goes_on: bool) -> Fields:
-        series = FieldSeries(self.engine, self._case, path, self._shown, goes_on)
-        words = self._case.output.nek
-        return series if words == "no" else NekFrames(self.engine, words, series, path.parent, self._case.nek_items)
-
-    def _efforts(self) -> dict[str, dict[str, Any]]:
-        return {"pressure": dict(self.engine.pressure_effort()), "velocity": dict(self.engine.velocity_effort())}
-
-    def _efforts_of_all(self) -> dict[str, dict[str, int]]:
-        """Numbers of linear solutions and iterations by unknown, including those before a restart."""
-        return {
-            name: {key: now[key] + self._before[name][key] for key in _SUMS} for name, now in self._efforts().items()
-        }
-
     def carried(self) -> dict[str, Any]:
         """Numbers for a checkpoint: `Flow.past`, and numbers of linear solutions and iterations so far and up to the
         last row."""
-        return dict(zip(_PAST, self.engine.past(), strict=True)) | self._efforts_of_all() | {"counted": self._counted}
+        return dict(zip(_PAST, self.engine.past(), strict=True)) | self._carried_efforts() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
         # Checkpoints of earlier versions lack the key for earlier pressure solutions.
         past = {"earlier": 0, **carried}
         self.engine.set_past(*(past[name] for name in _PAST))
-        self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
+        for name, effort in self._efforts.items():
+            effort.carry(carried[name])
         self._counted = carried["counted"]
 
     def _statistics(self) -> dict[str, Any]:
@@ -122,11 +105,8 @@ class FlowRun(PlainRun):
         return self._last
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        path = self._case.folder / "statistics.csv"
-        history = History(path, self.engine, self._case, goes_on, COLUMNS)
-
-        def take() -> None:
-            now, before = self._efforts_of_all(), self._counted
+        def row() -> dict[str, Any]:
+            now, before = self._carried_efforts(), self._counted
             # A restart drops the row that an early end of the run added, and counts its iterations in the next row.
             if self.engine.step % self._case.check_every == 0:
                 self._counted = now
@@ -135,12 +115,13 @@ class FlowRun(PlainRun):
                 / max(1, now[name]["solutions"] - before[name]["solutions"])
                 for name in now
             }
-            history.add(self._statistics() | means)
+            return self._statistics() | means
 
+        engine, case = self.engine, self._case
         return [
-            Monitor(path, take, at_start=True),
+            history(engine, case, goes_on, "statistics.csv", COLUMNS, row, at_start=True),
             *self._loads(goes_on),
-            *points.monitors(self.engine, self._case, goes_on),
+            *receivers.monitors(engine, case, goes_on, self._values, points.columns),
         ]
 
     def _loads(self, goes_on: bool) -> Sequence[Monitor]:
@@ -148,41 +129,32 @@ class FlowRun(PlainRun):
         sides = [side for n, side in enumerate(SIDES) if not self._case.grid.periodic[n // 2]]
         if not sides:
             return []
-        path = self._case.folder / "loads.csv"
         kinds = ("pressure", "viscous")
         columns = [f"{side}.{kind}_{axis}" for side in sides for kind in kinds for axis in "xyz"]
         every = min(self._case.check_every, max(1, self._case.last_step // 100))
-        history = History(path, self.engine, self._case, goes_on, columns, every)
 
-        def take() -> None:
+        def row() -> dict[str, float]:
             found = self.engine.forces()
             values = [part for side in sides for kind in found[side] for part in kind]
-            history.add(dict(zip(columns, values, strict=True)))
+            return dict(zip(columns, values, strict=True))
 
-        return [Monitor(path, take, every)]
+        return [history(self.engine, self._case, goes_on, "loads.csv", columns, row, every)]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
-        table = self._case.sem
-        return {
-            "equation": table.equation,
-            "order": table.order,
-            "viscosity": table.viscosity,
-            "precision": "f64",
-            "factors": self._case.factors,
-        }
+        found = self._case.sem.model_dump(include={"equation", "order", "viscosity"})
+        return found | {"precision": "f64", "factors": self._case.factors}
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
-        found, case, efforts = self._statistics(), self._case, self._efforts_of_all()
-        points.write_profiles(self.engine, case, troubles)
+        found, case = self._statistics(), self._case
+        receivers.write_profiles(self.engine, case, troubles, self._values)
         points.write_planes(self.engine, case, troubles)
         published = case.published_cavity
         off = points.from_published(self.engine, case, published) if published else 0.0
-        figures["findings"], figures["expected"] = {}, []
         if core().rank() != 0:
             return
         names = ("energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "volume")
-        figures["findings"] = findings = {name: float(found[name]) for name in names}
-        for name, effort in efforts.items():
+        findings = {name: float(found[name]) for name in names}
+        for name, effort in self._carried_efforts().items():
             findings[f"iterations.{name}"] = effort["iterations"] / max(1, effort["solutions"])
         if case.exact and case.exact.velocity:
             findings |= {"exact.distance": found["distance"], "exact.largest_off": found["largest_off"]}
@@ -203,11 +175,9 @@ class FlowRun(PlainRun):
         """Compares dissipation and enstrophy of the Taylor-Green vortex with published ones, if the case is that
         flow."""
         case = self._case
-        header, lines = rows.read(case.folder / "statistics.csv")
-        table = np.array(lines, dtype=float)
-        if len(table) < 3 or not case.is_reference_flow:
+        column = rows.columns(case.folder / "statistics.csv")
+        if len(column.get("time", ())) < 3 or not case.is_reference_flow:
             return {}
-        column: Mapping[str, Any] = dict(zip(header, table.T, strict=True))
         reference = energy.taylor_green_1600()
         figures["energy"] = found = energy.compare(vortex.decay(case), reference)
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}

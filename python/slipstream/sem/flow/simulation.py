@@ -3,19 +3,16 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.case.case import Case
-from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
-from slipstream.run import engine
-from slipstream.run.simulation import NEVER, MachineOptions, plain
+from slipstream.run.simulation import MachineOptions
 from slipstream.sem.flow.case import FlowCase
-from slipstream.sem.flow.running import FlowRun
 from slipstream.sem.own_table import FlowKeywords
 from slipstream.sem.simulation import ElementsSimulation
 from slipstream.sem.statistics import Array, FlowStatistics, Means, PlaneMeans, SideForce
@@ -53,7 +50,6 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
     """
 
     _case_type: ClassVar[type[Case]] = FlowCase
-    _run_type: ClassVar[Callable[[engine.Setup], Any]] = FlowRun
 
     def __init__(
         self,
@@ -70,13 +66,7 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
         check("a Flow", Flow, options, FlowOptions)
         own = {"equation": "navier_stokes", "viscosity": viscosity, "time_step": time_step, **options}
         given = {"boundaries": boundaries, "initial": initial, "exact": exact}
-        data = {
-            "grid": {"cells": elements, "periodic": periodic},
-            "run": {"steps": NEVER},
-            **{name: keys for name, keys in given.items() if keys},
-            **self.tables_of(own),
-        }
-        self._begin(parse(plain(data), Source("Flow")))
+        self._begin(self._case_of(own, {"grid": {"cells": elements, "periodic": periodic}}, **given))
 
     @property
     def u(self) -> Array:
@@ -90,9 +80,7 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
 
     def gathered(self) -> Array | None:
         """Velocity of all elements, [element][t][s][r][component], on rank 0; None elsewhere."""
-        n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
-        found = self._engine.gather("velocity", (0, 0, 0), (n**3, elements, 1))
-        return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
+        return self._gathered("velocity")
 
     def means(self) -> Means:
         """Copies of this rank's running means from mean_from on. They are zero until the first step that ends after

@@ -2,23 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, part
-from slipstream.case.solver import Run, Solver, Tiles
+from slipstream.base.errors import Fault
+from slipstream.case.solver import Solver, Tiles, said_of
 from slipstream.sem import facts
 from slipstream.sem.flow import checks
 from slipstream.sem.flow.case import FlowCase
-
-if TYPE_CHECKING:
-    from slipstream._core import Trace
 
 
 class FlowSolver(Solver[FlowCase]):
     """The solver of incompressible flow on spectral elements."""
 
     compiled = ("sem", "Flow")
+    runs = ("slipstream.sem.flow.running", "FlowRun")
     case_type = FlowCase
     unit_of_rate = "Mpoint/s"
     files = ("findings.json", "statistics.csv", "loads.csv", "receivers.csv", "profiles.csv", "planes.csv")
@@ -53,14 +51,8 @@ class FlowSolver(Solver[FlowCase]):
             found.append(
                 ("filter", f"{table.filter_modes} of {table.order + 1} modes damped at the rate {table.filter:g}")
             )
-        by = {
-            "jacobi": "Jacobi",
-            "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {case.degree}",
-            "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {case.degree}",
-        }[table.preconditioner]
-        method = "conjugate gradients" if table.method == "cg" else f"flexible GMRES({table.restart})"
-        kept = f", first guess from {table.projection} solutions" if table.projection else ""
-        found.append(("pressure", f"{method}, {by}, to {table.pressure_tolerance:g}{kept}"))
+        to = f"{table.pressure_tolerance:g}"
+        found.append(("pressure", facts.solves(table.model_dump(), case.degree, to)))
         found.append(("velocity", f"conjugate gradients, Jacobi, to {table.velocity_tolerance:g}"))
         found.append(("iterations", "bytes a cell below are those of one iteration of the pressure"))
         return found
@@ -72,25 +64,18 @@ class FlowSolver(Solver[FlowCase]):
         return f"incompressible flow, order {case.sem.order}"
 
     def tiles(self, case: FlowCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
-        found = figures.get("findings") or {}
         names = {
             "exact.distance": "distance from the exact velocity",
             "energy": "kinetic energy",
             "divergence": "divergence over gradient",
             "iterations.pressure": "iterations of the pressure",
         }
-        return [("order", str(case.sem.order)), ("viscosity", f"{case.sem.viscosity:g}")], [
-            (said, f"{found[key]:.3g}") for key, said in names.items() if key in found
-        ]
+        before = [("order", str(case.sem.order)), ("viscosity", f"{case.sem.viscosity:g}")]
+        return before, said_of(figures, names)
 
     def smaller(self, case: FlowCase) -> Iterator[dict[str, str]]:
-        if case.factors == "stored" and not case.sem.deformation and not case.sem.map:
+        if case.factors == "stored" and not case.varies:
             yield {"factors": "affine"}
-
-    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        from slipstream.sem.flow import running
-
-        return running.FlowRun(setup, trace)
 
     def quantities(self, case: FlowCase) -> Mapping[str, Any]:
         from slipstream.pictures.quantity import of_field, speed, velocity_parts
@@ -98,20 +83,17 @@ class FlowSolver(Solver[FlowCase]):
         return {"speed": speed(), **velocity_parts(), "pressure": of_field("pressure", "pressure", usual=True)}
 
     def curves(self, shown: Any, folder: Path) -> list[Path]:
-        import numpy as np
-
         from slipstream.base import rows
         from slipstream.pictures import spectra
 
-        header, lines = rows.read(shown.folder / "statistics.csv")
-        table, path = np.array(lines, dtype=float), folder / "iterations.png"
-        if len(table) < 3:
+        column, path = rows.columns(shown.folder / "statistics.csv"), folder / "iterations.png"
+        if len(column.get("time", ())) < 3:
             return []
         folder.mkdir(parents=True, exist_ok=True)
-        spectra.iterations(path, shown.case, dict(zip(header, table.T, strict=True)))
+        spectra.iterations(path, shown.case, column)
         return [path]
 
-    def problems(self, case: FlowCase) -> list[tuple[toml_text.Path, str]]:
+    def problems(self, case: FlowCase) -> list[Fault]:
         return checks.problems(case)
 
 

@@ -3,8 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from slipstream.base import rows
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
@@ -52,7 +50,6 @@ def tables(cells: int, time: float) -> dict[str, Any]:
 
 
 def decay(case: Case) -> Decay:
-    header, lines = rows.read(case.folder / "statistics.csv")
     # The first row is left out: it has no decay, because no step precedes it.
-    column = dict(zip(header, np.array(lines, dtype=float)[1:].T, strict=True))
+    column = {name: values[1:] for name, values in rows.columns(case.folder / "statistics.csv").items()}
     return Decay(column["time"], column["energy"], column["dissipation"], column["decay"])
