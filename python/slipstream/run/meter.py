@@ -12,6 +12,8 @@ SLOW_SECONDS, SLOW_STEPS = 10.0, 3
 WARM_UP = 1 / 3
 #: Steps have settled if the fastest takes at least this share of the median. It takes less while graphs are made.
 SETTLED = 0.8
+#: A step that takes longer than so many medians is a stall. Every third step of a flow may take twice the median.
+STALL = 3.0
 #: Names of the parts of a run that are timed between its steps: checks of the residual, and writing of fields.
 LOOKS, FRAMES = "looks", "frames"
 
@@ -53,11 +55,13 @@ class Meter:
         return min(each for each, _ in self._counted()) >= SETTLED * self._median()
 
     def step(self) -> float:
-        """Seconds per step: the median of the timed steps without the warm-up, so that a single stall of the machine
-        does not count. In a run that ends earlier it is the mean of all steps; 0 if there were none."""
-        if self.enough:
-            return self._median()
-        return self.seconds / self.steps if self.steps else 0.0
+        """Seconds per step: the mean of the timed steps without the warm-up and without stalls of the machine. In a run
+        that ends earlier it is the mean of all steps; 0 if there were none."""
+        if not self.enough:
+            return self.seconds / self.steps if self.steps else 0.0
+        limit = STALL * self._median()
+        usual = [(each, steps) for each, steps in self._counted() if each <= limit]
+        return sum(each * steps for each, steps in usual) / sum(steps for _, steps in usual)
 
     def _counted(self) -> list[tuple[float, int]]:
         """Seconds per step, and number of steps, of each timed advance after the warm-up."""
