@@ -87,7 +87,7 @@ void Flow::Impl::list_sides() {
         }
       }
     }
-  // All ranks take part, because the sum is collective.
+  // All ranks make the vector of the flow through sides, because its sum over elements is collective.
   if (!through.empty()) surface = space.vector();
 }
 

@@ -73,7 +73,7 @@ struct HelmholtzSolver::Impl {
 
   void prepare(double h1, double h2) {
     if (!inverse.empty() && of == std::pair{h1, h2}) return;
-    // A restart may have restored solutions of another operator, so earlier solutions are forgotten.
+    // h1 or h2 changed: earlier solutions are of another operator. Those of a restart, on the first call, are not.
     if (projection && !inverse.empty()) projection->forget();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       Sum sum;
