@@ -48,7 +48,7 @@ struct HostBatch {
 
 struct BatchOptions {
   RowCopies copies = RowCopies::measured;
-  /// a batch arrives only after the one before it has left, so that no copy overlaps work, for comparison
+  /// whether a batch is copied in only after the one before was copied out: no copy overlaps work, for comparison
   bool synchronous = false;
   Trace* trace = nullptr;  ///< timeline that records copies and work; must outlive the batches
 };

@@ -31,7 +31,7 @@ struct MemoryHandle {
   std::uint64_t offset = 0;  ///< offset in bytes from the start of the allocation
   std::uint64_t bytes = 0;   ///< size of the whole allocation in bytes
   MemoryProof proof{};       ///< random bits that identify the allocation
-  /// Offset of the proof within the allocation; -1: a caller's memory, which has no space for a proof.
+  /// Offset of a copy of `proof` in the allocation, checked when it is mapped; -1: none, in memory of a caller.
   std::int64_t proof_at = -1;
   unsigned char data[64] = {};  ///< CUDA's handle for memory of another process (IPC)
 };
@@ -96,8 +96,8 @@ bool mappable(Device device, const void* pointer);
 MemoryHandle export_memory(Device device, const void* pointer);
 /// Maps memory that another process has named. An allocation is mapped once for all callers, and unmapped with the last
 /// of these pointers. That must be before its owner frees it. Throws Error where the memory cannot be mapped. Also
-/// throws where the mapped memory does not hold the handle's proof, because process numbers are ambiguous between
-/// containers.
+/// throws where the mapped memory does not hold the handle's random bits (`proof`). It is then another allocation,
+/// because process numbers are ambiguous between containers.
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
 
 }  // namespace slipstream

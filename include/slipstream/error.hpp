@@ -11,7 +11,7 @@ namespace slipstream {
 enum class ErrorCode {
   invalid_argument,  ///< an argument or an option is not allowed, independent of the others
   unsupported,       ///< a combination of options or objects is not supported
-  mismatch,          ///< ranks disagree, or objects that belong together do
+  mismatch,          ///< ranks gave different arguments, or two objects do not fit together
   wrong_state,       ///< calls come in a wrong order, or an object is closed or busy
   unavailable,       ///< a device, a library or a compiled part is missing here, or does not work
   not_found,         ///< no file, field, body, part or item has this name or number

@@ -65,7 +65,7 @@ FieldOptions field_of(const BatchCut& cut) {
 }
 
 /// The messages of a batch, with equal pairs of devices only once, because thousands of devices have very many pairs.
-/// Nodes with the same devices, planes and parts are equal.
+/// Nodes whose devices have the same links and equal numbers of planes and parts count as equal.
 class Pairwise {
  public:
   Pairwise(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes, const ExchangeOptions& options)
@@ -92,9 +92,9 @@ class Pairwise {
     }
   }
 
-  /// Distinct nodes, and how many nodes each represents.
+  /// One node of each group of equal ones, and the number of nodes in the group.
   const std::vector<std::pair<int, std::int64_t>>& nodes() const { return nodes_; }
-  /// Devices with distinct links from this one, and how many devices each represents.
+  /// Targets of a device's messages, with their number: on other nodes one device stands for all equal ones.
   std::vector<std::pair<int, std::int64_t>> others(int device) const {
     std::vector<std::pair<int, std::int64_t>> found;
     const int node = machine_.device(device).node;
@@ -251,7 +251,7 @@ std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const Ba
 // Upper bound of bytes for messages: one that the host or a library sends packed has a buffer at both ends. One stored
 // into slots has two at its target.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
-  std::int64_t bytes_of_all = 0;  // upper bound: each term from the device with the most
+  std::int64_t bytes_of_all = 0;  // upper bound: each term is that of the device that needs most
   const std::vector<std::int64_t> rows = distinct(cut.rows);
   const auto bytes_of = [&](const MessageInfo& message, bool leaves) {
     if (message.bytes == 0) return std::int64_t{0};

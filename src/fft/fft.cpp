@@ -147,12 +147,12 @@ void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Par
                                                      : lane.work[i][static_cast<std::size_t>(place)].data();
       return static_cast<const std::byte*>(array) + part.begin[i][end];
     };
-    // `at(1)` is the plan's or the target array, never the caller's input
+    // cast, because `at(1)` is an array of the plan or the target, never the caller's input
     part.lines[i]->run(line_streams[i], at(0), const_cast<std::byte*>(at(1)));
   }
 }
 
-/// Starts a move. If the lines before it store their results in the target, their transform is queued first.
+/// Starts a transpose. If the transform before it stores the results directly at their targets, that is queued first.
 void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams,
                            const With& with) {
   fft::Move& move = *step.move;
@@ -164,7 +164,7 @@ void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*
   exchange.post(streams);
 }
 
-/// Runs the lines of a step without a move, or copies values if it has none.
+/// Runs a step without a transpose: transforms its lines, or copies values if it has no lines.
 void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const void*>& from,
                            const std::vector<void*>& to, std::vector<Stream>& streams, const With& with) {
   const Operations* const operations = step.to == Array::to       ? with.leaves
@@ -176,7 +176,7 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
       if (place == Array::to) return to[i];
       return lane.work[i][static_cast<std::size_t>(place)].data();
     };
-    // this array is the plan's or the target, never the caller's input
+    // cast, because this is an array of the plan or the target, never the caller's input
     void* const target = const_cast<void*>(array(step.to));
     if (!step.lines.empty()) {
       if (!step.lines[i]) continue;

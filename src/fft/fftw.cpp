@@ -91,7 +91,7 @@ struct StorePieces {
     for (std::int64_t plane = first; plane < planes; ++plane)
       pieces.run(piece, plane, from, reinterpret_cast<std::byte*>(work));
     if (!out.open()) return;
-    // Batches of transforms of two axes have a whole plane per piece.
+    // In transforms of two axes a piece of work is a whole plane.
     const std::int64_t lines = pieces.rows == 1 ? block[1] : pieces.together;
     const Box done{{0, piece * lines, first}, {block[0], std::min((piece + 1) * lines, block[1]), planes}};
     for (std::int32_t w = 0; w < windows; ++w) {

@@ -34,8 +34,8 @@ struct Batch {
   Extent block{};
 };
 
-/// Part of a move: some planes with their lines; for a stored move, some modes k_x. `begin`: byte offsets of each
-/// device's lines in the two arrays. `stored`: see Move.
+/// Part of a transpose (Move): some planes with their lines, or some modes k_x if lines store results. `begin`: byte
+/// offsets of each device's lines in the two arrays. `stored`: see Move.
 struct Part {
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Exchange> exchange;
@@ -44,7 +44,7 @@ struct Part {
   std::vector<std::array<std::int64_t, 2>> begin;
 };
 
-/// A transpose between the two work arrays. If the `stored` of its parts has entries, the move includes the transform
+/// A transpose between the two work arrays. If the `stored` of its parts has entries, it includes the line transform
 /// before it. This reads `before`, works in the source array and stores into the target. Entries are by local device,
 /// null without values. A move of several parts also includes their lines, between the arrays `lines`: the lines before
 /// a forward move, or those behind a backward one.
@@ -72,7 +72,7 @@ struct Step {
 struct Lane {
   std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< two work arrays for each local device
   std::vector<Step> forward, backward;
-  /// On a single device: lines of the first step of `backward`, by kernels that apply an operation on modes.
+  /// On a single device: transforms for the first step of `backward` whose kernels apply an operation on load.
   LinesOfDevices through;
 };
 
@@ -85,7 +85,7 @@ enum class Applied : std::uint8_t {
 };
 using Operations = std::vector<Operation>;  ///< one operation per local device
 
-/// Operations on the results of a forward transform, or on the input of a backward one.
+/// Point-wise operations on modes: `leaves` on results of a forward transform, `reads` on input of a backward one.
 struct With {
   const Operations* leaves = nullptr;
   const Operations* reads = nullptr;
@@ -197,8 +197,8 @@ struct Fft::Impl {
   int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Put the lines of the last step into the parts of a move. take_lines() splits them by plane. take_permuted() splits
-  /// those of a stored move by mode k_x.
+  /// Distribute the line transforms of step `lines` to the parts of a transpose. take_lines() splits them by plane,
+  /// take_permuted() by mode k_x, for transposes whose lines store their results.
   void take_lines(fft::Move& move, fft::Step& lines);
   void take_permuted(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);

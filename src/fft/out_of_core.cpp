@@ -44,7 +44,7 @@ struct Cuts {
     high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
     forth = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
     back = {1, false, z, by_planes(y, high), widths(all, wide), cut.complex_type()};
-    // If planes are whole, the forward transform begins at the last plane, so that rows can grow in place.
+    // Whole planes go from last to first: in place, rows of modes are longer than those of cells, and would overwrite.
     if (!splits) std::reverse(forth.planes.begin(), forth.planes.end());
   }
   BatchCut::Counts y, z;  ///< numbers of planes y and of planes z, by device
@@ -74,7 +74,7 @@ std::int64_t shares(const Machine& machine, const Decomposition& cut) {
 
 std::int64_t buffer_of(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 
-/// Bytes of the smallest buffer, for a few lines; next, of a buffer for whole planes.
+/// Bytes of the smallest buffer with which a transform can run: it holds a few lines. Next: of one for whole planes.
 std::int64_t least_buffer(const Decomposition& cut) {
   const std::int64_t wide = std::min(together, cut.modes[0]), high = std::min(together, cut.cells[1]);
   return buffer_of(2 * cut.word() *
@@ -273,7 +273,7 @@ OutOfCore::Arrays OutOfCore::between_or(const Arrays& other) const {
   return between;
 }
 
-// Runs a sweep of batches. Planning queues no work, so one buffer may stand for another.
+// Passes all batches through the devices. While plans are made no work is queued, so input and output share a buffer.
 void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batches::Rows& rows,
                     const Batches::Work& work, BatchMove* move) {
   if (planned_) return batches_->run(streams, count, rows, work, move);
@@ -307,7 +307,7 @@ std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, con
   return rows;
 }
 
-// Rows for received planes z of all devices: lines along x of some z, for each y of the device.
+// Rows of host memory for values received from other devices' planes z: lines along x for each own y.
 std::vector<HostRows> OutOfCore::received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                    std::int64_t first) const {
   const BatchCut& cut = forth_->cut();
@@ -325,7 +325,7 @@ std::vector<HostRows> OutOfCore::received_permuted(std::size_t d, std::int64_t b
   return rows;
 }
 
-// Rows for received planes y of all devices, with the z that belong to the device.
+// Rows of host memory for values received from other devices' planes y, at the z of this device.
 std::vector<HostRows> OutOfCore::received_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                std::int64_t first) const {
   const BatchCut& cut = back_->cut();

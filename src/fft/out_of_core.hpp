@@ -83,7 +83,7 @@ class OutOfCore {
   /// Range of modes along x in piece n.
   Range piece(std::int64_t n) const;
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
-  /// Arrays that hold the values between the sweeps; `other` on one device.
+  /// Arrays that hold the values between the two sweeps: the object's own, or on one device the caller's `other`.
   Arrays between_or(const Arrays& other) const;
   /// Largest number of planes y of any device.
   std::int64_t most_y() const;

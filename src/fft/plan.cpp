@@ -531,7 +531,7 @@ void Fft::Impl::plan_backward(Lane& lane) {
     const auto& [to, from] = *move;
     if (from != Stage::natural)
       add_lines(backward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
-    // If the next move stores the lines, they are not part of this move.
+    // Lines that store their results through the next transpose belong to that one, not to this one.
     const auto next = std::next(move);
     const bool next_stores = next != moves.rend() && lines_store(next->second, next->first);
     add_move(lane, backward, from, to, place, to < from, next_stores);

@@ -16,10 +16,10 @@ using fft::With;
 
 namespace {
 
-/// Number of parts by which the lines after a move lag behind the lines before it.
+/// Number of parts by which the transforms after a transpose lag behind those before it, while parts travel.
 constexpr std::size_t lag = 1;
 
-/// Default split of a stored move: at most 8 parts of at least 128 MB per device, and 16 modes k_x per tile of lines.
+/// Default split if lines store a transpose: at most 8 parts of 128 MB or more per device, 16 modes k_x per tile.
 constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, tile_of_modes = 16;
 
 }  // namespace
@@ -28,8 +28,8 @@ constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, 
 // whole tiles.
 int Fft::Impl::parts_along_x(Stage from, Stage to) const {
   if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
-  // The lines behind a part are transformed in narrow tiles, which lose more than the overlap gains if modes are
-  // missing.
+  // Transforms after a part use narrow tiles. Where truncated modes are not read, these cost more time than the overlap
+  // saves.
   const bool slower = !cut.kept(Stage::middle)[1].empty() && fft::in_narrow_tiles(cut.cells[1]);
   if (slower && options.parts == 0) return 1;
   const auto [first, behind] = modes_of_part(0, 1);
@@ -53,7 +53,7 @@ Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
   return {first(part), first(part + 1)};
 }
 
-// Splits lines of a stored move by mode k_x. Those of the last part also set modes that are not in use to zero.
+// Splits lines that store a transpose by mode k_x. Those of the last part also set modes that are not in use to 0.
 void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   move.lines = {lines.from, lines.to};
   const int parts = static_cast<int>(move.parts.size());
@@ -81,7 +81,7 @@ void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   }
 }
 
-// Runs a stored move in parts. All receive buffers are free at first, so later parts open while the first is stored.
+// Runs a transpose that lines store, in parts. All receive buffers are free, so part 2 opens while part 1 is stored.
 void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const void*>& from,
                                 std::vector<Stream>& streams, const With& with) {
   fft::Move& move = *step.move;
@@ -101,7 +101,7 @@ void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const 
   }
 }
 
-/// Runs the lines that store one part, and the following lines of a part that has arrived.
+/// Transforms and stores the lines of part `stores`, and transforms the lines of part `follows`, which has arrived.
 void Fft::Impl::store_part(const Lane& lane, const Step& step, const Part* stores, const Part* follows,
                            const std::vector<const void*>& from, std::vector<Stream>& streams, const With& with) {
   const fft::Move& move = *step.move;

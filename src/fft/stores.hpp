@@ -17,7 +17,7 @@ class StoredLines {
   /// Queues all transforms and the stores of their results, through the windows of item 0. Call it between open() and
   /// post(). `work` holds a whole block; its contents are undefined afterwards.
   virtual void run(Stream& stream, const void* from, void* work, const Exchange& exchange) = 0;
-  /// Does the same as run(), concurrently with other lines that do not depend on it; in one launch if kernels can.
+  /// As run(), concurrently with `others`, lines that do not depend on it; in one launch if the kernels allow that.
   virtual void run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
                                 const void* others_from, void* others_to);
   /// Applies an operation on load to modes along the first axis of the block. Requires applies().
@@ -25,7 +25,7 @@ class StoredLines {
   virtual bool applies(const Pointwise&) const { return false; }
 };
 
-/// Whether a device of the backend can store the results of these lines; `own`: by our own GPU kernels.
+/// Whether line transforms of this backend can store their results directly; `own`: by the project's GPU kernels.
 bool can_store(Backend backend, bool own, const LineBatch& batch);
 /// Makes transforms of lines that store their own results, for a block of this extent. The lines are those along the
 /// first axis.

@@ -36,7 +36,7 @@ struct LinePass {
   const T* from = nullptr;
   /// distances between lines along `across` and along `third`, in numbers
   std::int64_t step_across = 0, step_third = 0;
-  /// range of lines and tiles to transform
+  /// part of the array to transform: number of lines, range of positions along `third`, range of tiles
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;
   /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
@@ -256,8 +256,8 @@ struct LineTiles {
     return e * wide + ((line + e / rows) & (wide - 1));
   }
 
-  /// `ranges`: only some values may be read. Testing each value costs a tenth of the time, so it is a template
-  /// parameter.
+  /// `ranges`: whether LinePass::low, high and used_lines exclude values. A template parameter, because tests for each
+  /// value cost a tenth of the time.
   template <int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void lines(const Team& team, const LinePass<T>& p, const Item& item, Pair<T>* tile, Head& head) const {
     constexpr int held_values = n / parts;
@@ -321,7 +321,7 @@ struct LineTiles {
     }
   }
 
-  /// Whether the tile has any destination in the list.
+  /// Whether any result of this tile has a destination; without any, the team's work on it ends.
   SLIP_FN static bool some(const LinePass<T>& p, const Head& head) {
     if (p.to || p.windows > held) return true;
     bool any = false;

@@ -139,7 +139,7 @@ void bind_fft(nb::module_& m) {
             const Problem problem = failure_of([&] { chosen = fft_factor(factor); });
             const Released release;
             if (!problem) return self.convolve(from, through, to, chosen, natives);
-            // the call then fails on the other ranks, too
+            // a call without arguments makes the other ranks fail, too
             failure_of([&] { self.convolve({}, {}, {}, {}, natives); });
             throw Error(*problem);
           },

@@ -69,7 +69,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("tile", o.tile);
-  reader.read("tile_planes", o.chunk);  // the name "chunk" is taken by the exchange
+  reader.read("tile_planes", o.chunk);  // the key "chunk" is an option of the exchange
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
   read_cut_and_exchange(reader, o);

@@ -74,7 +74,7 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
           return false;
       return true;
     };
-    // Successive triangles mostly lie in one block.
+    // The last block found is tried first, because successive triangles mostly lie in one block.
     if (holds(last)) return last;
     for (std::size_t n = 0; n < blocks.size(); ++n)
       if (holds(n)) return last = n;

@@ -10,7 +10,7 @@ namespace slipstream::python {
 sem::Function function_of(const nb::object& function);
 /// Wraps a Python function of coordinates, an array [point][x y z], that returns an array of the same shape.
 sem::Map map_of(const nb::object& function);
-/// Reads the pair (function, steady); None means that no function is given.
+/// Reads a pair (function, steady): steady ones are evaluated once, others at each step. None: no function.
 sem::Given given(const nb::object& pair);
 
 }  // namespace slipstream::python

@@ -20,8 +20,8 @@ std::int64_t whole_words(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 std::int64_t shares(int devices) {
   return (devices > 1 ? Batches::buffers_of_moves : Batches::buffers) + own_buffers + 1;
 }
-/// Number of fields in a batch of planes of constant y: the product u x w, u, the sum of stages and, for forced rk4,
-/// the next state. Between the sweeps the batch leaves five fields and the results of the stage.
+/// Number of fields in a batch of planes y during a stage. It reads the product u x w, u, the sum of stages and, for
+/// forced rk4, the next state. It writes five fields for the sweep over planes z, and the stage's results.
 int fields_of_stage(const Options& o) {
   return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);
 }
@@ -33,8 +33,8 @@ std::int64_t most_shells(const Options& o) {
   return static_cast<std::int64_t>(most) + 2;
 }
 
-/// Bytes that a buffer must hold: fields of a batch, before and after a move, and its share of own arrays. The own
-/// arrays hold the products and results of a plane y, or six components in cells of a plane z and the transform of one.
+/// Bytes that a buffer must hold for a plane or line of a batch. The device's own arrays hold the products and
+/// results of a plane y, or six components in cells of a plane z and the transform of one.
 struct Needs {
   Needs(const Shares& of, const Options& o) : places(of.most_places), planes(of.most_z) {
     const Sizes s(o);
@@ -192,7 +192,7 @@ BatchPlan planned_batches(const Machine& machine, const Options& options, std::i
   plan.planes_y = cuts.count_y;
   plan.planes_z = cuts.count_z;
   plan.sweeps = cuts.splits ? 4 : 2;
-  // Fields that travel to the device: the product, its factors, u or the sum of stages, in half of rk4's stages both.
+  // Mean number of fields copied to the device in a stage: the product, its factors, u or the sum (half of rk4: both).
   plan.fields = components_of(options) * (options.scheme == Scheme::rk2 ? 2 : 2.5) + fields_there(options);
   plan.fields += keeps_next(options) ? 2.25 : 0;
   // If planes z are cut, they take three sweeps, between which the arrays hold all y.

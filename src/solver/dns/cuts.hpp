@@ -1,5 +1,5 @@
 #pragma once
-// Computes batches and memory of an out-of-core flow, without allocating.
+// Batches and memory of an out-of-core flow. A sweep is a pass of all batches through the devices. Allocates nothing.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -29,18 +29,18 @@ struct Sizes {
   explicit Sizes(const Options& options);
   std::int64_t nx, ny, nz, mx, wide, highest_y;
   std::int64_t high() const { return 2 * highest_y + 1; }
-  /// Number of complex values in a plane y of modes, in a plane z between the sweeps, and in a plane z in work arrays.
+  /// Complex values of a plane. of_y(): a plane y of modes; between(): a plane z of kept modes; of_z(): with all modes.
   std::int64_t of_y() const { return wide * nz; }
   std::int64_t between() const { return wide * high(); }
   std::int64_t of_z() const { return mx * ny; }
-  /// Converts between an index along y and its position among the kept modes.
+  /// index_y(): index along y of the kept mode at a position; kept_below(): number of kept modes at indices below y.
   std::int64_t index_y(std::int64_t place) const { return place <= highest_y ? place : place + ny - high(); }
   std::int64_t kept_below(std::int64_t y) const {
     return std::min(y, highest_y + 1) + std::max<std::int64_t>(0, y - (ny - highest_y));
   }
 };
 
-/// Planes of each device of the machine: those of constant y, by index and by position among kept modes, and of z.
+/// Planes of each device. `y`, `places`: range of its planes y, by index and by position among kept k_y; `z`: planes z.
 struct Shares {
   Shares(const Machine& machine, const Options& options);
   std::vector<Range> y, places, z;
@@ -66,7 +66,7 @@ struct FlowCuts {
   fft::BatchCut of_y, of_z;
 };
 
-/// Bytes of a buffer for a given budget; bytes of device memory in use; the least budget; then the plan of batches.
+/// For a budget of device memory: bytes of a batch's buffer, bytes in use, the least possible budget, and the batches.
 std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& options, std::int64_t budget);
 std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget);
 std::int64_t least_budget(const Machine& machine, const Options& options);

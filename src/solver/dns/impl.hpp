@@ -32,7 +32,7 @@ struct ModeSums {
 
 /// Distance, in real numbers, from one component to the next in memory that modes and cells share.
 std::int64_t numbers_apart(const Machine& machine, const Options& options);
-/// Whether a field `next` is needed: a later stage needs the modes at which the right-hand side was computed.
+/// Whether the flow stores a field `next`: a later stage needs the modes at which the right-hand side was computed.
 bool keeps_next(const Options& options);
 /// Device memory in bytes for an out-of-core transform, which only the start of a run needs.
 std::int64_t budget_of_transform(const Machine& machine, const Options& options);
@@ -74,17 +74,17 @@ struct Dns::Impl : SolverParts {
   Options options;
   Fft fft;
   Field modes, sum;
-  std::optional<Field> next;  // modes of the next stage, if it needs them after its transforms
-  // Two buffers by device hold three components each, of modes or of cells, `apart` numbers from one to the next. One
-  // has the velocity of a stage; the other its vorticity, then u x w.
+  std::optional<Field> next;  // modes at which the next stage is evaluated; see keeps_next()
+  // Each device has two buffers of three components, of modes or of cells, `apart` numbers from one to the next.
+  // The first has the velocity of a stage. The second has its vorticity, then u x w.
   std::int64_t apart = 0;
   std::vector<Buffer<std::byte>> velocity_memory, product_memory;
   Field u;  // velocity in cells: at the end of a step, that of its last stage; out of core, computed on request
   std::unique_ptr<OutOfCore> out_of_core;
   std::int64_t seen_by_sweeps = 0;
-  bool opened = false;  // whether the fields between sweeps are those that the next step needs
+  bool opened = false;  // out of core: whether planes z can read the next step's fields already
   std::int64_t looks_every = 0;
-  std::vector<std::vector<double>> speeds;  // largest speeds of lines, by device, if the velocity is in host memory
+  std::vector<std::vector<double>> speeds;  // out of core: largest sum_a |u_a| dt / dx_a by device and line along x
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
@@ -96,7 +96,7 @@ struct Dns::Impl : SolverParts {
   std::vector<Buffer<double>> accelerations_there;  // accelerations of forced modes, by device
   Budget budget;
   Carried carried;
-  std::int64_t held_since = 0;  // restarts of the state when energy was fixed
+  std::int64_t held_since = 0;  // value of State's count of restarts when the forcing's energy was set
   double scale = 1;             // factor of the forced modes in the last step
   bool velocity_is_new = false;
   std::int64_t seen_restarts = 0;
@@ -174,12 +174,12 @@ struct Dns::Impl : SolverParts {
   /// Sums each rank's values over all blocks in their order: the result has the same bits on any number of ranks.
   std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
   void begin_from_modes();
-  /// Copies doubles that `queue(stream, device, grid, components, to)` computes for the planes k of each block of
-  /// `spectral`, `of_plane(grid)` of them per plane.
+  /// Computes sums over modes on the devices and copies them to the host. The caller's `queue` queues the kernel that
+  /// stores `of_plane(grid)` doubles to `to` for each plane k of a block of `spectral`.
   template <class OfPlane, class Queue>
   std::vector<std::vector<double>> from_modes(Held held, const OfPlane& of_plane, const Queue& queue);
-  /// Sums numbers, which `found` has by block, over all blocks in their order: number n of a block belongs to sum n %
-  /// count.
+  /// Adds up `count` sums from the partial sums found[block], over all blocks in their order. Partial sum n of a block
+  /// belongs to sum n % count.
   template <class Blocks>
   std::vector<double> summed(const Blocks& blocks, const std::vector<std::vector<double>>& found, std::size_t count);
 

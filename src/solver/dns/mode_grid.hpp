@@ -16,8 +16,8 @@ struct ModeGrid {
   int highest[3];              ///< largest |k_a| of a mode that is kept
   double wave[3] = {1, 1, 1};  ///< 2 pi over the box's edges along x, y, z
   double shell = 1;            ///< width of a shell: the smallest component of `wave`
-  int before = 0;              ///< number of modes along x in earlier pieces of the same planes
-  int of_all = 0;              ///< number of modes along x in all pieces; 0: the planes are whole
+  int before = 0;              ///< if planes are cut along x into pieces: number of modes in the pieces before
+  int of_all = 0;              ///< if planes are cut along x into pieces: number of modes in all of them; else 0
   bool round = false;          ///< whether only modes with sum of (k_a / n_a)^2 < 2/9 are kept
 
   SLIP_FN static int wrapped(int index, int n) { return 2 * index > n ? index - n : index; }

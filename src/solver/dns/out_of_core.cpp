@@ -110,7 +110,7 @@ class Flow final : public OutOfCore {
              const Angles& turn) override {
     const bool keeps = !arrays.next.empty(), in_middle = !factors.first && !factors.last;
     const bool reads_next = keeps && !factors.first && factors.pushes, writes_next = keeps && !factors.last;
-    // Index of the first component of each field in a batch.
+    // A batch has `all` components of products first. Indices of the first component of u, the stages' sum, and next.
     const std::int64_t all = back(), u = all, sum = factors.last ? all : 2 * all,
                        next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -225,7 +225,7 @@ class Flow final : public OutOfCore {
   }
 
   std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) override {
-    // If batches are sent between devices, they include the unused memory behind the two fields.
+    // The two fields are the derivatives; batches sent between devices also carry unused memory after them.
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -284,30 +284,30 @@ class Flow final : public OutOfCore {
     Buffer<std::byte> memory;
     std::unique_ptr<BatchWork> work;
   };
-  /// A batch of planes of constant y: some modes along x, with all z.
+  /// The modes of a batch in a sweep over planes y: ranges of k_x and of planes y, with all modes along z.
   struct Piece {
     Range x, y;
   };
-  /// A batch of lines of cells along x, on planes z of the device itself.
+  /// The cells of a batch in a sweep over planes z: lines along x, given by ranges of y and of the device's planes z.
   struct Lines {
     Range y, z;
   };
-  /// Numbers of fields in a sweep of planes z: modes that it reads, components of cells that it makes, and modes that
-  /// it leaves.
+  /// Numbers of fields in a sweep over planes z: fields of modes that it reads, fields that it computes in cells, and
+  /// fields of modes that it writes.
   struct Fields {
     int read, cells, left;
   };
-  /// load(component, cells) queues the transform of a component to cells; store(field, cells) queues one back to modes.
+  /// load(component, cells) queues the transform of a component from modes to cells; store(field, cells) the inverse.
   using Load = std::function<void(int, T*)>;
   using Store = std::function<void(int, const T*)>;
 
   bool alone() const { return shares_.devices() == 1; }
   std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
-  /// Number of fields that a sweep over planes z reads, and number of fields that it writes, one per component.
+  /// Number of fields that a sweep over planes z reads, writes (one for each component), and computes in cells.
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
   int of_cells() const { return fields_of_cells(options_); }
-  /// Runs all sweeps once without queueing anything, to find the sizes of workspaces.
+  /// Runs all sweeps once without queueing work. This creates all FFT plans, and so gives the sizes of workspaces.
   void plan() {
     Streams streams;
     for (const Own& own : own_) streams.emplace_back(own.device);
@@ -329,7 +329,7 @@ class Flow final : public OutOfCore {
   Extent cells_of(const Lines& lines) const { return {s_.nx, lines.y.number, lines.z.number}; }
   /// Index of the first line of a batch among all lines of cells of the device.
   std::int64_t first_of(const Lines& lines) const { return lines.z.first * s_.ny + lines.y.first; }
-  /// Offset of the memory that follows a batch's doubles, which have one number per line.
+  /// A batch begins with one double per line, its largest speed. Returns the offset of the memory after these.
   std::int64_t behind_doubles(const Lines& lines) const {
     return even(lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double) / sizeof(T)));
   }
@@ -343,7 +343,7 @@ class Flow final : public OutOfCore {
     return {piece_of_x(n), cuts_->slabs[own.number][static_cast<std::size_t>(n / pieces())]};
   }
   bool is_last_piece(std::int64_t n) const { return n % pieces() + 1 == pieces(); }
-  /// Modes along x of a batch of planes z; next, the index of its first plane among those of the device.
+  /// x_of_z(): range of k_x in batch n of planes z. first_z(): its first plane, counted among those of the device.
   Range x_of_z(std::int64_t n) const { return cuts_->splits ? piece_of_x(n) : Range{0, s_.wide}; }
   std::int64_t first_z(std::int64_t n) const { return (cuts_->splits ? n / pieces() : n) * cuts_->deep; }
   Range own_z(const Own& own, std::int64_t first) const {
@@ -382,8 +382,8 @@ class Flow final : public OutOfCore {
                       (at + c) * b.y.number * of_piece});
     return rows;
   }
-  /// Layout of the fields between sweeps: the array has `places` kept y and `planes` planes z. A buffer has
-  /// [field][place][z][x], from value `at` of a field on.
+  /// Layout of the fields between sweeps, in an array in host memory that has `places` kept k_y and `planes` planes z.
+  /// A device buffer holds them as [field][place][z][x]; its copy starts at value `at` of a field.
   struct Array {
     std::byte* at;
     std::int64_t places, planes;
@@ -496,8 +496,8 @@ class Flow final : public OutOfCore {
     return found;
   }
 
-  /// Runs a sweep over pieces of planes y: rows(own, batch, rows to fill) describes transfers, work(stream, own, piece,
-  /// from, to) queues kernels.
+  /// Processes planes y batch by batch. `rows` (own, batch, rows to fill) lists the memory to copy. `work` (stream,
+  /// own, piece, from, to) queues kernels that read buffer `from` and write buffer `to`.
   template <class Rows, class Work>
   void over_y(Streams& streams, bool moves, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_y, moves && of_y_ ? &*of_y_ : nullptr, rows,
@@ -505,8 +505,8 @@ class Flow final : public OutOfCore {
           if (const Piece b = piece(own, n); b.y.number > 0) work(s, own, b, from, to);
         });
   }
-  /// Runs a sweep over planes z: rows(own, batch, rows to fill) describes transfers, work(stream, own, grid, from, to)
-  /// queues kernels.
+  /// Processes planes z batch by batch. `rows` (own, batch, rows to fill) lists the memory to copy. `work` (stream,
+  /// own, grid, from, to) queues kernels that read buffer `from` and write buffer `to`.
   template <class Rows, class Work>
   void over_z(Streams& streams, BatchMove* move, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_z, move, rows, [&](Stream& s, const Own& own, std::int64_t n, T* from, T* to) {
@@ -514,8 +514,8 @@ class Flow final : public OutOfCore {
       if (grid.planes > 0) work(s, own, grid, from, to);
     });
   }
-  /// Transforms fields of modes to cells, in one sweep or three. The arguments are rows(own, lines, offset behind the
-  /// left fields, rows to add) and work(stream, own, lines, load, store, address behind the left fields).
+  /// Transforms fields from modes to cells, in one sweep or three, and calls `work` on the cells. `rows` lists further
+  /// memory to copy. Its offset, and the last argument of `work`, lie behind the fields that the sweep writes.
   template <class Rows, class Work>
   void over_cells(Streams& streams, const Fields& fields, const Rows& rows, const Work& work) {
     BatchMove* const move = fields.left > 0 && of_z_ ? &*of_z_ : nullptr;
@@ -617,7 +617,7 @@ class Flow final : public OutOfCore {
             work(s, own_[d], n, reinterpret_cast<T*>(from), reinterpret_cast<T*>(to));
           },
           move);
-    for (std::size_t d = 0; d < own_.size(); ++d)  // without streams, for planning only
+    for (std::size_t d = 0; d < own_.size(); ++d)  // no streams: this only plans
       for (std::int64_t n = 0; n < count; ++n) work(streams[d], own_[d], n, memory_of(own_[d]), memory_of(own_[d]) + 1);
   }
 
@@ -650,7 +650,7 @@ class Flow final : public OutOfCore {
     own.work->lines(s, Kind::backward, s_.nz, b.x.number, fields * b.y.number, values, values);
     own.work->swap_rows(s, {s_.nz, b.x.number, fields * b.y.number}, values, to);
   }
-  /// Address behind the memory of six components in cells.
+  /// Address of the device's own memory that follows u and the vorticity in cells, six components.
   T* behind_cells(const Own& own, const Lines& lines) const {
     return memory_of(own) + 6 * even(volume(cells_of(lines)));
   }

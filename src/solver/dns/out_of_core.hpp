@@ -39,10 +39,10 @@ class OutOfCore {
   virtual ~OutOfCore() = default;
   /// Phase per wave number by which a shift of the grid multiplies modes; zeros: no shift.
   using Angles = std::array<double, 3>;
-  /// Computes the fields that planes of constant z need from these modes.
+  /// Computes the fields that the sweep over planes z reads, from these modes of velocity and scalars.
   virtual void open(Streams& streams, const HostArrays& modes, const Angles& turn) = 0;
-  /// Replaces the fields between the sweeps by the transform of u x w, and of -u.(grad theta + G) of each scalar, along
-  /// x and y. With `scale` it waits, and speeds() has the largest sum of |u_a| scale_a of each line along x, by device.
+  /// The sweep over planes z: forms u x w in cells, and -u.(grad theta + G) of each scalar, and transforms them along x
+  /// and y. With `scale` it waits, and speeds() has the largest sum of |u_a| scale_a of each line along x, by device.
   virtual void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) = 0;
   virtual const std::vector<std::vector<double>>& speeds() const = 0;
   /// Completes the transform, shifts it back by `undo`, advances the modes by a stage, and computes the fields that
@@ -50,22 +50,22 @@ class OutOfCore {
   virtual void stage(Streams& streams, const StageFactors& factors, const StageNumbers& numbers,
                      const HostModes& arrays, const std::vector<Accelerations>& accelerations, const Angles& undo,
                      const Angles& turn) = 0;
-  /// Returns doubles that `queue` computes from planes y of modes, `of_plane` of them per plane, by device, in the
-  /// order of the kept planes. Waits.
+  /// Computes sums over modes. `queue` queues the kernel that stores `of_plane` doubles for each plane y of a batch of
+  /// modes. Returns the doubles by device, in the order of the kept planes. Waits.
   using OfModes =
       std::function<void(Stream&, std::size_t device, const ModeGrid&, void* u, std::int64_t step, double* to)>;
   virtual std::vector<std::vector<double>> sums(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
                                                 const OfModes& queue) = 0;
-  /// Does the same as sums() after products(). `queue` also gets the completed transform of u x w, which is then
-  /// discarded.
+  /// As sums(), to be called after products(): the kernel of `queue` also reads the modes of u x w, which are discarded
+  /// afterwards.
   using OfProducts =
       std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step, void* product, double* to)>;
   virtual std::vector<std::vector<double>> with_products(Streams& streams, const HostArrays& modes,
                                                          std::int64_t of_plane, const OfProducts& queue) = 0;
-  /// Applies `queue` to modes in place. Truncated modes, which no sweep reads, stay unchanged.
+  /// Changes modes in place by the kernel that `queue` queues for each batch. Truncated modes stay unchanged.
   using Change = std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step)>;
   virtual void change(Streams& streams, const HostArrays& modes, const Change& queue) = 0;
-  /// Transforms the velocity to cells, three components `apart` numbers from one another on a device. Returns the
+  /// Transforms the velocity to cells. On a device its components in `u` lie `apart` numbers apart. Returns the
   /// largest sum of |u_a| scale_a of each line along x, by device. Waits. Discards the fields between the sweeps.
   virtual std::vector<std::vector<double>> velocity(Streams& streams, const HostArrays& modes, const HostArrays& u,
                                                     const std::vector<std::int64_t>& apart,

@@ -61,8 +61,8 @@ class Assembled {
     sums(components).run(streams_, arrays(u));
   }
 
-  /// Computes out = Q Q^T of the result of `call_of` on each device. Elements at a device's border come first; their
-  /// sums travel while the others are computed. `then`: work that follows the elements and needs no sums.
+  /// Applies the operator and sums copies, out = Q Q^T A in; call_of(device) returns the operator's arguments. Elements
+  /// at a device's border come first; their sums travel meanwhile. `then` queues work that needs no sums.
   template <class CallOf, class Then>
   void apply(const std::vector<T*>& out, int components, const CallOf& call_of, const Then& then) {
     GatherScatter& gather_scatter = sums(components);
@@ -86,7 +86,7 @@ class Assembled {
     }
     compute("elements", overlaps ? &interior_ : nullptr);
     then();
-    // A trace shows the part of the sums that no computation hides as exposed time.
+    // This span in a trace is exposed time: the device waits for sums that no computation hides.
     const DeviceSpans spans(trace, streams_, "solver", names_[2].c_str(), "exchange");
     if (overlaps) {
       gather_scatter.finish(streams_);

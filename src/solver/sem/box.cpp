@@ -130,7 +130,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
     }
 }
 
-/// Makes an array with a value per point: a default, replaced if f(element's index, its values) sets another one.
+/// Makes an array with a value per point: `otherwise`, unless f(indices of an element, its values) sets another one.
 template <class T, class F>
 std::vector<T> by_elements(const ElementBox& box, std::int64_t first, std::int64_t last, int order, T otherwise,
                            const F& f) {

@@ -25,7 +25,7 @@ struct DerivativesKernel {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     double* d = team.template shared<double>();
-    double* planes = d + n * n;  // two alternating planes, so that one barrier a plane suffices
+    double* planes = d + n * n;  // two planes of values in turn, so one barrier a plane suffices
     OfThread<Column, threads, Team::sequential> columns;
     for (int component = 0; component < call.components; ++component) {
       team.each([&](int t) {

@@ -36,7 +36,7 @@ struct ElementParts : SolverParts {
   void times(const Vector& factor, const std::vector<double*>& u);
   /// The largest |a - b| at this rank's points, or `least` if that is larger; NaN if a value is NaN.
   double largest_difference(const std::vector<double*>& a, const std::vector<double*>& b, double least);
-  /// Layout of a device's values in the blocks that sums run over; next, the indices of these blocks by device.
+  /// Layout of a device's values in blocks of elements, over which sums run. Next: numbers of these blocks by device.
   krylov::Range range_of(std::size_t device) const;
   std::vector<std::vector<std::int64_t>> blocks_of_sums() const;
 
@@ -44,7 +44,7 @@ struct ElementParts : SolverParts {
   Space space;
   Grid grid;
   double time_step;
-  std::int64_t part = 0;  ///< index of the next substep within its time step
+  std::int64_t part = 0;  ///< index of the next substep (a time step may be split)
 };
 
 }  // namespace slipstream::sem

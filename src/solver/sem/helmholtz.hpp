@@ -55,11 +55,11 @@ struct HelmholtzKernel {
   struct Products {
     T g[6];
   };
-  /// Rows i and j of D for a thread, if registers hold them.
+  /// Rows i and j of the derivative matrix D, for the thread of point (i, j), if registers hold them.
   struct Rows {
     T i[n], j[n];
   };
-  /// Tables that the threads of a team share.
+  /// The quadrature rule's tables in shared memory, which all threads of a team read.
   struct Tables {
     /// D by columns, so that adjacent threads read adjacent numbers; weights, their inverses and points of the rule
     const T *d, *w, *inverse, *x;
@@ -84,7 +84,7 @@ struct HelmholtzKernel {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     constexpr bool one = Team::sequential;
-    // Loads of stored factors need many teams to hide latency, so registers hold no rows of D then.
+    // With stored factors registers hold no rows of D: more teams then fit, and hide the latency of loading factors.
     constexpr bool keeps_rows = !one && form != Factors::stored;
     T* shared = team.template shared<T>();
     const Tables tables{shared, shared + n * n, shared + n * n + n, shared + n * n + 2 * n};
@@ -118,7 +118,7 @@ struct HelmholtzKernel {
         column.sum[k] = 0;
       }
       plane[cell(seat)] = column.u[0];
-      // Factors of the first plane are loaded together with the values; stored ones need no table.
+      // Stored metric factors of the first plane are loaded with the values; other forms need the tables first.
       if constexpr (form == Factors::stored) products(t) = read(column.element, seat, 0, tables);
     });
     if constexpr (form != Factors::stored) {
@@ -157,7 +157,7 @@ struct HelmholtzKernel {
         const Place<n> at(t);
         Column& column = columns(t);
         if (column.element < 0) return;
-        // Prefetches the factors of the next plane.
+        // Prefetches the metric factors of the next plane.
         if (k + 1 < n) products(t) = read(column.element, at, k + 1, tables);
         const T *row = along_r + cell(at) - at.i, *file = along_s + cell(at) - at.j * stride;
         T r = 0, s = 0;

@@ -117,7 +117,7 @@ struct Sem::Impl::Unknown {
   /// Evaluates given functions at a time; throws NotSolved on all ranks if one fails.
   void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
-  /// Writes the initial values own.start, which are given by element.
+  /// Sets `to` to the initial values that the option `start` gives for ranges of elements.
   void put_start(const std::vector<double*>& to);
   /// Throws NotSolved on all ranks if the values given at a time are too large to compute with.
   void look_at(double largest, double time);

@@ -13,7 +13,7 @@ class Lifting {
  public:
   /// `faces`: Dirichlet faces whose values are given.
   Lifting(Space& space, const Patches& patches, const DirichletFaces& faces);
-  /// Evaluates given values at this rank's points; zero at points of other ranks. Throws what the functions throw.
+  /// Evaluates the given values at Dirichlet points: zero at points of other ranks. Throws what the functions throw.
   std::vector<double> mine(double time) const;
   /// Gathers the values of all ranks, and extends them into `out`. Collective.
   void take(std::vector<double> mine, Vector& out);

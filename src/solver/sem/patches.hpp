@@ -12,7 +12,7 @@ inline constexpr const char* side_names[3][2] = {{"x-", "x+"}, {"y-", "y+"}, {"z
 struct Patch {
   std::size_t axis = 0, end = 0;
   Side side;
-  std::vector<bool> faces;  ///< whether a face belongs to the patch, by face_of()
+  std::vector<bool> faces;  ///< whether a face of the side belongs to the patch; index: ElementBox::face_of()
 };
 using Patches = std::vector<Patch>;
 

@@ -11,8 +11,8 @@ namespace slipstream::sem {
 /// Coordinates as text, for errors.
 std::string text(const Point& place);
 
-/// Indices of faces on a side across an axis. The first belongs to the element; the others to its neighbours `toward`
-/// (-1, 0 or 1 along the other axes, the lower first).
+/// Indices of faces on a side across `axis`. The first is the element's; the others are those of its neighbours at
+/// distance toward_a and toward_b (-1, 0 or 1) along the two other axes, the lower axis first.
 std::vector<std::int64_t> faces_around(const ElementBox& box, const std::array<std::int64_t, 3>& element,
                                        std::size_t axis, int toward_a, int toward_b);
 

@@ -172,7 +172,7 @@ class Finder {
 struct Probe::Impl {
   Space& space;
   std::vector<Point> points;
-  /// Those of the points that lie in elements on one device of this rank.
+  /// The points to evaluate that lie in elements on one device of this rank.
   struct Here {
     std::vector<std::int64_t> which;  ///< indices of the points in the caller's order
     std::vector<std::int64_t> element_of;
@@ -199,7 +199,7 @@ struct Probe::Impl {
             mine[n] = number, local[n] = r;
         }
     }
-    // The lowest rank that found a point evaluates it.
+    // Neighbouring ranks may both find a point; the lowest of them evaluates it.
     std::vector<std::int64_t> lowest(points.size(), none);
     for (const std::string& text :
          space.comm().all_gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(std::int64_t)}))

@@ -26,7 +26,7 @@ struct Part {
   std::int64_t first = 0, elements = 0, points = 0;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
-  Buffer<double> energies;     ///< scalar products by element, for the most components so far
+  Buffer<double> energies;     ///< scratch for (in, A in) by element, grown to the most components
   Buffer<double> coordinates;  ///< coordinates [x y z][point], allocated by the first carry()
 };
 

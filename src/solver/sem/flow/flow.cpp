@@ -74,7 +74,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
                   {"pressure1", &pressure1}};
   if (earlier) {
     state.fields["earlier_pressures"] = &*earlier;
-    // Checkpoints of earlier versions lack these fields, and a restart works without them.
+    // Marked as optional: checkpoints of earlier versions lack this field, and a restart works without it.
     state.made_when_asked["earlier_pressures"] = [] {};
   }
   if (options.mean_from) {

@@ -57,7 +57,7 @@ void Flow::Impl::list_sides() {
     for (std::size_t end = 0; end < 2; ++end) {
       const FlowSide& whole = options.sides[axis][end];
       if (whole.condition == FlowCondition::periodic) continue;
-      // A condition applies only to faces that earlier conditions of the side leave.
+      // Earlier conditions of a side have precedence: a condition gets only the faces where none of those holds.
       const auto axis_number = static_cast<int>(axis), end_number = static_cast<int>(end);
       std::vector<Point> centres;
       if (whole.where) centres = box.face_centres(axis_number, end_number);
@@ -87,7 +87,7 @@ void Flow::Impl::list_sides() {
         }
       }
     }
-  // All ranks take part, because the sum is collective.
+  // All ranks make the vector of the flow through sides, because its sum over elements is collective.
   if (!through.empty()) surface = space.vector();
 }
 
@@ -126,7 +126,7 @@ void Flow::Impl::balance(double in, double out, double along) {
         std::string(said) + ": an incompressible flow needs as much of both; change the velocities on sides";
     const Facts facts{{"option", "sides"}, {"problem", "balance"}, {"in", in}, {"out", out}};
     if (!taken) throw Error(ErrorCode::invalid_argument, text, facts);
-    // A run that meets unbalanced velocities ends as if a system could not be solved.
+    // Inflow and outflow that differ during a run are reported as a pressure system that cannot be solved.
     throw krylov::NotSolved(text, joined(facts, {{"field", "velocity"}, {"time", time_now()}}));
   }
   if (cautions.empty())

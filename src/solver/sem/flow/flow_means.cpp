@@ -90,7 +90,7 @@ std::vector<PlaneMeans> Flow::planes(std::size_t axis) {
   const std::int64_t step = axis == 0 ? 1 : axis == 1 ? n : n * n;
   const std::array<std::int64_t, 3>& elements = s.options.elements;
   const auto levels = static_cast<std::size_t>(elements[axis] * s.options.order + 1);
-  constexpr std::size_t columns = 12;  // columns of a table: the weight, then those of PlaneMeans
+  constexpr std::size_t columns = 12;  // sums per plane: the weight, then the members of PlaneMeans
   std::vector<double> sums(levels * columns, 0.0);
   const auto mass = s.get(pointers(s.space.mass_matrix()));
   std::vector<std::vector<std::vector<double>>> fields;

@@ -122,7 +122,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
   Options of_pressure = component_of(o, 0);
   of_pressure.equation = Equation::poisson;
   const std::int64_t n = o.order + 1, cube = n * n * n, m = (3 * n + 1) / 2, word = sizeof(double);
-  // Arrays of velocity solves: right side, increment, r, p, q, mask and weights of each component; three diagonals.
+  // Number of vectors in velocity solves: right side, increment, r, p, q, mask, weights by component; three diagonals.
   constexpr std::int64_t of_velocity = 3 * (2 + 3 + 2) + 3;
   std::int64_t of_step = 12 + 3 + (o.divergence_damping > 0 ? 1 : 0);
   for (std::size_t c = 0; c < 3; ++c) {
@@ -138,7 +138,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
     const auto add = [&](const char* name, std::int64_t values) {
       if (values > 0) arrays.push_back({one.device, name, values * elements * cube * word});
     };
-    if (one.array == "right side and values given") continue;  // a flow's terms of a step include this array
+    if (one.array == "right side and values given") continue;  // counted in of_step already
     if (one.array != "u and its history") {
       arrays.push_back(one);
       continue;

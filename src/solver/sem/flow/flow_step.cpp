@@ -117,7 +117,7 @@ void Flow::Impl::solve_pressure() {
 
 void Flow::Impl::solve_velocity() {
   const double h2 = differences_now().now / length();
-  space.gradient(x, all_of(turn));  // x holds the new pressure
+  space.gradient(x, all_of(turn));  // x holds the new pressure, so turn gets grad p
   for (std::size_t c = 0; c < 3; ++c) {
     Component& one = components[c];
     space.mass(turn[c], turn[c]);

@@ -95,7 +95,7 @@ struct Flow::Impl : ElementParts {
   };
   std::optional<Means> means;
   void add_means();
-  /// Computes grad u_c in star (c = 0), turn and g, and returns them: row c has the derivatives of component c.
+  /// Computes grad u_c of each velocity component c in the work vectors star (c = 0), turn and g; returns these.
   std::array<Triple*, 3> gradients();
   /// Points of a side on one device of this rank, where forces are computed.
   struct Wall {

@@ -40,7 +40,7 @@ std::vector<float> free_vertices(const Space& space, const Constraint& constrain
 CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
     : space_(space), on_(on), vertices_(vertices_of(space.box())) {
   const Rule& rule = on.rule();
-  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // to_corners_ has a row per point, and 2 columns
+  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // a row per point, 2 columns; transposed below
   const std::size_t n = rule.points.size();
   to_points_ = to_corners_;
   to_corners_.clear();
@@ -141,7 +141,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
   std::vector<Stream>& streams = space_.streams();
   // Sizes of the box that replaces an element: its width along x is 2 sqrt(c_y c_z), its volume 8 c_x c_y c_z.
   struct Sizes {
-    std::array<double, 5> of;  // inverse widths along x, y, z; mass; volume
+    std::array<double, 5> of;  // of an element's box: inverse widths along x, y, z; mass; volume
   };
   std::vector<std::vector<Sizes>> sizes(streams.size());
   std::array<double, 5> largest{};
@@ -163,7 +163,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
     }
   });
   for (double& value : largest) value = space_.comm().max(value);
-  // Sums of integers do not depend on the order. They are listed by slab along each axis, then masses and volumes.
+  // Sizes are summed as integers, so that bits do not depend on the order: by slab of each axis, then mass and volume.
   constexpr double unit = 0x1p-26;
   const auto& wide = box.elements;
   const auto x = static_cast<std::size_t>(wide[0]), y = static_cast<std::size_t>(wide[1]),
@@ -299,7 +299,7 @@ void CoarseGrid::find_spectrum() {
   krylov::ConjugateGradients method(space_.comm(), space_.machine(), layout);
   const krylov::Spectrum found = method.spectrum(streams, system, reduction);
   for (Stream& stream : streams) stream.synchronize();
-  if (found.largest == 0) {  // all vertices are fixed
+  if (found.largest == 0) {  // no spectrum, because all vertices are fixed
     steps_ = 0;
     return;
   }

@@ -45,7 +45,7 @@ class CoarseGrid {
   /// one-dimensional interpolation matrices between an element's points and its two ends
   std::vector<double> to_corners_, to_points_;
   std::int64_t block_ = 8;
-  Singles corners_;                  ///< [element][corner], then values at all vertices
+  Singles corners_;                  ///< right side, [element][corner], then its sums at all vertices
   std::vector<std::int64_t> begin_;  ///< index of the first vertex in corners_ on each device
   std::optional<GatherScatter> sums_;
   Singles stencil_, free_, inverse_;

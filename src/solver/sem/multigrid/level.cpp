@@ -305,12 +305,12 @@ void Level::set_up(double h1, double h2) {
   });
   system.weights = values(weights);
   system.inverse_diagonal = values(weights);
-  // The estimate is a lower bound of the eigenvalue, hence the margin of 10 %.
+  // Lanczos's estimate is a lower bound of the largest eigenvalue, hence the margin of 10 %.
   largest_ = 1.1 * method.spectrum(streams, system).largest;
   for (Stream& stream : streams) stream.synchronize();
 }
 
-/// Computes q = A d, and r -= q unless `later`: the next pass then subtracts q.
+/// Updates the residual r for the change d of z: q = A d, r -= q. With `later` the smoother's next step subtracts q.
 void Level::lower(bool later) {
   apply(d, q_);
   for (std::size_t at = 0; !later && at < r.size(); ++at)

@@ -26,7 +26,7 @@ class Level {
 
   int order() const { return rule_.order; }
   const Rule& rule() const { return rule_; }
-  /// Metric factors G and mass B over the quadrature weights, to be set before set_up(), which multiplies by these.
+  /// Metric factors G and mass B. The caller sets them divided by the quadrature weights; set_up() multiplies by these.
   Singles factors, mass;
   /// Prepares the operator h1 A + h2 B. Finds the largest eigenvalue of the smoother times the operator. Collective.
   void set_up(double h1, double h2);

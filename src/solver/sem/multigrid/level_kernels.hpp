@@ -30,7 +30,7 @@ void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* ma
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
 /// Adds the solutions of neighbours at the points of second layers: z += sums - ends.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
-/// Computes the values of u in the second layers of neighbours: ends = sums - own second layer of u.
+/// Computes `ends`, u in the second layers of neighbours: `sums` (own plus neighbour's layer) less the own layer.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
 /// Computes u = 1 / sqrt(u), or 0 at points whose flag is 0.
 void over_root(Stream& stream, float* u, const float* flags, std::int64_t points);

@@ -67,13 +67,13 @@ struct HelmholtzSolver::Impl {
   OperatorTerms terms() const {
     return {coefficients.factors.empty() ? nullptr : &coefficients.factors, mass.empty() ? nullptr : &mass};
   }
-  /// Factor of the mass B in terms(), whose mass may contain h2 already.
+  /// Factor of the mass in the operator: 1 if terms() has a mass of its own, which contains h2 already.
   double of_mass(double h2) const { return mass.empty() ? h2 : 1; }
   bool singular(double h2) const { return h2 == 0 && mass.empty() && !constraint.any(); }
 
   void prepare(double h1, double h2) {
     if (!inverse.empty() && of == std::pair{h1, h2}) return;
-    // A restart may have restored solutions of another operator, so earlier solutions are forgotten.
+    // h1 or h2 changed: earlier solutions are of another operator. Those of a restart, on the first call, are not.
     if (projection && !inverse.empty()) projection->forget();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       Sum sum;
