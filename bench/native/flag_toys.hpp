@@ -8,7 +8,7 @@ namespace slipstream::lbm {
 
 struct FlagToy {
   bool inside = false;      ///< whether flags are compared inside the loop instead of outside
-  bool four = false;        ///< whether the four bytes of a word are compared at once, each for itself
+  bool four = false;        ///< whether the four flags of a word are compared together, not one by one
   std::int64_t words = 0;   ///< number of words in each of the two compared arrays; one thread per word
   std::int64_t rounds = 0;  ///< number of iterations of the kernel's loop
 };

@@ -63,7 +63,7 @@ class CopyBench {
                                                            : peer().buffers[0].data();
     std::vector<CopyPiece> list;
     for (std::int64_t n = 0; n < count; ++n) {
-      // The places are a power of two in number, so an odd stride visits all of them, and never the adjacent one.
+      // The number of pieces is a power of two, so an odd stride visits every piece once, and never the adjacent one.
       const auto place = [&](std::int64_t step) { return static_cast<std::size_t>(n * step % count) * 2 * bytes; };
       list.push_back({far + place(5), here_[0].data() + place(3)});
     }

@@ -91,7 +91,7 @@ double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& 
                      const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
                      const std::string& sums, int components) {
   Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums, components);
-  // The start and end of a solve cancel in the difference of two solves; so do the slow clocks of an idle device.
+  // The difference of two solve times excludes the costs of a solve's start and end, and slow clocks after idling.
   constexpr int few = 2;
   const auto [short_solve, long_solve] = least_host_us(
       repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.restart(); });

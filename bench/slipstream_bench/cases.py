@@ -140,7 +140,7 @@ def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
 
 
 class Stopped(RunError):
-    """A signal or the clock ended a run, so no more cases should run."""
+    """A signal or the time limit ended a run, so the benchmark runs no further cases."""
 
 
 @contextmanager

@@ -28,7 +28,7 @@ FIGURES = frozenset(
         "begin_us",
         "begin_end_us",
         "warm_setup_s",
-        "setup_s",  # time of the constructor only, in rows of earlier versions
+        "setup_s",  # time of the exchange's constructor only; rows of earlier versions have it
         "link_mb",
         "gbs",
         "link_gbs",

@@ -168,8 +168,8 @@ def _flow(arguments: argparse.Namespace, machine: Any, backend: str, trace: Any 
             "lengths": [2 * math.pi] * 3,
             "viscosity": 1 / 1600,
             "time_step": _time_step(arguments, backend),
-            # The limit is that of the case's variant `fine`, because at a few points the flow is too fast for a
-            # stricter limit.
+            # The Courant limit is that of the case's variant `fine`, because the Courant number is higher at a few
+            # points than elsewhere.
             "courant_limit": 0.8,
             "divergence_damping": 4,
         },

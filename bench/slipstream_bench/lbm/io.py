@@ -95,7 +95,7 @@ class Meter:
 
     def _one(self, ring: Any) -> Timing:
         module, lbm = core(), self.lbm
-        lbm.advance(1)  # changes the state: a checkpoint of the same step would be the same file
+        lbm.advance(1)  # a new step, because checkpoints of one step have the same file name
         module.barrier()
         began, first = time.perf_counter(), lbm.step
         ring.begin("{}")
@@ -116,8 +116,8 @@ class Meter:
         return Timing(begin, spent, spent - alone, steps, Path(done).stat().st_size)
 
     def _some_steps(self, ring: Any) -> str:
-        """Runs some steps while a checkpoint is written. Returns the path of a completed checkpoint, ! and the reason
-        of a failed one, or ""."""
+        """Runs some steps while a checkpoint is written. Returns the path of a completed checkpoint, "!" and
+        the reason of a failed one, or "" while it is being written."""
         self.lbm.advance(self.chunk)
         ring.poll()
         # Rank 0 broadcasts the result, because the other ranks do not know when all have written.

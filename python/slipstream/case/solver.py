@@ -153,7 +153,7 @@ class Run(ABC):
 
 
 def said_of(figures: Mapping[str, Any], names: Mapping[str, str], form: str = ".3g") -> Tiles:
-    """Findings of a run as tiles. `names`: the label of each finding, which is left out if there is none."""
+    """Results of a run (findings), each with its label from `names`. Findings without a label are left out."""
     found = figures.get("findings") or {}
     return [(said, f"{found[name]:{form}}") for name, said in names.items() if name in found]
 

@@ -416,7 +416,7 @@ def _options(
     store: bool | None,
     **asked: Any,
 ) -> dict[str, Any]:
-    """Options of the compiled transform; `asked`: those that it takes as they are."""
+    """Options of the compiled transform; `asked`: options that are passed to it without conversion."""
     measured = process_grid == "measured"
     if isinstance(process_grid, str) and not measured:
         raise ArgumentError(

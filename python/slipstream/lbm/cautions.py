@@ -12,7 +12,7 @@ from slipstream.lbm.tables import BY_MAGIC
 #: Reynolds number per cell above which cavities were observed to diverge or to oscillate.
 GRID_REYNOLDS_HIGH = 20.0
 
-#: Grid Reynolds number above which inlets became unstable with lbm.magic = 3/16, but not with its second value.
+#: Grid Reynolds number above which inlets became unstable with lbm.magic = 3/16, but not with INLET_MAGIC.
 INLET_REYNOLDS_HIGH = 10.0
 INLET_MAGIC = 0.05
 #: Largest change of a steady flow's velocity in f16, relative to the largest velocity, observed in small channels.

@@ -154,8 +154,8 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
         The residual is the largest change of velocity per length / reference velocity, relative to the reference
         velocity. If nothing moves at the reference velocity, it is relative to the flow's own speed (docs/lbm.md,
         "Steady"). With `steady` alone there is no other end. Shows a live line unless quiet. Makes the checkpoints that
-        `checkpoint` asks for. Its clock, SIGTERM, SIGUSR1 or SIGINT (Ctrl-C) end the run with one more, and the outcome
-        tells so.
+        `checkpoint` asks for. Its time limit, SIGTERM, SIGUSR1 or SIGINT (Ctrl-C) end the run with a last checkpoint,
+        and the outcome states the reason.
 
         Raises ValueError without any end, and slipstream.run.march.Diverged if the flow becomes unsound. Warns if
         `steady` may never be met, and if the mass has drifted.
@@ -366,6 +366,6 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
 
 
 def _warn(texts: Sequence[str], above: int = 1) -> None:
-    """Warns on rank 0, at the line of code `above` calls above the caller."""
+    """Warns on rank 0. The warning names the line of code that is `above` levels up the call stack."""
     for text in texts if core().rank() == 0 else []:
         warnings.warn(text, stacklevel=2 + above)

@@ -18,8 +18,8 @@ LOCKED_NEEDED = 64 * MB
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a check of the machine. Its status is "fine", "note" (costs speed or a choice) or "mend" (makes a route
-    fail)."""
+    """Result of a check of the machine. Its status is "fine", "note" (lowers speed or prevents an option) or "mend"
+    (makes a route fail)."""
 
     check: str
     status: str

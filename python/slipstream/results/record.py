@@ -29,7 +29,7 @@ class Record:
     sound: bool = True
     error: dict[str, Any] = field(default_factory=dict)  #: code and facts of the error that ended the run
     figures: dict[str, Any] = field(default_factory=dict)
-    took: dict[str, Any] = field(default_factory=dict)  #: measured: seconds of a step, steps, seconds, bytes on disk
+    took: dict[str, Any] = field(default_factory=dict)  #: measured time of a step and of the run, steps, disk bytes
     #: Costs as in `took`, predicted from the first steps; empty if the run had too few steps.
     predicted: dict[str, Any] = field(default_factory=dict)
     phases: list[Phase] = field(default_factory=list)

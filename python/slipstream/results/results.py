@@ -111,7 +111,7 @@ def _case(path: Path) -> Case:
 
 @contextmanager
 def _open(path: Path, fault: str = "is not a file of fields, or is damaged", **facts: str) -> Iterator[Any]:
-    """Opens a file of fields. Raises CaseError, with this fault, if it cannot be read."""
+    """Opens a file of fields. Raises CaseError with the text `fault` if it cannot be read."""
     # Imported late, because a run needs the names only. The file is opened without a lock, because a run may still be
     # writing.
     import h5py

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 #: Least time in seconds and least number of steps from which a prediction is made; the second pair is for slow steps.
 SECONDS, STEPS = 1.0, 20
 SLOW_SECONDS, SLOW_STEPS = 10.0, 3
-#: Fraction of the measured time that the mean excludes, because caches and initial guesses are empty at first.
+#: Fraction of the measured time that is excluded as a warm-up: caches and initial guesses are empty at first.
 WARM_UP = 1 / 3
-#: Steps have settled if the fastest takes at least this share of the median. It takes less while graphs are made.
+#: Step times have settled if the shortest is at least this share of the median; less while graphs are recorded.
 SETTLED = 0.8
 #: A step that takes longer than so many medians is a stall. Every third step of a flow may take twice the median.
 STALL = 3.0

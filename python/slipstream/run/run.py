@@ -52,7 +52,7 @@ def run(
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
     if case.checkpoint.folder:
-        # Checkpoints of the run whose results are replaced may be replaced, too.
+        # This run replaces results of an earlier run in its folder, so it may replace that run's checkpoints, too.
         output = case.folder if (case.folder / record.FILE).exists() else None
         checkpoint.check_folder(case.checkpoint_folder, "checkpoint.folder", flow, output)
     held = locks.Locks(case.case.name)

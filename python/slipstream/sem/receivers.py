@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slipstream._sem import Flow, Probe, Sem
 
 Array = np.ndarray
-#: Function that returns the values of each field at the points of a probe.
+#: Function that returns the values of each field, by name, at the points that a probe has located.
 Values = Callable[["Probe"], Mapping[str, Sequence[float]]]
 
 

@@ -175,7 +175,7 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
         given = {"boundaries": boundaries, "initial": initial, "exact": exact}
         needed = {"grid": {"cells": elements, "periodic": periodic}}
         if equation != "diffusion":
-            needed["run"] = {}  # one step solves it
+            needed["run"] = {}  # no end time: a single step solves a steady equation
         self._begin(self._case_of({"equation": equation, **options}, needed, **given))
 
     @property
