@@ -43,7 +43,7 @@ struct CopyRows {
   }
 };
 
-/// A copy of rows from one side to the other.
+/// A copy of rows between host memory and a device's buffer, in either direction.
 struct Way {
   std::byte *from, *to;
   Pitch from_pitch, to_pitch;
@@ -283,7 +283,7 @@ RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buf
     constexpr int times = 3;
     for (int n = 0; n < times; ++n) {
       copies(stream, way);
-      for (int more = 0; more < 2; ++more) copy_pitched(other, back);  // keeps the other direction busy
+      for (int more = 0; more < 2; ++more) copy_pitched(other, back);  // loads the link's other direction
     }
     stream.record(after);
     after.synchronize();

@@ -94,7 +94,7 @@ void Agreement::compare_messages() {
         require_alike(found->second, theirs);
         mine.erase(found);
       }
-    if (!mine.empty()) list_differently(mine.begin()->second);  // the other end does not list it
+    if (!mine.empty()) list_differently(mine.begin()->second);  // the other rank does not list this message
   });
 }
 

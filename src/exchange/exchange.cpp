@@ -148,14 +148,14 @@ void Exchange::Impl::send_all(const std::vector<Stream*>& streams, bool after_op
   mark_encoded(streams, false);
 }
 
-/// The same on the exchange's own streams, after the work that the callers' streams hold.
+/// Queues all work up to the messages' arrival on the exchange's own streams, after work of the callers' streams.
 void Exchange::Impl::send_behind(std::vector<Stream>& callers, bool after_opening) {
   if (plan->host_driven) driven.open();
   for (std::size_t i = 0; i < launches.size(); ++i) launches[i]->behind(callers[i]);
   send_all(own_streams(), after_opening);
 }
 
-/// Queues all work from the arrival on. `callers`: streams whose next work it precedes; null if it is on these.
+/// Queues all work after the messages' arrival. `callers`: streams that wait for it; null if it is queued on them.
 void Exchange::Impl::receive_all(const std::vector<Stream*>& streams, std::vector<Stream>* callers) {
   if (plan->host_driven) drive_host_routes();
   open = false;
@@ -255,7 +255,7 @@ const std::vector<Graph>& Exchange::Impl::recording() {
            });
   } catch (...) {
     open = false;
-    --sequence;  // undoes the count: the failed exchange has not run at all
+    --sequence;  // restores the exchange's number: no work of the failed exchange has run
     throw;
   }
 }

@@ -148,7 +148,7 @@ void ExchangeMemory::make_host_slots(DeviceMemory& mine, bool mapped) {
                             " of rank " + std::to_string(rank) + ", " + std::to_string(bytes) +
                             " B: " + by_message(plan_.channels, mine.index, host_bytes) + " (" + error.what() + ")",
                         joined(error.facts(), {{"purpose", "receive places"}, {"rank", rank}, {"needed", bytes}}));
-    return;  // nothing is published: maps_hosts() fails, and messages go through MPI
+    return;  // no buffer is published, so maps_hosts() is false and messages go through MPI
   }
   if (!mapped) std::memset(places.data(), 0, places.bytes());
   for (const auto& [message, offset] : offsets)
@@ -207,7 +207,7 @@ void ExchangeMemory::revoke() noexcept {
       fill(mine->stream, broken, 0xff, sizeof *broken);
       mine->stream.synchronize();
     } catch (...) {
-      // This device has failed, so others cannot write its memory, and need no flag.
+      // This device has failed, so others cannot write its memory. Their failure flags need not be set.
     }
 }
 

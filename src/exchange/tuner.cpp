@@ -58,7 +58,7 @@ class Tuner {
       words = described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
               std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
               overlapped_;
-      Hash hash;  // of everything about the tuning that must be equal on all ranks; no exchange has the same
+      Hash hash;  // hash of all tuning arguments that must be equal on all ranks; it differs from any exchange's hash
       hash.add(plan_hash(grid_, planned_, options_), how_.warm_ups, how_.trials,
                std::bit_cast<std::uint64_t>(how_.drop_factor), overlapped_);
       mine = hash.value();

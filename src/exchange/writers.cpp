@@ -55,7 +55,7 @@ int axis_of_most_starts(Writers first, Writers last) {
   return static_cast<int>(std::max_element(starts.begin(), starts.end()) - starts.begin());
 }
 
-/// Finds boxes that overlap, in a sweep along one axis. Only boxes whose ranges overlap on it are compared.
+/// Finds boxes that overlap, by sorting along one axis. Only boxes whose ranges overlap on it are compared.
 void sweep(Writers first, Writers last) {
   const int axis = axis_of_most_starts(first, last);
   std::vector<Writer> sorted(first, last);

@@ -47,7 +47,7 @@ class Compiler {
     return found;
   }
 
-  /// Needs all points of the device.
+  /// Creates lists of unique values. `sorted` must have all points of the device.
   UniqueCopies unique() {
     UniqueCopies found;
     found.gather = mailbox([&](const Group& group, Mail& mail) {

@@ -341,7 +341,7 @@ void end_before_a_graph(const Communicator& comm, const Machine& found, ReduceMe
   graph.launch(rig.streams.front());
   rig.synchronize();
   reduce.reset();
-  if (found.devices() == 1) return;  // with a single device there is nothing to record
+  if (found.devices() == 1) return;  // an all-reduce of a single device queues no work to record
   expect_error([&] { graph.launch(rig.streams.front()); }, ErrorCode::wrong_state, {{"holds", "an all-reduce"}});
 }
 

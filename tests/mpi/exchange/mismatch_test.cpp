@@ -315,7 +315,7 @@ std::optional<Error> without_room(std::vector<RouteKind> routes, int devices, in
   const Grid grid(cells, p.machine, p.comm.rank(), planes);
   FieldOptions values = NamedPieces::named("v");
   values.ghost = {0, 0, 0};
-  std::vector<OwnArray> nowhere;  // no memory lies there, because arrays are not read before messages have memory
+  std::vector<OwnArray> nowhere;  // invalid addresses: set-up fails before it reads arrays
   for (std::size_t n = 0; n < grid.local().size(); ++n)
     nowhere.push_back({reinterpret_cast<void*>((n + 1) << 59), {0, 0, 0}, 0});
   Field v = Field::adopt(p.comm, grid, values, nowhere);

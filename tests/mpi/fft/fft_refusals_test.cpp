@@ -92,7 +92,7 @@ TEST(FourierTransformRefuses, OnAllRanksWhatOneCannotMakeOrMakesDifferently) {
 TEST(FourierTransformRefuses, ArraysThatOverlap) {
   const Communicator comm = Communicator::world();
   const Machine m = machine_here(Backend::host, 1);
-  Fft fft(comm, m, {4, 8, 8});  // blocks of equal size in both spaces
+  Fft fft(comm, m, {4, 8, 8});  // blocks of values and of modes have equal sizes
   const std::int64_t values = volume(fft.physical().block(fft.physical().local().at(0)).box.extents());
   std::vector<Complex> memory(static_cast<std::size_t>(3 * values));
   std::vector<Stream> streams = streams_of(fft.physical());
@@ -109,7 +109,7 @@ TEST(FourierTransformRefuses, ArraysThatOverlap) {
   expect_error(run(0, values, 1, 2 * values), ErrorCode::invalid_argument, over(0));
   expect_error(run(0, values, values, 2 * values), ErrorCode::invalid_argument, over(1));
   EXPECT_FALSE(run(0, values, 0, values));
-  EXPECT_FALSE(run(0, values, 2 * values, 0));  // an array may be written after it was read
+  EXPECT_FALSE(run(0, values, 2 * values, 0));  // the second target is the first source, which has been read by then
   expect_error(run(0, values, 2 * values, 2 * values), ErrorCode::invalid_argument,
                {{"problem", "written_twice"}, {"component", 0}, {"other_component", 1}});
   expect_error([&] { fft.forward_components({}, {}, streams); }, ErrorCode::mismatch, {{"source", 0}, {"target", 0}});
@@ -118,7 +118,7 @@ TEST(FourierTransformRefuses, ArraysThatOverlap) {
 TEST(FourierTransformRefuses, ArraysOfTwoDevicesThatOverlap) {
   const Communicator comm = Communicator::world();
   const Machine m = machine_here(Backend::host, 2);
-  Fft fft(comm, m, {4, 16, 16});  // blocks of equal size in both spaces
+  Fft fft(comm, m, {4, 16, 16});  // blocks of values and of modes have equal sizes
   const std::int64_t values = volume(fft.physical().block(fft.physical().local().at(0)).box.extents());
   std::vector<Complex> memory(static_cast<std::size_t>(4 * values));
   std::vector<Stream> streams = streams_of(fft.physical());

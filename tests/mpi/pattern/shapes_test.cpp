@@ -270,7 +270,7 @@ TEST_P(LargeField, IsAddressedBeyondTwoToThe31) {
     for (const bool high : {false, true}) {
       copy(streams[block], values.data(), at(block, high ? cells[2] : -1), plane);
       streams[block].synchronize();
-      const int other = (block + 1) % devices;  // number of the neighbour above and below
+      const int other = (block + 1) % devices;  // the only neighbour, both above and below
       for (std::int64_t y = 0; y < cells[1]; ++y)
         for (std::int64_t x = 0; x < cells[0]; ++x) {
           const auto n = static_cast<std::size_t>(y * shape.stride[1] + x);
