@@ -80,7 +80,7 @@ class Running(Closing):
 
     @property
     def tuning(self) -> Tuning:
-        """The choice of routes by the tuner and its source."""
+        """Routes that the tuner chose, and whether it measured them, read its cache or followed rules."""
         return Tuning.of(self._exchange.tuning())
 
     @property

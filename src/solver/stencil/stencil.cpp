@@ -455,7 +455,7 @@ std::vector<double> Stencil::seismogram(std::size_t receiver, std::int64_t since
   Impl& s = *impl_;
   require(receiver < s.seismograms.size(), ErrorCode::not_found, "there is no receiver with this number",
           {{"receiver", receiver}, {"limit", s.seismograms.size()}});
-  s.drain();  // after a step that threw, samples are still on the devices
+  s.drain();  // if a step threw, the receivers' latest samples are still on the devices
   const std::vector<double>& mine = s.seismograms[receiver];
   const auto all = static_cast<std::int64_t>(mine.size()),
              left_out = std::clamp<std::int64_t>(since - s.drained + all, 0, all);
