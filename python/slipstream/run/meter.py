@@ -63,6 +63,10 @@ class Meter:
         usual = [(each, steps) for each, steps in self._counted() if each <= limit]
         return sum(each * steps for each, steps in usual) / sum(steps for _, steps in usual)
 
+    def of_steps(self, left: int) -> float:
+        """Predicted seconds of all steps of a run that has made the timed ones and has `left` to go."""
+        return self.seconds + left * self.step()
+
     def _counted(self) -> list[tuple[float, int]]:
         """Seconds per step, and number of steps, of each timed advance after the warm-up."""
         left = (1 - WARM_UP) * sum(seconds for _, seconds in self._first)

@@ -34,7 +34,7 @@ PAGES_OF_A_FIELD = 1 << 16
 class Prediction:
     """Time and disk space that a run needs from its first step to its last one."""
 
-    step: float  #: predicted seconds per step
+    step: float  #: predicted seconds per step, the mean of the whole run with its slower start
     steps: int
     seconds: float  #: predicted seconds of all steps, with the checks and output between them
     bytes: int  #: bytes of the fields and checkpoints that the run adds to the disk
@@ -51,8 +51,9 @@ class Prediction:
 
 def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) -> Prediction:
     """Predicts the costs of a run from the steps that it has made. `periods`: periods of its tables, in steps."""
-    steps, step, output = max(case.last_step - work.engine.step + meter.steps, 0), meter.step(), case.output_period
-    seconds = steps * step + (steps // case.check_every + 1) * meter.of(LOOKS)
+    left, output = max(case.last_step - work.engine.step, 0), case.output_period
+    steps, in_steps = meter.steps + left, meter.of_steps(left)
+    seconds = in_steps + (steps // case.check_every + 1) * meter.of(LOOKS)
     seconds += sum(steps // every * meter.of(rows_of(every)) for every in periods)
     frames = (2 + int(steps / output) if output else 1) if case.output.fields else 0
     every = case.checkpoint.every
@@ -60,7 +61,7 @@ def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) ->
     state = core().state_bytes(work.engine)
     on_disk = (work.bytes_of(frames) if frames else 0) + kept * (sum(state.values()) + PAGES_OF_A_FIELD * len(state))
     seconds += frames * meter.of(FRAMES)
-    return Prediction(step, steps, seconds, on_disk, case.run.residual is not None, meter.steps)
+    return Prediction(in_steps / max(steps, 1), steps, seconds, on_disk, case.run.residual is not None, meter.steps)
 
 
 def bytes_there(case: Case) -> int:
