@@ -222,10 +222,10 @@ class Together {
 #endif
   }
 
-  /// Launches all kernels that were added.
+  /// Launches all kernels that were added. Later launches keep the order of kernels.
   void launch() {
-    for (const Kind& kind : kinds_) kind.launch(*stream_, kind.items, kind.size);
-    kinds_.clear();
+    for (Kind& kind : kinds_) kind.launch(*stream_, kind.items, kind.size);
+    for (Kind& kind : kinds_) kind.items.clear();
   }
 
  private:

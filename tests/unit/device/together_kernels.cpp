@@ -114,6 +114,26 @@ TEST_P(Togethers, CanBeRecordedAndAreFewLaunches) {
   expect();
 }
 
+TEST_P(Togethers, KeepTheOrderOfKernelsAfterALaunch) {
+  constexpr int rows = 70000;
+  clear();
+  Buffer<int> long_one(device, rows);
+  const Box one{{0, 0, 0}, {1, 1, 1}}, large{{0, 0, 0}, {1, rows, 1}};
+  Together together(stream);
+  together.add(one, Number{cube(0), side, 3});
+  together.add(large, DoubleCell{long_one.data(), 1});  // launches the kernels before it
+  together.add(one, DoubleCell{cube(0), side});
+  together.add(one, Number{cube(1), side, 5});
+  together.add(one, DoubleCell{cube(1), side});
+  together.launch();
+  int found[2];
+  copy(stream, &found[0], cube(0), sizeof(int));
+  copy(stream, &found[1], cube(1), sizeof(int));
+  stream.synchronize();
+  EXPECT_EQ(found[0], (1 + 3) * 2);
+  EXPECT_EQ(found[1], (1 + 5) * 2);
+}
+
 TEST_P(Togethers, HaveTeamsToo) {
   constexpr int most_teams = 5;
   clear();

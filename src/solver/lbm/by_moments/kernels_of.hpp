@@ -30,8 +30,8 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
   }
 
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
+    // First for all blocks, because links then replace some of the gathered populations.
     launch_per_link(stream, b.boundary.list.size(), GatherArrivals<S>{Cells(b), b.boundary.list.data()}, b.together);
-    if (b.together) b.together->launch();  // links then replace some of the gathered populations
     const Cells cells(b);
     apply_known(stream, links, cells, b.together);
     apply_pressure(stream, links, cells, model, b.together);
