@@ -9,34 +9,38 @@ from slipstream.base.keys import Count, Finite, NotNegative, Positive, Table
 
 
 class ElementsTable(Table):
-    """[sem]: the elements. [grid] has how many there are along x, y and z, and the periodic axes. Lengths and times
-    are in any units that fit together."""
+    """[sem]: the elements; [grid] has their numbers along x, y and z, and the periodic axes. Lengths and times are
+    in any units that fit together."""
 
     in_units: ClassVar[Mapping[str, str]] = {"-": "order stretch deformation", "length": "lengths map"}
 
-    order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
-    lengths: tuple[Positive, Positive, Positive] = Field((1.0, 1.0, 1.0), description="Edges of the box.")
+    order: Annotated[int, Field(ge=1, le=15)] = Field(
+        7, description="Degree of the polynomials in an element, 1 to 15."
+    )
+    lengths: tuple[Positive, Positive, Positive] = Field((1.0, 1.0, 1.0), description="Edges of the box along x, y, z.")
     stretch: tuple[Positive, Positive, Positive] = Field(
-        (1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's."
+        (1.0, 1.0, 1.0), description="Width of the last element along each axis, divided by that of the first."
     )
     deformation: NotNegative = Field(
-        0.0, description="Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds."
+        0.0,
+        description="Amplitude of a sine map that bends the elements, as a fraction of the box; above 0.137 elements "
+        "fold.",
     )
     map: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
-        description="Where the places of the box, stretched and deformed, are in truth: x, y and z. A number, or an "
-        "expression in x, y, z (from the box's low corner), the sides Lx, Ly, Lz. All other expressions have the "
-        "mapped places.",
+        description="Mapping of the box: new x, y and z of its points, after stretch and deformation. A number, or an "
+        "expression in x, y, z (from the box's low corner), the sides Lx, Ly, Lz. All other expressions use the "
+        "mapped coordinates.",
     )
     factors: Literal["auto", "stored", "affine"] = Field(
         "auto",
-        description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
-        "parallelepipeds. auto: affine where nothing is deformed or mapped.",
+        description="Geometric factors: stored at each point, 48 bytes; or affine, six numbers for each element, "
+        "which must be a parallelepiped. auto: affine unless elements are deformed or mapped.",
     )
 
 
 class SolveTable(Table):
-    """[sem]: coefficients, and how an unknown is solved for. A further scalar may have its own."""
+    """[sem]: coefficients and linear solver of an unknown; each further scalar may have its own."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "length^2 / time": "diffusivity",
@@ -49,44 +53,46 @@ class SolveTable(Table):
 
     diffusivity: Positive | str = Field(
         1.0,
-        description="In lengths squared a unit of time, above 0 everywhere. A number, or an expression in x, y, z "
-        "(from the box's low corner), the sides Lx, Ly, Lz.",
+        description="Diffusivity of the unknown, above 0 everywhere. A number, or an expression in x, y, z (from the "
+        "box's low corner), the sides Lx, Ly, Lz.",
     )
     reaction: NotNegative | str = Field(
         0.0,
-        description="helmholtz: the factor of u, 0 or more everywhere. A number, or an expression in x, y, z (from "
+        description="helmholtz: coefficient of u, 0 or more everywhere. A number, or an expression in x, y, z (from "
         "the box's low corner), the sides Lx, Ly, Lz.",
     )
     tolerance: Positive = Field(
         1e-10,
-        description="Conjugate gradients end at this residual over the right side of the change, which is free of a "
-        "constant in the data.",
+        description="The solver ends when the norm of the residual is at most this fraction of that of the right "
+        "side, without the part that constant data contribute.",
     )
     absolute_tolerance: NotNegative = Field(
         0.0,
-        description="They also end where the root of the residual's sum of squares over the points is at most this; a "
-        "residual is an integral, in units of diffusivity times u times length.",
+        description="The solver also ends when the root of the sum of squared residuals over the points is at most "
+        "this; residuals are integrals, in units of diffusivity x u x length.",
     )
-    most_iterations: Count = Field(1000, description="Of conjugate gradients for a solution.")
-    method: Literal["cg", "fgmres"] = Field("cg", description="Conjugate gradients, or restarted flexible GMRES.")
+    most_iterations: Count = Field(1000, description="Largest number of iterations for each solution.")
+    method: Literal["cg", "fgmres"] = Field(
+        "cg", description="Linear solver: conjugate gradients, or restarted flexible GMRES."
+    )
     restart: Annotated[int, Field(ge=1, le=63)] = Field(
-        30, description="fgmres: iterations between restarts, 63 at most; each keeps two vectors."
+        30, description="fgmres: iterations between restarts, at most 63; each stores two vectors."
     )
     projection: Annotated[int, Field(ge=0, le=63)] = Field(
-        0, description="diffusion: the first guess comes from the span of so many earlier solutions, too; 63 at most."
+        0, description="diffusion: number of earlier solutions onto which the initial guess is projected; at most 63."
     )
     preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"] = Field(
         "jacobi",
-        description="The diagonal; Chebyshev's polynomial with it; or p-multigrid whose smoothers are Chebyshev "
-        "polynomials in the diagonal (multigrid) or in overlapping Schwarz (schwarz).",
+        description="Jacobi; Chebyshev polynomials with Jacobi; or p-multigrid whose smoothers are Chebyshev "
+        "polynomials with Jacobi (multigrid) or with overlapping Schwarz (schwarz).",
     )
     degree: Count | None = Field(
         None,
-        description="Of Chebyshev's polynomials: chebyshev 4, multigrid 3, schwarz 2 where left out; more operators "
-        "an iteration, and fewer iterations.",
+        description="Degree of the Chebyshev polynomials; left out: chebyshev 4, multigrid 3, schwarz 2. Higher "
+        "degrees need fewer iterations, which cost more.",
     )
     not_converged: Literal["stop", "go on"] = Field(
-        "stop", description="What becomes of a run whose conjugate gradients do not reach the tolerance."
+        "stop", description="Whether a run stops or goes on if the linear solver does not reach the tolerance."
     )
 
 
@@ -101,29 +107,29 @@ class SemTable(ElementsTable, SolveTable):
     }
 
     equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
-        description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap "
-        "u + source.",
+        description="poisson: -diffusivity Lap u = source; helmholtz: with + reaction u on the left; diffusion: du/dt "
+        "= diffusivity Lap u + source.",
     )
     source: Finite | str = Field(
         0.0,
-        description="A number, or an expression in x, y, z (from the box's low corner), the sides Lx, Ly, Lz and, of "
-        "diffusion, the time t.",
+        description="Source term of the equation. A number, or an expression in x, y, z (from the box's low corner), "
+        "the sides Lx, Ly, Lz and, of diffusion, the time t.",
     )
     velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
-        description="diffusion: what carries u, along x, y and z: du/dt + velocity . grad u = ... A number, or an "
-        "expression in x, y, z (from the box's low corner), the sides Lx, Ly, Lz and, of diffusion, the time t.",
+        description="diffusion: velocity that advects u: du/dt + velocity . grad u = ... A number, or an expression "
+        "in x, y, z (from the box's low corner), the sides Lx, Ly, Lz and, of diffusion, the time t.",
     )
     target_courant: Positive | None = Field(
         None,
-        description="With velocity: each time step is made in equal parts, as few as keep the Courant number at this.",
+        description="With velocity: each time step has as many equal substeps as keep the Courant number below this.",
     )
-    time_step: Positive | None = Field(None, description="diffusion: the same all through.")
-    time_order: Literal[1, 2, 3] = Field(2, description="diffusion: of the backward differences.")
+    time_step: Positive | None = Field(None, description="diffusion: the time step, which is constant.")
+    time_order: Literal[1, 2, 3] = Field(2, description="diffusion: order of the backward differences.")
     start: Literal["lower", "exact"] = Field(
         "lower",
-        description="diffusion: the first steps are of lower order, which leaves an error of order 2 in the time "
-        "step; or of full order, from [exact] at the times before.",
+        description="diffusion: lower: the first steps have lower order, which leaves an error of order 2 in the time "
+        "step; exact: they have full order, because [exact] gives the values at earlier times.",
     )
 
 
@@ -142,67 +148,74 @@ class FlowTable(ElementsTable):
         "solutions": "projection",
     }
 
-    equation: Literal["navier_stokes"] = Field(description="Of incompressible flow.")
-    viscosity: Positive = Field(description="Kinematic, in lengths squared a unit of time.")
+    equation: Literal["navier_stokes"] = Field(description="Incompressible Navier-Stokes equations.")
+    viscosity: Positive = Field(description="Kinematic viscosity.")
     force: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
-        description="By mass, along x, y and z. Numbers, or expressions in x, y, z (from the box's low corner), the "
-        "sides Lx, Ly, Lz and the time t.",
+        description="Body force per mass along x, y and z. Numbers, or expressions in x, y, z (from the box's low "
+        "corner), the sides Lx, Ly, Lz and the time t.",
     )
-    time_step: Positive = Field(description="The same all through; with target_courant of what is made in parts.")
-    time_order: Literal[1, 2, 3] = Field(3, description="Of the backward differences and of the extrapolation.")
+    time_step: Positive = Field(
+        description="The time step, which is constant; with target_courant it is divided into substeps."
+    )
+    time_order: Literal[1, 2, 3] = Field(3, description="Order of the backward differences and of the extrapolation.")
     start: Literal["lower", "exact"] = Field(
         "lower",
-        description="The first steps are of lower order, which leaves an error of order 2 in the time step; or of "
-        "full order, from [exact] at the times before.",
+        description="lower: the first steps have lower order, which leaves an error of order 2 in the time step; "
+        "exact: they have full order, because [exact] gives the flow at earlier times.",
     )
     target_courant: Positive | None = Field(
-        None, description="Each time step is made in equal parts, as few as keep the Courant number at this."
+        None, description="Each time step has as many equal substeps as keep the Courant number below this."
     )
     courant_limit: Positive | None = Field(
         None,
-        description="Courant number that ends the run. Left out: where advection by a uniform velocity begins to grow.",
+        description="Courant number above which the run ends. Left out: the stability limit of advection by a uniform "
+        "velocity.",
     )
     divergence_damping: Annotated[float, Field(ge=0, le=16, allow_inf_nan=False)] = Field(
         1.0,
-        description="Explicit steps that damp the divergence after each time step, which elements leave within "
-        "themselves; 0: none.",
+        description="Number of explicit steps after each time step that damp the divergence within elements, which "
+        "the pressure does not remove; 0: none.",
     )
     filter: NotNegative = Field(
         0.0,
         description="Rate at which the highest modes are damped (a high-pass filter): du/dt = - filter (u - G u); 0: "
         "none.",
     )
-    filter_modes: Count = Field(1, description="Modes that the filter damps along each axis.")
+    filter_modes: Count = Field(1, description="Number of the highest modes along each axis that the filter damps.")
     mean_from: NotNegative | None = Field(
         None,
-        description="From this time on, running means are kept: mean_velocity, mean_pressure, mean_squares (uu vv ww) "
-        "and mean_products (uv uw vw), in fields.vtkhdf and checkpoints.",
+        description="Time from which running means are computed, for fields.vtkhdf and checkpoints: mean_velocity, "
+        "mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw).",
     )
     pressure_tolerance: Positive = Field(
         1e-05,
-        description="The pressure's solution ends where the root of the residual's mean square is at most this: "
-        "sqrt((r, r) / volume), r an integral.",
+        description="The solution for the pressure ends when the root mean square of the residual r is at most this: "
+        "sqrt((r, r) / volume).",
     )
-    velocity_tolerance: Positive = Field(1e-07, description="The same of each part of the velocity.")
-    most_iterations: Count = Field(1000, description="Of a solution.")
+    velocity_tolerance: Positive = Field(
+        1e-07, description="Root mean square of the residual at which the solution for each velocity component ends."
+    )
+    most_iterations: Count = Field(1000, description="Largest number of iterations for each solution.")
     method: Literal["cg", "fgmres"] = Field(
-        "cg", description="Of the pressure: flexible conjugate gradients, or restarted flexible GMRES."
+        "cg", description="Solver for the pressure: flexible conjugate gradients, or restarted flexible GMRES."
     )
     restart: Annotated[int, Field(ge=1, le=63)] = Field(
-        30, description="fgmres: iterations between restarts; each keeps two vectors."
+        30, description="fgmres: iterations between restarts; each stores two vectors."
     )
     projection: Annotated[int, Field(ge=0, le=63)] = Field(
-        10, description="The pressure's first guess comes from the span of so many earlier solutions, too."
+        10, description="Number of earlier pressures onto which the initial guess of the pressure is projected."
     )
     preconditioner: Literal["jacobi", "multigrid", "schwarz"] = Field(
         "schwarz",
-        description="Of the pressure: the diagonal; or p-multigrid whose smoothers are Chebyshev polynomials in the "
-        "diagonal (multigrid) or in overlapping Schwarz (schwarz).",
+        description="Preconditioner of the pressure: Jacobi; or p-multigrid whose smoothers are Chebyshev polynomials "
+        "with Jacobi (multigrid) or with overlapping Schwarz (schwarz).",
     )
-    degree: Count | None = Field(None, description="Of Chebyshev's polynomials: multigrid 3, schwarz 2 where left out.")
+    degree: Count | None = Field(
+        None, description="Degree of the Chebyshev polynomials; left out: multigrid 3, schwarz 2."
+    )
     not_converged: Literal["stop", "go on"] = Field(
-        "stop", description="What becomes of a run where a solution does not reach its tolerance."
+        "stop", description="Whether a run stops or goes on if a solution does not reach its tolerance."
     )
 
 

@@ -26,7 +26,7 @@ class StencilSolver(Solver[StencilCase]):
     case_type = StencilCase
     unit_of_rate = "Mcell/s"
     files = ("findings.json", "seismograms.csv", "solutions.csv")
-    pictures = {"seismograms.png": "What the receivers recorded"}
+    pictures = {"seismograms.png": "Signals of the receivers"}
 
     def warnings(self, case: StencilCase) -> list[str]:
         table = case.stencil

@@ -266,7 +266,7 @@ void bind_dns(nb::module_& m) {
             return new FieldSeries(self, path, spacing, up_to);
           },
           nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
-      .def_prop_ro("shells", &Dns::shells, "Of a spectrum, with shell 0.")
+      .def_prop_ro("shells", &Dns::shells, "Number of shells of a spectrum, including shell 0.")
       .def("check_time_step", &Dns::check_time_step, Release())
       .def("check_forcing", &Dns::check_forcing, Release())
       .def("carried", &carried_dict, "Numbers that a step takes from the steps before it, beside the modes.")

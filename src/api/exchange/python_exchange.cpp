@@ -308,7 +308,7 @@ void bind_communicator(nb::module_& m) {
             world();  // a first call starts MPI
             return Communicator(MPI_COMM_SELF);
           },
-          Release(), "Of this rank only.")
+          Release(), "Communicator of this rank alone.")
       .def_static(
           "from_handle",
           [](int handle) {
@@ -363,7 +363,8 @@ void bind_exchange(nb::module_& m) {
   m.def(
       "throttled_seconds",
       [](const std::string& throttle, double bytes) { return throttle_from_string(throttle).seconds(bytes); },
-      nb::arg("throttle"), nb::arg("bytes"), "Of messages of one pair of devices, of so many bytes in all.");
+      nb::arg("throttle"), nb::arg("bytes"),
+      "Seconds that the emulated network needs for `bytes` bytes of messages between two devices.");
   nb::class_<ArrayExchange>(m, "ArrayExchange", "Exchanges of arrays that the caller owns.")
       .def(
           "__init__",

@@ -226,7 +226,8 @@ void bind_element_files(nb::module_& m) {
       .def_prop_ro("elements", &NekFile::elements)
       .def_prop_ro("time", &NekFile::time)
       .def_prop_ro("step", &NekFile::step)
-      .def_prop_ro("fields", &NekFile::fields, "Of X, U, P, T, S01, S02 and so on, those that it has.")
+      .def_prop_ro("fields", &NekFile::fields,
+                   "Names of the fields in the file, out of X, U, P, T, S01, S02 and so on.")
       .def(
           "read",
           [](const NekFile& self, const std::string& field, std::int64_t element) {

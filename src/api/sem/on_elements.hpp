@@ -32,7 +32,7 @@ inline void bind_on_elements(nb::module_& m) {
                              "A run on spectral elements, whose fields are [1, element, point, component].")
       .def("largest_change", &Engine::largest_change, Release())
       .def("cautions", &Engine::cautions)
-      .def("courant", &Engine::courant, "Of the last step, or part of one; 0 without a velocity.")
+      .def("courant", &Engine::courant, "Courant number of the last step or substep; 0 without a velocity.")
       .def("at", &Engine::at, nb::arg("probe"), nb::arg("field"), nb::arg("component") = std::size_t{0}, Release(),
            "By point, on every rank.")
       .def(
@@ -50,7 +50,7 @@ inline void bind_on_elements(nb::module_& m) {
           "items: (U, P, T, S01 and so on, field of the state or array).")
       .def(
           "elements", [](Engine& self) { return elements_of_rank(self); },
-          "Of this rank: the first, and the one behind the last.")
+          "Elements of this rank: the index of the first, and one past the index of the last.")
       .def(
           "places", [](Engine& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
       .def(

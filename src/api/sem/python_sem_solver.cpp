@@ -165,7 +165,8 @@ void bind_sem_solver(nb::module_& m) {
           "in microseconds, and asymmetries, 0 for symmetric ones but for rounding. Collective.")
       .def(
           "effort", [](Sem& self, std::size_t scalar) { return effort_dict(self.effort(scalar)); },
-          nb::arg("scalar") = std::size_t{0}, "What the linear solutions have taken, and how the last one went.");
+          nb::arg("scalar") = std::size_t{0},
+          "Iterations of all linear solutions so far, and the outcome of the last one.");
 }
 
 }  // namespace

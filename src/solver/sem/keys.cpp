@@ -41,7 +41,7 @@ Key not_converged_key(const char* meaning) {
 CaseTable elements_table() {
   const Options usual;
   CaseTable table{"sem",
-                  "the elements. [grid] has how many there are along x, y and z, and the periodic axes. Lengths and "
+                  "the elements; [grid] has their numbers along x, y and z, and the periodic axes. Lengths and "
                   "times are in any units that fit together.",
                   {},
                   "elements"};
@@ -50,30 +50,30 @@ CaseTable elements_table() {
        {up_to(most_order, integer_from(least_order))},
        std::int64_t{usual.order},
        "-",
-       "Of the polynomials in an element, 1 to 15."},
-      {"lengths", {several(3, number_above(0))}, list_of(usual.lengths), "length", "Edges of the box."},
+       "Degree of the polynomials in an element, 1 to 15."},
+      {"lengths", {several(3, number_above(0))}, list_of(usual.lengths), "length", "Edges of the box along x, y, z."},
       {"stretch",
        {several(3, number_above(0))},
        list_of(usual.stretch),
        "-",
-       "Width of the last element along an axis over the first's."},
+       "Width of the last element along each axis, divided by that of the first."},
       {"deformation",
        {number_from(0)},
        usual.deform,
        "-",
-       "Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds."},
+       "Amplitude of a sine map that bends the elements, as a fraction of the box; above 0.137 elements fold."},
       {"map",
        {three_expressions()},
        left_out,
        "length",
-       "Where the places of the box, stretched and deformed, are in truth: x, y and z. " + number_or +
-           ". All other expressions have the mapped places."},
+       "Mapping of the box: new x, y and z of its points, after stretch and deformation. " + number_or +
+           ". All other expressions use the mapped coordinates."},
       {"factors",
        {names({"auto", to_string(Factors::stored), to_string(Factors::affine)})},
        "auto",
        "",
-       "Geometric factors: at each point, 48 B; or six numbers an element, where elements are parallelepipeds. auto: "
-       "affine where nothing is deformed or mapped."},
+       "Geometric factors: stored at each point, 48 bytes; or affine, six numbers for each element, which must be a "
+       "parallelepiped. auto: affine unless elements are deformed or mapped."},
   };
   return table;
 }
@@ -81,44 +81,45 @@ CaseTable elements_table() {
 CaseTable solve_table() {
   const Scalar usual;
   CaseTable table{
-      "sem", "coefficients, and how an unknown is solved for. A further scalar may have its own.", {}, "solve"};
+      "sem", "coefficients and linear solver of an unknown; each further scalar may have its own.", {}, "solve"};
   table.keys = {
       {"diffusivity",
        {or_expression(number_above(0))},
        usual.diffusivity,
        "length^2 / time",
-       "In lengths squared a unit of time, above 0 everywhere. " + number_or + "."},
+       "Diffusivity of the unknown, above 0 everywhere. " + number_or + "."},
       {"reaction",
        {or_expression(number_from(0))},
        usual.reaction,
        "1 / length^2",
-       "helmholtz: the factor of u, 0 or more everywhere. " + number_or + "."},
+       "helmholtz: coefficient of u, 0 or more everywhere. " + number_or + "."},
       {"tolerance",
        {number_above(0)},
        usual.krylov.tolerance,
        "-",
-       "Conjugate gradients end at this residual over the right side of the change, which is free of a constant in the "
-       "data."},
+       "The solver ends when the norm of the residual is at most this fraction of that of the right side, without the "
+       "part that constant data contribute."},
       {"absolute_tolerance",
        {number_from(0)},
        usual.krylov.absolute_tolerance,
        "u x length^3 / time",
-       "They also end where the root of the residual's sum of squares over the points is at most this; a residual is "
-       "an integral, in units of diffusivity times u times length."},
-      most_iterations_key(usual.krylov.most_iterations, "Of conjugate gradients for a solution."),
-      method_key(usual.solver.method, "Conjugate gradients, or restarted flexible GMRES."),
-      restart_key(usual.solver.restart, "fgmres: iterations between restarts, 63 at most; each keeps two vectors."),
+       "The solver also ends when the root of the sum of squared residuals over the points is at most this; residuals "
+       "are integrals, in units of diffusivity x u x length."},
+      most_iterations_key(usual.krylov.most_iterations, "Largest number of iterations for each solution."),
+      method_key(usual.solver.method, "Linear solver: conjugate gradients, or restarted flexible GMRES."),
+      restart_key(usual.solver.restart, "fgmres: iterations between restarts, at most 63; each stores two vectors."),
       projection_key(usual.solver.projection,
-                     "diffusion: the first guess comes from the span of so many earlier solutions, too; 63 at most."),
+                     "diffusion: number of earlier solutions onto which the initial guess is projected; at most 63."),
       {"preconditioner",
        {names_of(preconditioners)},
        name_in(preconditioners, usual.solver.preconditioner),
        "",
-       "The diagonal; Chebyshev's polynomial with it; or p-multigrid whose smoothers are Chebyshev polynomials in the "
-       "diagonal (multigrid) or in overlapping Schwarz (schwarz)."},
-      degree_key("Of Chebyshev's polynomials: chebyshev 4, multigrid 3, schwarz 2 where left out; more operators an "
-                 "iteration, and fewer iterations."),
-      not_converged_key("What becomes of a run whose conjugate gradients do not reach the tolerance."),
+       "Jacobi; Chebyshev polynomials with Jacobi; or p-multigrid whose smoothers are Chebyshev polynomials with "
+       "Jacobi "
+       "(multigrid) or with overlapping Schwarz (schwarz)."},
+      degree_key("Degree of the Chebyshev polynomials; left out: chebyshev 4, multigrid 3, schwarz 2. Higher degrees "
+                 "need fewer iterations, which cost more."),
+      not_converged_key("Whether a run stops or goes on if the linear solver does not reach the tolerance."),
   };
   return table;
 }
@@ -131,23 +132,24 @@ CaseTable scalars_table() {
        {names_of(equations)},
        {},
        "",
-       "-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u + source."},
-      {"source", {or_expression(number())}, 0.0, "u / time", number_at + "."},
+       "poisson: -diffusivity Lap u = source; helmholtz: with + reaction u on the left; diffusion: du/dt = diffusivity "
+       "Lap u + source."},
+      {"source", {or_expression(number())}, 0.0, "u / time", "Source term of the equation. " + number_at + "."},
       {"velocity",
        {three_expressions()},
        left_out,
        "length / time",
-       "diffusion: what carries u, along x, y and z: du/dt + velocity . grad u = ... " + number_at + "."},
+       "diffusion: velocity that advects u: du/dt + velocity . grad u = ... " + number_at + "."},
       {"target_courant",
        {number_above(0)},
        left_out,
        "-",
-       "With velocity: each time step is made in equal parts, as few as keep the Courant number at this."},
-      {"time_step", {number_above(0)}, left_out, "time", "diffusion: the same all through."},
-      time_order_key(usual.time_order, "diffusion: of the backward differences."),
-      start_key(
-          "diffusion: the first steps are of lower order, which leaves an error of order 2 in the time step; or of "
-          "full order, from [exact] at the times before."),
+       "With velocity: each time step has as many equal substeps as keep the Courant number below this."},
+      {"time_step", {number_above(0)}, left_out, "time", "diffusion: the time step, which is constant."},
+      time_order_key(usual.time_order, "diffusion: order of the backward differences."),
+      start_key("diffusion: lower: the first steps have lower order, which leaves an error of order 2 in the time "
+                "step; exact: "
+                "they have full order, because [exact] gives the values at earlier times."),
   };
   return table;
 }
@@ -164,34 +166,38 @@ CaseTable flow_table() {
   for (const auto& [name, value] : preconditioners)
     if (value != Preconditioner::chebyshev) of_pressure.emplace_back(name);
   table.keys = {
-      {"equation", {names({"navier_stokes"})}, {}, "", "Of incompressible flow."},
-      {"viscosity", {number_above(0)}, {}, "length^2 / time", "Kinematic, in lengths squared a unit of time."},
-      {"force", {three_expressions()}, left_out, "length / time^2", "By mass, along x, y and z. " + numbers_at + "."},
+      {"equation", {names({"navier_stokes"})}, {}, "", "Incompressible Navier-Stokes equations."},
+      {"viscosity", {number_above(0)}, {}, "length^2 / time", "Kinematic viscosity."},
+      {"force",
+       {three_expressions()},
+       left_out,
+       "length / time^2",
+       "Body force per mass along x, y and z. " + numbers_at + "."},
       {"time_step",
        {number_above(0)},
        {},
        "time",
-       "The same all through; with target_courant of what is made in parts."},
-      time_order_key(usual.time_order, "Of the backward differences and of the extrapolation."),
-      start_key(
-          "The first steps are of lower order, which leaves an error of order 2 in the time step; or of full order, "
-          "from [exact] at the times before."),
+       "The time step, which is constant; with target_courant it is divided into substeps."},
+      time_order_key(usual.time_order, "Order of the backward differences and of the extrapolation."),
+      start_key("lower: the first steps have lower order, which leaves an error of order 2 in the time step; exact: "
+                "they have "
+                "full order, because [exact] gives the flow at earlier times."),
       {"target_courant",
        {number_above(0)},
        left_out,
        "-",
-       "Each time step is made in equal parts, as few as keep the Courant number at this."},
+       "Each time step has as many equal substeps as keep the Courant number below this."},
       {"courant_limit",
        {number_above(0)},
        left_out,
        "-",
-       "Courant number that ends the run. Left out: where advection by a uniform velocity begins to grow."},
+       "Courant number above which the run ends. Left out: the stability limit of advection by a uniform velocity."},
       {"divergence_damping",
        {up_to(most_damping, number_from(0))},
        usual.divergence_damping,
        "steps",
-       "Explicit steps that damp the divergence after each time step, which elements leave within themselves; 0: "
-       "none."},
+       "Number of explicit steps after each time step that damp the divergence within elements, which the "
+       "pressure does not remove; 0: none."},
       {"filter",
        {number_from(0)},
        usual.filter,
@@ -201,37 +207,38 @@ CaseTable flow_table() {
        {integer_from(1)},
        std::int64_t{usual.filter_modes},
        "modes",
-       "Modes that the filter damps along each axis."},
+       "Number of the highest modes along each axis that the filter damps."},
       {"mean_from",
        {number_from(0)},
        left_out,
        "time",
-       "From this time on, running means are kept: mean_velocity, mean_pressure, mean_squares (uu vv ww) and "
-       "mean_products (uv uw vw), in fields.vtkhdf and checkpoints."},
+       "Time from which running means are computed, for fields.vtkhdf and checkpoints: mean_velocity, mean_pressure, "
+       "mean_squares (uu vv ww) and mean_products (uv uw vw)."},
       {"pressure_tolerance",
        {number_above(0)},
        usual.pressure_tolerance,
        "length / time^2",
-       "The pressure's solution ends where the root of the residual's mean square is at most this: sqrt((r, r) / "
-       "volume), r an integral."},
+       "The solution for the pressure ends when the root mean square of the residual r is at most this: sqrt((r, r) / "
+       "volume)."},
       {"velocity_tolerance",
        {number_above(0)},
        usual.velocity_tolerance,
        "length / time^2",
-       "The same of each part of the velocity."},
-      most_iterations_key(usual.most_iterations, "Of a solution."),
-      method_key(usual.pressure.method, "Of the pressure: flexible conjugate gradients, or restarted flexible GMRES."),
-      restart_key(usual.pressure.restart, "fgmres: iterations between restarts; each keeps two vectors."),
+       "Root mean square of the residual at which the solution for each velocity component ends."},
+      most_iterations_key(usual.most_iterations, "Largest number of iterations for each solution."),
+      method_key(usual.pressure.method,
+                 "Solver for the pressure: flexible conjugate gradients, or restarted flexible GMRES."),
+      restart_key(usual.pressure.restart, "fgmres: iterations between restarts; each stores two vectors."),
       projection_key(usual.pressure.projection,
-                     "The pressure's first guess comes from the span of so many earlier solutions, too."),
+                     "Number of earlier pressures onto which the initial guess of the pressure is projected."),
       {"preconditioner",
        {names(of_pressure)},
        name_in(preconditioners, usual.pressure.preconditioner),
        "",
-       "Of the pressure: the diagonal; or p-multigrid whose smoothers are Chebyshev polynomials in the diagonal "
-       "(multigrid) or in overlapping Schwarz (schwarz)."},
-      degree_key("Of Chebyshev's polynomials: multigrid 3, schwarz 2 where left out."),
-      not_converged_key("What becomes of a run where a solution does not reach its tolerance."),
+       "Preconditioner of the pressure: Jacobi; or p-multigrid whose smoothers are Chebyshev polynomials with Jacobi "
+       "(multigrid) or with overlapping Schwarz (schwarz)."},
+      degree_key("Degree of the Chebyshev polynomials; left out: multigrid 3, schwarz 2."),
+      not_converged_key("Whether a run stops or goes on if a solution does not reach its tolerance."),
   };
   return table;
 }
