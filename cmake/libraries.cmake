@@ -1,16 +1,17 @@
-# Defines each library of the project: its rooms, the libraries that it links, and how its files are compiled.
+# Defines each library of the project: its folders of sources in src/, the libraries that it links, and how its files
+# are compiled.
 #
 # A file's name says how: *_kernels.cpp as CUDA in a CUDA build, *_cuda.cpp, *_cuda_kernels.cpp and src/device/cuda only
-# there, *_nocuda.cpp only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of
-# the rest.
+# there, *_nocuda.cpp only elsewhere, the rest as plain C++. Files of a folder are joined into one translation unit of
+# kernels and one of the rest.
 
-# Sources that are not joined: they have definitions of their own, or take as long to compile as a whole room.
+# Sources that are not joined: they have definitions of their own, or take as long to compile as a whole folder.
 set(SLIPSTREAM_ALONE "_cuda(_kernels)?\\.cpp$" "_nocuda\\.cpp$" "device/device\\.cpp$" device/cuda/ "fft/radix_stores\\.cpp$"
     fft/lines_ mover/program_ gather_scatter/gather_scatter_kernels gather_scatter/list_kernels "stencil/.*_kernels"
     "sem/.*_kernels" lbm/instances/)
 list(JOIN SLIPSTREAM_ALONE "|" SLIPSTREAM_ALONE)
 
-# Lists the files to compile for a room: the sources in src/<room> and its subfolders.
+# Lists the files to compile for a folder of sources, src/<room>, and its subfolders.
 function(slipstream_room result room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
   if(SLIPSTREAM_CUDA)
@@ -39,7 +40,8 @@ function(slipstream_library name)
   if(name STREQUAL slipstream)
     set(target slipstream)
   endif()
-  # src/device/build_match.cpp uses this identity to reject libraries and modules of another build.
+  # The library gets a function that returns its version and a hash of the build folder. By these
+  # src/device/build_match.cpp rejects libraries and modules of another build.
   string(MD5 folder ${CMAKE_BINARY_DIR})
   string(SUBSTRING ${folder} 0 8 folder)
   set(identity ${CMAKE_BINARY_DIR}/generated/build_of_${name}.cpp)

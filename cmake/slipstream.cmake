@@ -82,6 +82,6 @@ function(slipstream_compile_options target)
   # memory.
   set(seldom $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
   target_compile_options(${target} PRIVATE ${seldom}
-    $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra -Wno-subobject-linkage>  # only joined files cause the last warning
+    $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra -Wno-subobject-linkage>  # joining sources into one unit causes subobject-linkage warnings
     $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --Werror=cross-execution-space-call --extended-lambda -Xcompiler=${forwarded} --expt-relaxed-constexpr>)
 endfunction()

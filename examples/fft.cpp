@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
     options.type = slip::DType::f64;
     slip::Fft fft(comm, machine, {24, 20, 16}, options);
     const slip::Box cells = fft.physical().block(fft.physical().local()[0]).box,
-                    modes = fft.spectral().block(fft.spectral().local()[0]).box;  // order of this box: z, x, y
+                    modes = fft.spectral().block(fft.spectral().local()[0]).box;  // axes of this box of modes: z, x, y
     std::vector<double> u(cells.volume());                                        // values of the slab [z][y][x]
     std::vector<std::complex<double>> v(modes.volume());                          // values of the modes [y][x][z]
     std::vector<slip::Stream> streams;

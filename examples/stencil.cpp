@@ -7,7 +7,7 @@
 namespace slip = slipstream;
 
 struct Heat {
-  double rate;  // number diffusivity x time step / cell^2
+  double rate;  // diffusion number: diffusivity x time step / cell^2
   SLIP_FN double operator()(const slip::Around<double>& u) const {
     const double around = u(1, 0, 0) + u(-1, 0, 0) + u(0, 1, 0) + u(0, -1, 0) + u(0, 0, 1) + u(0, 0, -1);
     return u(0, 0, 0) + rate * (around - 6 * u(0, 0, 0));

@@ -93,8 +93,8 @@ def measure(revision: str, only: list[str]) -> dict[str, Any]:
 
 
 def cumulative_s(times: dict[str, Any], what: str) -> float | None:
-    """Seconds from an empty cache to the end of a step; times of the kit exclude the steps of preset host. None if the
-    step was not measured.
+    """Seconds from an empty compiler cache to the end of a build step. For the GPU kit (gpu-kit/), excludes the steps
+    of the preset host. None if the step was not measured.
     """
     order = STEPS[: STEPS.index(what) + 1] if what != "kit" else ("kit",)
     steps = [times["steps"].get(step) for step in order]

@@ -101,7 +101,7 @@ def strings(text: str, first: int, later: int) -> list[str]:
     `later`."""
     found, rest, begin = [], text, first
     while rest:
-        room = WIDTH - begin - 3  # three columns hold both quotes and a comma
+        room = WIDTH - begin - 3  # two quotes and a comma take three columns
         if len(quoted(rest)) <= room + 2:
             found.append(rest)
             break
@@ -221,7 +221,7 @@ def routes_text() -> str:
 
 
 def keys_text(solver: str, title: str = "") -> str:
-    """Markdown table with the keys of a solver's table, without those of its bases."""
+    """Markdown table with the keys of a solver's table in a case file, without keys inherited from other tables."""
     names: dict[str, Any] = {}
     exec(table_module(solver), names)
     table: type[Table] = names[class_name(title or solver)]

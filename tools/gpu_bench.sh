@@ -154,7 +154,7 @@ build_parent() {
   (
     cd "$parent"
     export SLIPSTREAM_COMMIT=${PARENT_COMMIT:-unknown}
-    [ -e bench/CMakeLists.txt ] || targets=python_package  # this target builds the benchmarks as well
+    [ -e bench/CMakeLists.txt ] || targets=python_package  # older trees build benchmarks by python_package, too
     source tools/gpu_build.sh
   )
 }

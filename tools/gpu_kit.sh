@@ -26,7 +26,7 @@ download() {
     --python-version "${KIT_PYTHON:-3.12}" "${platforms[@]}" --platform manylinux2014_x86_64 -d "$@"
 }
 
-# Packages are named one by one: the dependency solver would add those that such machines have (numpy, matplotlib).
+# Wheels are named one by one: pip would also fetch dependencies that GPU machines usually have (numpy, matplotlib).
 packages=(pydantic pydantic-core annotated-types typing-inspection typing-extensions rich markdown-it-py mdurl pygments
           nanobind scikit-build-core hypothesis sortedcontainers pymech xarray pandas)
 wheels() {

@@ -123,7 +123,7 @@ def build_part(preset: str) -> Part:
 
 
 def quick_parts() -> list[Part]:
-    """The parts of `make test`, longest first, so that the lanes end together."""
+    """The parts of `make test`, longest first, so that the concurrent lanes of parts end together."""
     python = {name: python_part(f"python_{name}", "not thorough", True, rooms) for name, rooms in PYTHON_ROOMS.items()}
     mpi = {n: Part(f"mpi_{n}", ctest("host", f"mpi_{n}"), quick=True, thorough=False) for n in SHARDS}
     unit = Part("unit", ctest("host", "unit"), quick=True, spread=True)

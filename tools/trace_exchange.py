@@ -95,7 +95,7 @@ def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
     }
     name = route if coding == "raw" else f"{route}-{coding.replace(' ', '-')}"
     own = folder / f"rank{module.rank()}.json"
-    # The file keeps one line per event, and gets metadata for the viewers.
+    # The trace file keeps one line per event, and gets metadata for trace viewers.
     text = own.read_text(encoding="utf-8").replace("{", f'{{"otherData": {json.dumps(told)},\n', 1)
     (folder / f"{name}-{own.name}").write_text(text.rstrip() + "\n", encoding="utf-8")
     own.unlink()

@@ -32,7 +32,7 @@ class CufftXt {
   decltype(&cufftXtExecDescriptor) execute = library_["cufftXtExecDescriptor"];
 };
 
-/// A plan of cufftXt on several GPUs, and its values.
+/// A plan of cufftXt for a transform on several GPUs, and the array that it transforms.
 class SeveralGpus {
  public:
   SeveralGpus(const std::vector<Device>& devices, const Extent& cells, bool forward, cufftType type)

@@ -7,15 +7,15 @@
 namespace slipstream::lbm {
 
 struct FlagToy {
-  bool inside = false;      ///< whether flags are compared inside the loop instead of outside
-  bool four = false;        ///< whether the four flags of a word are compared together, not one by one
+  bool inside = false;      ///< whether the kernel compares cell flags inside its loop, not before it
+  bool four = false;        ///< whether the four cell flags of a 32-bit word are compared at once
   std::int64_t words = 0;   ///< number of words in each of the two compared arrays; one thread per word
   std::int64_t rounds = 0;  ///< number of iterations of the kernel's loop
 };
 
 struct FlagToyTime {
   double milliseconds = 0;  ///< kernel time on the device
-  double checksum = 0;      ///< checksum of the results; equal for both comparisons
+  double checksum = 0;      ///< sum of the kernel's results; equal with flags compared at once or singly
 };
 
 /// Runs a toy kernel once, and returns its time and the checksum of its results.

@@ -54,7 +54,7 @@ std::vector<double> bench_allreduce(const Machine& machine, const std::vector<in
   constexpr int runs_per_graph = 20;
   require(clock == "events" || clock == "host", "'" + clock + "' is no clock: choose events or host");
   const ReduceMethod chosen = reduce_method_from_string(method);
-  // This object outlives all others, so that the routes' libraries connect the devices only once.
+  // An all-reduce that outlives all timed ones, so that NCCL and NVSHMEM connect the devices only once.
   const AllReduce first(world(), machine, 1, DType::f64, Op::add, {chosen});
   std::vector<double> times;
   for (const int count : values) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int runs_per_graph = 10;
 
-/// Times the coding of boxes: the boundary regions of a cube, a cube with x and y permuted, or a contiguous cube.
+/// Times encoding and decoding of a message: boundary regions of a cube, or a cube, contiguous or with x and y swapped.
 class BenchCoding {
  public:
   BenchCoding(const std::string& backend, const std::string& pattern, std::int64_t cells, int radius,
@@ -81,7 +81,7 @@ class BenchCoding {
     const ErrorSums sums = probe_->sums();
     return std::sqrt(sums.squares / static_cast<double>(std::max<std::int64_t>(1, sums.numbers)));
   }
-  /// Error bound that the coding states for the block with the largest value.
+  /// Upper bound that a lossy number format guarantees for the error of any value of the message.
   double bound() const {
     double most = 0;
     for (const Leg& leg : legs_) most = std::max(most, wire_.bound(type_, leg.block, largest_));

@@ -56,7 +56,7 @@ class BenchExchange {
     }));
   }
 
-  /// Microseconds of host time until begin() returns.
+  /// Microseconds of host time until the call that begins a halo exchange returns.
   double begin_us(int repeats) {
     const auto finish = [&] {
       exchange_->end(streams_);
@@ -66,7 +66,7 @@ class BenchExchange {
         repeats, [&] { exchange_->begin(streams_); }, finish));
   }
 
-  /// Microseconds of host time in begin() and end(), as with concurrent computation.
+  /// Microseconds of a halo exchange on the host's clock, begun and ended by two calls, as around computation.
   double begin_end_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->begin(streams_);

@@ -74,7 +74,7 @@ class Bench {
     synchronize(streams_);
   }
 
-  /// `calls`: number of calls without a wait between them, for the clock "calls".
+  /// Times gather-scatters. The clock "calls" times `calls` of them in a row, with one wait of the host at the end.
   nb::dict measured(const std::string& clock, int repeats, int calls) {
     const auto run = [&] { gather_scatter_->run(streams_, all_); };
     const Exchange* exchange = gather_scatter_->exchange();
@@ -109,7 +109,7 @@ class Bench {
   std::vector<Buffer<std::byte>> arrays_;
   std::vector<GatherScatter::Array> all_;
   std::int64_t points_ = 0;
-  double setup_seconds_ = 0, setup_bytes_ = 0;  // peak host memory of setup on any rank in setup_bytes_; -1: unknown
+  double setup_seconds_ = 0, setup_bytes_ = 0;  // peak host memory of the set-up in setup_bytes_; -1: unknown
 };
 
 nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int order, const std::string& type,

@@ -145,7 +145,7 @@ nb::dict work_with_rows(const Machine& machine, const Extent& cells, std::int64_
     for (int n = 0; n < times; ++n) fft.forward(from, to, streams);
   };
   const Event began(device, true), ended(device, true), came(device);
-  // The timed work starts while the other work, which takes longer, is running.
+  // Transforms are timed while copies run, or copies while transforms run; the work that is not timed takes longer.
   const auto time = [&](int transforms, int copies_each, bool of_transforms) {
     both.finish();
     synchronize(streams);

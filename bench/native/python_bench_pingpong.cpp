@@ -186,7 +186,7 @@ class RoutePingPongs {
   int a_, b_;
   std::string route_, refused_;
   Throttle throttle_;
-  // This object outlives all others, so that the routes' libraries connect the devices only once.
+  // An exchange that outlives all timed ones, so that NCCL and NVSHMEM connect the devices only once.
   std::unique_ptr<RoutePingPong> first_;
 };
 

@@ -21,7 +21,7 @@ sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& e
   options.exchange = exchange_options(exchange);
   options.exchange.trace = trace;
   options.overlap = overlap;
-  // Elements with stored or trilinear factors are deformed, so that no factor is zero.
+  // Elements with stored or trilinear geometric factors are deformed, so that no geometric factor is zero.
   box.straight = options.factors == sem::Factors::trilinear;
   if (options.factors != sem::Factors::affine && *std::min_element(elements.begin(), elements.end()) > 3)
     box.deform = 0.05;
@@ -54,7 +54,7 @@ struct Nekbone {
   sem::Vector b, x;
   std::optional<SumsOnHost> on_host;
   int components;
-  std::optional<sem::HelmholtzSolver> solver;  // the only solver, whose graphs all solves replay
+  std::optional<sem::HelmholtzSolver> solver;  // kept, so that all solves replay its CUDA graphs
 
   /// Every component has the same right side, so that all components solve the same equation.
   Nekbone(sem::Space s, const std::string& sums, int each = 1)

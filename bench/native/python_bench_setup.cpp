@@ -180,7 +180,7 @@ struct Costs {
   std::size_t messages = 0;
 };
 
-/// Runs `make` in a thread, and counts its memory after the thread's end: until then a thread keeps freed memory.
+/// Memory and time of a constructor, run in a thread of its own: memory that a thread has freed counts until it ends.
 template <class Make>
 auto counted(std::int64_t& bytes, double& seconds, const Make& make) {
   std::optional<decltype(make())> made;
@@ -200,7 +200,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
   require(ranks >= 8 && ranks % 8 == 0, "a simulated machine has nodes of 8 ranks", {{"given", ranks}});
   Costs costs;
   const auto machine = counted(costs.machine, costs.machine_s, [&] { return simulated(ranks); });
-  const int rank = ranks / 2;  // number of a rank on an edge of the box of all ranks
+  const int rank = ranks / 2;  // this rank lies on an edge of the Cartesian process grid
   FieldOptions field;
   field.name = "u";
   field.shared = true;
@@ -216,7 +216,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
   const auto grid_of = [&](const Extent& whole, const Extent& counts) {
     return std::make_unique<Grid>(whole, machine, rank, boxes(whole, counts));
   };
-  // Every rank gets as many cells: the number of parts of large messages would otherwise depend on the ranks.
+  // All ranks get the same number of cells, for any number of ranks, so that all machines have messages of one size.
   const Extent bricks = bisect({1 << 14, 1 << 14, 1 << 14}, ranks);
   Extent cells = bricks;
   for (std::int64_t& n : cells) n *= 256;

@@ -55,7 +55,7 @@ class Bench {
   }
 
  private:
-  /// Cut into devices: each prime factor of the number of nodes goes to the most-divided axis that it divides.
+  /// Partition of the grid: each prime factor of the number of nodes cuts the axis with the most devices, if divisible.
   static GridOptions devices(const Machine& machine, const Extent& counts) {
     GridOptions options;
     Extent &nodes = options.partition.nodes, &devices = options.partition.devices;

@@ -6,8 +6,8 @@
 
 namespace slipstream::python {
 
-/// While it lives, all Krylov solves of this process sum on the host. It waits for the partial sums, adds them,
-/// combines all ranks by MPI, and returns the result to the devices. The bits then depend on the ranks.
+/// While an object of this class exists, all Krylov solves of the process add dot products on the host. It waits for
+/// partial sums, adds them, combines all ranks by MPI, and returns results to devices. Bits then depend on the ranks.
 class SumsOnHost {
  public:
   SumsOnHost();

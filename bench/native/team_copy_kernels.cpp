@@ -16,7 +16,7 @@ struct CopyWords {
   const Word* from;
   Word* to;
   std::int64_t count;
-  std::int64_t step;  ///< total number of threads in all teams
+  std::int64_t step;  ///< total number of threads in all thread blocks
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
@@ -49,8 +49,8 @@ struct CopyBox {
 struct CopyPieces {
   static constexpr int threads = team_threads;
   const CopyPiece* table;
-  std::uint32_t words;  ///< number of words, of 8 bytes each, in a piece
-  std::uint32_t count;  ///< number of words, of 8 bytes each, in all pieces
+  std::uint32_t words;  ///< number of words, of 8 bytes each, of one of many small copies
+  std::uint32_t count;  ///< number of words, of 8 bytes each, of all small copies together
   std::uint32_t step;
 
   template <class Team>
@@ -103,7 +103,7 @@ void launch_box(Stream& stream, void* to, Pitch to_pitch, const void* from, Pitc
   launch_teams(stream, teams, team_threads, 0, kernel);
 }
 
-/// Limits the number of teams (blocks of threads), because teams beyond the last word would have no work.
+/// Limits the number of thread blocks, because blocks beyond the last word to copy would have no work.
 std::int64_t useful(std::int64_t teams, std::int64_t words) {
   return std::max<std::int64_t>(1, std::min(teams, (words + team_threads - 1) / team_threads));
 }

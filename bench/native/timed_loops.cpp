@@ -13,7 +13,7 @@ constexpr int most_warm_up = 10;
 
 void require_repeats(int repeats) { require(repeats > 0, "a time is the median of one repeat or more"); }
 
-/// Captures one graph per stream, in which `queue` was called `runs` times.
+/// Captures one graph per stream that holds `runs` repetitions of the work that the function `queue` queues.
 std::vector<Graph> captured(std::vector<Stream>& streams, int runs, const Work& queue) {
   for (Stream& stream : streams) stream.begin_capture();
   for (int run = 0; run < runs; ++run) queue();

@@ -16,7 +16,7 @@ from slipstream_bench.timed import timed
 SIZES = tuple(2**n for n in range(11))
 QUICK_SIZES = (1, 8, 1024)
 REPEATS, QUICK_REPEATS = 100, 5
-#: Clocks with which each method is timed. Method mpi runs on the host, which device events do not time.
+#: Clocks with which each method of all-reduce is timed. Method mpi runs on the host, which device events do not time.
 CLOCKS = {"peer": ("events", "host"), "nccl": ("events", "host"), "mpi": ("host",)}
 
 

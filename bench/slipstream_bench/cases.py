@@ -176,7 +176,8 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
 
 
 def predicted(took: Mapping[str, Any], before: Mapping[str, Any]) -> float | None:
-    """Seconds that the first steps predicted for the steps that were made; None where there were too few."""
+    """Run time in seconds, extrapolated from the first time steps to all steps that the run made; None if there were
+    too few first steps."""
     if not before or not before["steps"]:
         return None
     return float(before["seconds"]) * took["steps"] / before["steps"]

@@ -40,7 +40,7 @@ def categories(
             axes.plot(places, values, marker="o", markersize=4, label=label)
         for label, (places, values) in marks.items():
             alike = [line for line in axes.lines if label.endswith(str(line.get_label()))]
-            # A published name may be the end of several labels, of which the longest counts.
+            # Published points get the colour of the measured line whose label ends their label, of several the longest.
             colour = max(alike, key=lambda line: len(str(line.get_label()))).get_color() if alike else RED
             axes.plot(places, values, ls="none", marker="o", mfc="white", mec=colour, ms=7, mew=1.6, label=label)
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)

@@ -161,7 +161,7 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
     curves.draw(path, f"Codings on {machine}", panels)
 
 
-#: Empty values for the columns in which two rows of one message may differ.
+#: Empty values for the columns that differ between a message's row for packing and its row for unpacking.
 _OF_ONE: Row = dict.fromkeys((*FIGURES, "direction"))
 
 

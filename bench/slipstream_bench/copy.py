@@ -219,7 +219,7 @@ def _single_copies(rows: list[Row]) -> tuple[float, float]:
 
 
 def findings(rows: list[Row]) -> list[Row]:
-    """Rows with findings of publications on copies, each with the same comparison from these rows."""
+    """Rows with published findings on copies, each beside the same comparison computed from the measured rows."""
     measured = [row["extent"][0] for row in _pick(rows, what="rows")]
     narrowest, widest = min(measured), max(measured)
     asked = []

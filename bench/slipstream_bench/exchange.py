@@ -103,7 +103,7 @@ class Meter:
         )
 
     def rows(self, setup: Setup) -> list[Row]:
-        """Measures one row of results per clock. Raises Refused."""
+        """Measures a halo exchange by each clock, with a row of results per clock. Raises Refused."""
         exchange = self._open(setup)
         messages = list(exchange.messages())
         figures = self._traffic(messages) | {

@@ -13,8 +13,8 @@ Triple = tuple[int, int, int]
 
 #: Names of the parts of `slipstream bench exchange`, in the order of measurement.
 PARTS = ("must", "ladder", "schemes", "scaling")
-#: Routes from which the ladder of routes begins. Pearson et al. 2020 enable `PAPER` one after the other, starting from
-#: either base; the other routes are additions.
+#: Message routes of the part "ladder", whose exchanges may use one base route at first, then one more route at a time.
+#: Pearson et al. 2020 add the routes `PAPER` to either base; the other routes are additions.
 BASES = tuple(name for name in reversed(ROUTES) if name in DRIVEN_BY_HOST)
 PAPER = ("colocated", "peer", "kernel")
 RUNGS = (*PAPER, *(name for name in ROUTES if name not in {*PAPER, *BASES, *LIBRARIES}))
@@ -48,8 +48,8 @@ STENCIL_US = {
     (1, "all"): {64: 205.0, 256: 353.0},
     (1, "staged"): {256: 10075.0},
 }
-#: Allowed factor of time if one rank drives all four devices; then targets for one GPU and for the route staged at
-#: 512^3.
+#: Factor by which an exchange may be slower than its target if one rank drives all four GPUs. Next are target
+#: microseconds of an exchange on one GPU, and of one by the route staged for cubes of 512^3.
 ONE_RANK = 1.3
 ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
 #: Targets: microseconds of host time in begin(), and seconds of a set-up with a warm tuner cache until the first
@@ -169,8 +169,8 @@ def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iter
 
 
 def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Steps of a ladder of routes (base, step, routes). Each step adds a route; routes by a library stand alone, with
-    kernels within a device."""
+    """Sets of allowed message routes (base, step, routes), from one route to all: each step adds a route. Routes by a
+    library stand alone, with kernels within a device."""
     for base in (base for base in BASES if base in allowed):
         routes: tuple[str, ...] = (base,)
         yield base, "alone", routes
@@ -182,8 +182,8 @@ def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]
 
 
 def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """Exchanges of all sizes for each step of the ladder of routes, smallest first; timed by the host's clock, as by
-    Pearson et al."""
+    """Exchanges of all sizes, smallest first, for each set of allowed message routes, which grows by one at a time. The
+    host's clock times them, as in Pearson et al."""
     devices = grid[0] * grid[1] * grid[2]
     for base, rung, routes in ladders(allowed):
         setups = []

@@ -51,7 +51,7 @@ def _who(row: Row) -> str:
 
 
 def _across(rows: list[Row], key: str) -> list[tuple[str, dict[str, Row]]]:
-    """Groups rows of one size by `key`, in order of size."""
+    """Result rows of exchanges by size, in order of size; rows of one size by their value in the column `key`."""
     lines: dict[str, dict[str, Row]] = {}
     for row in sorted(rows, key=_cells):
         lines.setdefault(row.get("label") or _size(row), {})[row[key]] = row
@@ -135,7 +135,8 @@ def _alone(rows: list[Row], row: Row) -> Row | None:
 
 
 def _beyond(row: Row, one: Row) -> tuple[float, float]:
-    """Time beyond that on one device in microseconds, and the part of it that exceeds the least time of the link."""
+    """Microseconds by which an exchange takes longer on several devices than on one, and how far this exceeds the
+    least time in which the bytes cross the link."""
     more = row["time_us"] - one["time_us"]
     return more, more - row["least_us"]
 

@@ -83,7 +83,7 @@ def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
 
 
 def cut(decomposition: str, devices: int, store: str) -> dict[str, Any]:
-    """Options of a transform; an empty `store` leaves the choice to the transform."""
+    """Options of a transform; with an empty `store` it chooses itself whether to store results in remote memory."""
     measured = decomposition == "measured"
     how: dict[str, Any] = (
         {"tune_process_grid": True} if measured else {"process_grid": process_grid(decomposition, devices)}

@@ -41,8 +41,8 @@ WAYS: dict[str, list[str] | None] = {
     **{name: [name, "kernel"] for name in reversed(ROUTES) if name != "kernel"},
     "colocated": ["colocated", "peer", "kernel"],
 }
-#: Published speed-up by order of messages in device buffers over those in host buffers: its minimum and maximum on 4 to
-#: 128 A100 GPUs. Order 1 was slower on 8 to 32 and faster on 4. Order 3 was slower on 64.
+#: Published speed-up of gather-scatters by messages in device buffers over those in host buffers, by polynomial order:
+#: minimum and maximum on 4 to 128 A100 GPUs. Order 1 was slower on 8 to 32 and faster on 4. Order 3 was slower on 64.
 PUBLISHED = {1: (1 / 6.73, None), 3: (1 / 2.88, 4.06), 7: (1.34, 3.59), 11: (1.23, 3.65)}
 #: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset(

@@ -154,8 +154,8 @@ def _freed(machine: Any, backend: str, used: int) -> int | None:
 def _transform(
     machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], link: _Link
 ) -> record.Row:
-    """Measures a transform of values in host memory. On one device it keeps the order x, y, z, as long planes and
-    arrays in place need; on several devices it leaves results transposed."""
+    """Measures a transform of values in host memory. On one device the axes of the result keep the order x, y, z,
+    which transforms in place and transforms of large planes need. On several devices results stay transposed."""
     chosen = {"type": dtype, "transposed": len(machine.devices()) > 1, "scaled": False, **how}
     with as_case_error():
         found = timed().fft_by_batches(machine, (n, n, n), chosen, in_place, REPEATS[backend])
@@ -212,7 +212,7 @@ def _flow(
 
 
 def _figure(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """Makes a function that formats a result as number() does, for rows that lack the key, too."""
+    """Makes a function that formats the number in one column of a row; `-` if the row has no such column."""
     return lambda row: number(key, form, factor)({key: None, **row})
 
 

@@ -54,7 +54,7 @@ def pairs(machine: Any) -> list[tuple[str, int, int]]:
 
 
 def _why(route: str, refusal: str) -> str:
-    """The reason of one route, from an error in which all routes refuse."""
+    """Why one message route cannot connect two devices, from an error text with the reasons of all routes."""
     own = re.search(rf"not {route}: ([^;)]+)", refusal)
     return own[1] if own else refusal
 

@@ -115,7 +115,7 @@ def _row(choice: Choice, target: Target, method: str, base: ExchangeTime) -> dic
 
 
 def _gain(time: float, base: float) -> float:
-    """Percentage by which the time of an exchange is below that of the base."""
+    """Percentage by which the time of an exchange is below that of the same exchange with trivial placement."""
     return 100 * (1 - time / base) if base else 0.0
 
 

@@ -28,7 +28,7 @@ Draw = Callable[[Path, str], None]
 PROVENANCE = frozenset({"card", "commit", "date"})
 #: Minimum time in seconds between intermediate writes of a benchmark.
 SECONDS_BETWEEN_WRITES = 5.0
-#: Columns that `share_of` adds, which are results in every benchmark.
+#: Result columns of all benchmarks: share of the minimum time in the measured one, and whether a cache explains it.
 SHARE = frozenset({"share", "in_cache"})
 #: Bytes of the last-level cache of GPUs, by words in their name.
 GPU_CACHES = {"A100": 40 << 20, "H100": 50 << 20, "H200": 50 << 20}

@@ -157,7 +157,7 @@ class Probes:
             how = (self.machine, elements, 7, "stored", {"routes": []}, iterations, repeats, True, "device")
             try:
                 us = self.timed.nekbone(*how, 1)
-            except TypeError:  # older versions have one right side, and no argument for their number
+            except TypeError:  # older versions solve for one right side, and take no number of right sides
                 us = self.timed.nekbone(*how)
             return {f"CG {n}^3 elements of order 7 f64": us}
 

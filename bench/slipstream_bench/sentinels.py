@@ -35,24 +35,24 @@ from slipstream_bench.whole_machine import need
 FIGURES = frozenset(
     {"time_us", "parent_us", "parent_commit", "ratio", "least_ratio", "most_ratio", "rounds", "seconds"}
 )
-#: Ratios of times, change over parent: above the first limit a row is measured again, above the second it counts as
-#: slower.
+#: Limits of the ratio of times, changed source tree over parent commit: above the first a row is measured again, above
+#: the second it counts as slower.
 DOUBTFUL, SLOWER = 1.01, 1.02
 ROUNDS = 5
 #: Seconds after which a process that does not answer has failed.
 TIMEOUT = 120.0
-#: Root of the tree that contains this package.
+#: Root of the source tree that contains this package.
 TREE = Path(slip.__file__).resolve().parents[2]
 #: Locations of the benchmarks' package in source trees, newest first: a folder of packages, and the package in it.
 PLACES = (Path("bench", "slipstream_bench"), Path("python", "slipstream", "bench"))
 
 
 class ProbeError(Exception):
-    """A process of one tree returned an error instead of results."""
+    """The process that measures one source tree returned an error instead of results."""
 
 
 def place_of(tree: Path) -> Path:
-    """The entry of `PLACES` that exists in a source tree; the oldest if none does."""
+    """The location of the benchmarks' package in a source tree; the oldest known location if the tree has none."""
     return next((place for place in PLACES if (tree / place).is_dir()), PLACES[-1])
 
 
@@ -161,7 +161,7 @@ def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
 
 
 def ratios(times: Sequence[Sequence[Times]], row: str) -> list[float]:
-    """Ratios of times, change over parent, by round; the parent is first in `times`, the change last."""
+    """Ratios of times by round, changed source tree over parent commit, which are the last and the first in `times`."""
     pairs = zip(times[0], times[-1], strict=True)
     return [mine[row] / theirs[row] if theirs[row] > 0 else float("inf") for theirs, mine in pairs]
 

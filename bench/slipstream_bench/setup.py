@@ -25,15 +25,15 @@ FIGURES = frozenset(
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of `slipstream bench setup`: simulated machines, and the number of plans on each."""
+    """Options of `slipstream bench setup`: simulated machines, and how often an exchange is planned on each."""
 
     machines: list[int]  #: numbers of ranks of the simulated machines
-    repeats: int  #: number of plans, of which the median time counts
+    repeats: int  #: how often an exchange is planned; the median time counts
 
 
 def _row(pattern: str, ranks: int, repeats: int) -> Row:
-    """Measures time and memory of plans. The memory is that of the last plan, because the first also fills caches of
-    the library."""
+    """Measures time and memory of one rank's plan of an exchange. The memory is that of the last of several plans,
+    because the first also fills caches of the library."""
     with as_case_error():
         plans = [timed().setup_costs(pattern, ranks) for _ in range(repeats)]
     last, timings = plans[-1], {key: median(plan[key] for plan in plans) for key in ("machine_s", "grid_s", "plan_s")}
@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures plans on one rank, because the other ranks are simulated; prints and writes."""
+    """Measures plans of exchanges on one rank, because all other ranks are simulated; prints and writes."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
         raise CaseError(

@@ -10,7 +10,8 @@ from slipstream.base.errors import CaseError, ErrorCode
 
 @cache
 def timed() -> ModuleType:
-    """Imports `slipstream_bench._native`, with the code that benchmarks time. Its types are those of `core()`."""
+    """Imports `slipstream_bench._native`, with the code that benchmarks time. The compiled module of the engine is
+    imported first, because its types are arguments there."""
     core()
     try:
         return importlib.import_module("slipstream_bench._native")

@@ -95,7 +95,8 @@ def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Con
 
 
 def _ways(arguments: argparse.Namespace, machine: Any, backend: str) -> list[str]:
-    """Variants of transposes in the order of the table; messages of nodes need two ranks per node."""
+    """Variants of transposes in the order of the table. The variant `nodes`, one message per pair of nodes, needs two
+    ranks per node."""
     if arguments.ways is None:
         several = backend == "host" and machine.ranks > 1
         return [way for way in WAYS if several and (way != "nodes" or machine.ranks % 4 == 0)]

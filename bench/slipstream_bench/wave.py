@@ -31,8 +31,8 @@ from slipstream.pictures.style import save, styled
 from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 
-#: Published seconds of as many steps as cells, with float and double messages (Zheng 2023, tables 2.4 to 2.6; 0.00175
-#: in 2.5 is probably 0.0175). Keys: threads, cells, and cells per sent value.
+#: Published run times in seconds of a wave on N cells over N steps, with messages of floats and doubles (Zheng 2023,
+#: tables 2.4 to 2.6; 0.00175 in 2.5 is probably 0.0175). Keys: threads, N, and N over the number of sent values.
 PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
     1: {
         100000: {2: (261.982, 264.587), 4: (252.67, 257.162), 8: (249.412, 249.817), 16: (247.153, 247.339)},
@@ -285,8 +285,8 @@ def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
 
 
 def _cells(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
-    """Lines of a table with measured times, ratios of doubles to the others, and published values, which do not exist
-    for zfp."""
+    """Cells of a table line: measured times with messages as floats, doubles and by zfp, and ratios of doubles to the
+    other two. Published times follow; there are none for zfp."""
     single, double, planes = (row[time] for row in group)
     return (
         *(f"{t:.4g}" for t in (single, double, planes)),

@@ -37,7 +37,7 @@ struct HostRows {
   Pitch in_buffer = {};  ///< strides of rows and planes in the buffer; zeros: no gaps
 };
 
-/// Queues the copy of rows in one direction, in or out. `measured` counts as pitched here.
+/// Queues a copy of rows to the device (`in`) or back to the host. RowCopies::measured counts as pitched here.
 void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies);
 
 /// The rows that a batch reads (`in`) and writes (`out`). `received` are the rows of the buffer that receives a

@@ -41,7 +41,7 @@ class BlockSums {
   void run(std::vector<Stream>& streams, const std::vector<const double*>& parts, const std::vector<double*>& results);
   /// Throws Timeout where a wait of an earlier run timed out.
   void check() const;
-  /// Whether runs may be captured, and whether a graph may repeat them in a loop.
+  /// Whether runs may be captured in CUDA graphs, and whether a graph may repeat them in a loop.
   bool capturable() const;
   bool loopable() const;
   /// Number of subtrees of all devices, whose sums the AllReduce combines.

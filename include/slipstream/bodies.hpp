@@ -16,7 +16,7 @@ namespace slipstream {
 struct Body {
   std::string name;
   Mesh mesh;
-  /// Axes along which the mesh extends beyond the periodic sides, as far as any query reaches.
+  /// Axes along which the mesh itself goes on beyond the periodic sides, so that it gets no periodic images along them.
   std::array<bool, 3> continued{false, false, false};
 };
 

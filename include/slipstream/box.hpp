@@ -10,7 +10,7 @@ namespace slipstream {
 using Extent = std::array<std::int64_t, 3>;
 
 constexpr std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
-/// Text such as "4 x 4 x 2".
+/// Numbers of cells along x, y and z as text, such as "4 x 4 x 2".
 std::string to_string(const Extent& e);
 
 // A half-open box of cells [lo, hi). Its members are constexpr, so that kernels may call them, too. Two-dimensional

@@ -68,7 +68,7 @@ class Checkpoints {
   /// Collective. Removes incomplete files of killed processes of rank 0's host. Throws where the folder cannot be
   /// written to.
   Checkpoints(const Communicator& comm, Options options);
-  /// Waits for the thread. A checkpoint on which finish() was not called is lost.
+  /// Waits for the thread that writes. A checkpoint on which finish() was not called is lost.
   ~Checkpoints();
   Checkpoints(Checkpoints&&) noexcept;
 

@@ -39,18 +39,18 @@ struct Coding {
   std::optional<double> rate = {};
   /// Number of values that are coded together: 16 for blockfloat; 4, 16 or 64 for zfp. None: chosen for each box.
   std::optional<int> block = {};
-  /// blockfloat rounds all values to multiples of one power of two, with at most this error. A value that is too large
-  /// for its bits is an overflow.
+  /// Largest error of a lossy coding. blockfloat: the absolute error. It rounds all values to multiples of one power of
+  /// two. A value that is too large for its bits is an overflow.
   ///
-  /// zfp takes the least rate whose worst error, relative to the largest magnitude of a block, is at most this.
+  /// zfp: the error relative to the largest magnitude of a block. The coding takes the least rate that keeps it.
   std::optional<double> max_error = {};
   std::string name = {};  ///< name of a coding of kind `own`
   bool operator==(const Coding&) const = default;
 };
 
-/// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME". to_string()
-/// writes them. The other function reads them, and throws Error for other texts. Neither checks whether a kind has a
-/// rate, a block or an error.
+/// Texts of codings, such as "raw", "cast to f16", "zfp, rate 8, block 64" and "auto, max error 0.001".
+/// to_string() writes such a text; coding_from_string() reads it, and throws Error for others. Neither checks
+/// whether a kind has a rate, a block or an error.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
 

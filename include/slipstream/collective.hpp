@@ -49,7 +49,7 @@ class AllReduce {
   /// Collective. `type`: f32, f64 or i64; `op`: add, multiply, min or max.
   AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,
             AllReduceOptions options = {});
-  ~AllReduce();  ///< collective; waits for the devices, and for other ranks with a timeout
+  ~AllReduce();  ///< collective: all ranks destroy the reduction; waits for devices, and for other ranks with a timeout
   AllReduce(AllReduce&&) noexcept;
 
   /// Reduces in place. values[i] lies in memory of the i-th device of this rank, and streams[i] is a stream there. The
@@ -57,7 +57,7 @@ class AllReduce {
   /// captured, and the graph replayed between other runs. A graph may outlive the object, but must not be replayed
   /// afterwards. `mpi` blocks the host.
   void run(std::vector<Stream>& streams, const std::vector<void*>& values);
-  /// Throws Timeout where a wait of an earlier run timed out. run() checks, too. The object cannot be used
+  /// Throws Timeout where a wait of an earlier reduction timed out. run() checks this, too. The object cannot be used
   /// afterwards.
   void check() const;
 
@@ -73,7 +73,7 @@ class AllReduce {
 
  private:
   friend class BlockSums;
-  /// Sums values of blocks: by a tree on each device, then by the reduction over devices.
+  /// Adds up partial sums, one per block of values: by a tree on each device, then by the reduction over all devices.
   void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
                 const std::vector<const double*>& parts, const std::vector<double*>& results);
 

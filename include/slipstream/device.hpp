@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// The backend that runs the kernels. A CUDA build holds both and chooses at run time.
+/// Backend that runs the kernels: CPU threads (host) or GPUs (cuda). A CUDA build holds both and chooses at run time.
 enum class Backend : std::uint8_t { host, cuda };
 
 /// One GPU, or one emulated device of the host backend, as this process numbers them.
@@ -25,7 +25,7 @@ struct DeviceInfo {
   int processors = 0;            ///< number of multiprocessors, or of cores of the thread pool
 };
 
-/// True where this build and this machine can run the backend.
+/// True where this build and this machine can run kernels on the backend (host or cuda).
 bool available(Backend backend);
 /// Number of devices of this process. The host backend has the number set by set_host_devices (initially 1).
 int device_count(Backend backend);

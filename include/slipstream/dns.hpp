@@ -31,11 +31,11 @@ enum class Dealiasing : std::uint8_t {
 Dealiasing dealiasing_from_string(const std::string& name);
 
 struct Forcing {
-  /// Kinds of forcing. power: with a given power. energy: the energy of the forced shells stays at its initial value.
-  /// stochastic: modes are accelerated at random.
+  /// How the lowest modes of the flow are forced. power: with a given energy input per time. energy: the energy of the
+  /// forced shells stays at its initial value. stochastic: modes are accelerated at random.
   enum class Kind : std::uint8_t { power, energy, stochastic };
   Kind kind = Kind::power;
-  double power = 0;  ///< energy input per time and mass, which equals the mean dissipation; 0: decaying flow
+  double power = 0;  ///< energy input of the forcing per time and mass: the mean dissipation of a steady flow; 0: decay
   /// largest shell that is forced: |k| <= shells + 1/2, in units of the lowest wave number 2 pi / (longest edge)
   int shells = 2;
   /// Root mean square acceleration of the stochastic forcing. The real and the imaginary part of each component are
@@ -61,8 +61,8 @@ struct Options {
   DType type = DType::f64;  ///< number format of the modes: f64 or f32
   double viscosity = 1.0 / 1600;
   double time_step = 0.01;
-  /// Largest Courant number of a step with the velocity at its start; time_step is then the longest step. 0: all steps
-  /// are time_step.
+  /// Above 0: the Courant number of a step, with the velocity at its start, is at most this. time_step is then the
+  /// longest step. 0: all steps are time_step.
   double courant = 0;
   /// Edges of the box along x, y, z.
   std::array<double, 3> lengths{2 * std::numbers::pi, 2 * std::numbers::pi, 2 * std::numbers::pi};
@@ -73,14 +73,14 @@ struct Options {
   /// Angular velocity of the frame. u is the velocity in the frame, on which the Coriolis force -2 rotation x u acts.
   std::array<double, 3> rotation{0, 0, 0};
   /// Courant number above which check_time_step() throws; 0: it never throws. Default: 1.3 for rk4, which is stable up
-  /// to 1.35, and 0.5 for rk2. With rk2 and no viscosity the fastest modes grow by one seventh a step there.
+  /// to 1.35, and 0.5 for rk2. At 0.5, rk2 without viscosity amplifies the fastest modes by one seventh a step.
   std::optional<double> largest_courant = {};
   /// Computes the energy budget at every stage (Statistics::budget_error). Each stage then needs sums over all modes,
   /// which the host finishes.
   bool budget = false;
   std::array<int, 2> process_grid{0, 0};
-  bool tune_process_grid = false;  ///< sets FftOptions::tune_process_grid
-  std::optional<bool> store = {};  ///< sets FftOptions::store
+  bool tune_process_grid = false;  ///< whether to choose the FFT process grid by measurement (see FftOptions)
+  std::optional<bool> store = {};  ///< whether FFTs store results directly at their destinations (FftOptions::store)
   /// overlaps transforms of one component with transfers of the next (FftOptions::overlap)
   bool overlap = false;
   /// Coding of the transposes. A lossy one rounds the modes and the velocity each time that they travel
@@ -93,8 +93,8 @@ struct Options {
   /// flow is the same to rounding, and its velocity has the same bits with any limit and on any number of devices. Only
   /// for slabs, raw values, and without an energy budget.
   std::int64_t device_memory = 0;
-  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
-  bool synchronous = false;                     ///< whether batches run one after the other, for comparison
+  RowCopies host_copies = RowCopies::measured;  ///< how rows of out-of-core batches are copied between host and device
+  bool synchronous = false;                     ///< whether out-of-core batches run one after the other, for comparison
 };
 
 /// Statistics of one scalar theta, without its mean.
@@ -212,23 +212,23 @@ class Dns final : public Solver {
   Transfer transfer();
   /// The velocity u on the devices, three components. Valid until the next step.
   Field& velocity();
-  /// The field with a name: `velocity`, or a field of the state. The latter has modes (z, x, y in the order of
-  /// Fft::spectral) of the velocity, then of the scalars. Setting modes, time and steps restarts from them; call
-  /// carry() after that.
+  /// Returns a field by name: `velocity` in physical space, or a field of the state. The latter has Fourier modes of
+  /// the velocity, then of the scalars, with axes z, x, y as Fft::spectral. Setting modes, time and steps restarts the
+  /// run from them; call carry() after that.
   Field& field(const std::string& name) override;
-  Carried carried() const;        ///< state of the run besides the modes; not collective
-  void carry(const Carried& of);  ///< restores what carried() gave; not collective, with the same values on all ranks
+  Carried carried() const;        ///< returns what a restart needs besides the modes (Carried); not collective
+  void carry(const Carried& of);  ///< restores the values of carried() at a restart, equal on all ranks; not collective
   void finish_step() override;
   std::vector<Watched> watched() override;
-  Recording recording() const override;  ///< no recording where a forcing or a budget needs sums on the host
+  Recording recording() const override;  ///< no graph of steps where a forcing or the energy budget needs host sums
   std::vector<ReportRow> report() override { return fft().report(); }
   const Tuning& tuning() const override;
   const Grid& grid() const override;  ///< grid of the velocity
   const Options& options() const;
   Fft& fft();
-  /// Bytes copied from and to host memory since construction (Options::device_memory).
+  /// Bytes that an out-of-core flow copied from and to host memory since construction (Options::device_memory).
   std::int64_t host_bytes_moved() const;
-  /// Describes the batches as text; empty where arrays are on the device.
+  /// Describes the out-of-core batches of planes as text; empty where arrays are on the device.
   std::string describe_batches() const;
   /// Bytes that the solver holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
@@ -238,28 +238,28 @@ class Dns final : public Solver {
   Impl* impl_;
 };
 
-/// Computes the partition of the cells. The machine may be described. Throws Error where options cannot make a run.
+/// Partitions the cells over devices of a real or described machine. Throws Error where options cannot make a run.
 Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
-/// Equal messages of a step: `sources` devices send one to each of `targets` devices. `one` has the first source and
-/// the first target.
+/// Equal messages of a time step: each of `sources` devices sends one to each of `targets` devices. `one` describes the
+/// message from the first source to the first target.
 struct PlannedMessages {
   MessageInfo one;
   std::int64_t sources = 1, targets = 1;
 };
-/// Messages of one step. Messages between the same devices, by the same route and in the same direction, count as one.
-/// The machine may be described.
+/// Messages between devices in one time step. Messages between the same devices, by the same route and in the same
+/// direction, count as one. The machine may be described by a file.
 std::vector<PlannedMessages> messages_needed(const Machine& machine, const Options& options);
 /// Memory that a run needs, by device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
 /// Bytes of host memory for the arrays of a flow with Options::device_memory, on the node with the most; 0 for others.
 /// It includes the velocity in cells, which is allocated on first use.
 std::int64_t host_memory_needed(const Machine& machine, const Options& options);
-/// How a flow with Options::device_memory is cut into batches on a device.
+/// How the arrays of an out-of-core flow (Options::device_memory) are cut into batches on a device.
 struct BatchPlan {
-  std::int64_t buffer = 0;                  ///< bytes of one buffer for a batch
+  std::int64_t buffer = 0;                  ///< bytes of the device buffer of one batch
   std::int64_t modes = 0;                   ///< number of modes along x in a piece of a plane
-  std::int64_t planes_y = 0, planes_z = 0;  ///< number of batches in a sweep of planes y, and of planes z
-  int sweeps = 2;                           ///< number of sweeps in a stage; 4 where planes z are cut
+  std::int64_t planes_y = 0, planes_z = 0;  ///< number of batches in one sweep over y-planes, and over z-planes
+  int sweeps = 2;                           ///< sweeps over all planes in a time scheme's stage; 4 if z-planes are cut
   double fields = 0;  ///< kept modes that are copied in each direction between host and devices in a stage, in fields
 };
 BatchPlan batches_needed(const Machine& machine, const Options& options);

@@ -27,7 +27,7 @@ enum class ErrorCode {
   internal,          ///< an internal check failed, or a function of the caller threw: please report this
 };
 
-/// The name of the code in the enum.
+/// Name of the error code as text, the same as in the enum.
 const char* to_string(ErrorCode code);
 
 /// A name and a value that an error carries, such as "option" and "viscosity". Numbers are written in full.
@@ -46,7 +46,7 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
-/// The facts of an error, with those of `more` whose names it does not have yet.
+/// Merges the facts of an error with those of `more` whose names the error does not have yet.
 Facts joined(Facts facts, const Facts& more);
 
 /// The exception of the library. Programs read the code and the facts. The text is one sentence for people: what
@@ -67,14 +67,14 @@ class Error : public std::runtime_error {
   Facts facts_;
 };
 
-/// A wait that timed out; the text names who waited for whom.
+/// Thrown where a wait for another rank or device timed out; the text names who waited for whom.
 class Timeout : public Error {
  public:
   explicit Timeout(const std::string& message, Facts facts = {})
       : Error(ErrorCode::timeout, message, std::move(facts)) {}
 };
 
-/// The device or the host has too little memory for a request.
+/// Thrown where the device or the host has too little memory for a request.
 class OutOfMemory : public Error {
  public:
   explicit OutOfMemory(const std::string& message, Facts facts = {})

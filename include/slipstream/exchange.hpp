@@ -50,20 +50,20 @@ struct ExchangeOptions {
   /// Every exchange also computes the coding errors for the report, which costs another read of the values. The report
   /// then times encoding and decoding, too, with memory for one message at a time.
   bool measure_errors = false;
-  /// Debug mode, slow. It finds reads of values that have not arrived, and kernels that do not store all of their
-  /// windows. Before every exchange all bits of its targets, messages and windows are set. Floats are then NaN,
-  /// integers -1. Only produced values reach a target before end(). It throws Unwritten on all ranks where a place of a
-  /// window of floats still holds the poison. Sources of the exchange itself are not poisoned.
+  /// Slow debug mode. It finds reads of values that have not arrived, and caller's kernels that leave places of send
+  /// windows unwritten. Before every exchange all bits of targets, messages and windows are set: NaN in floats, -1 in
+  /// integers. Before end() only produced values reach a target. The exchange throws Unwritten on all ranks where a
+  /// window of floats still has an unwritten place. Sources of the exchange keep their values.
   bool poison = false;
 };
 
-/// A pattern with the field that its values come from and the field that they go to.
+/// A communication pattern with the field that its values come from and the field that they go to.
 struct ExchangeItem {
   const Pattern* pattern = nullptr;
   Field* source = nullptr;
   Field* target = nullptr;  ///< field that receives the values; null: the source, as for halos
-  /// Other arrays may replace the fields' arrays (Exchange::bind). Other processes know one array only, so such
-  /// messages go through receive buffers.
+  /// Other arrays may replace the fields' arrays (Exchange::bind). Messages then go through receive buffers, because
+  /// other processes know the address of one array only.
   bool rebinds = false;
   /// The coding of values in flight. Values are combined after decoding. Values that stay on their device are rounded
   /// as if they had travelled, so bits do not depend on routes.
@@ -169,14 +169,14 @@ class Exchange {
   /// that open() queues have the exchange's timeout. After a timeout nothing is stored or posted.
   void open(std::vector<Stream>& streams);
   void post(std::vector<Stream>& streams);
-  /// Windows of a produced item, for kernels of a device of this rank. They are valid between open() and post(), for
-  /// the arrays that are current then.
+  /// Windows of a produced item: the addresses at which the caller's kernels on a device store the values to send. They
+  /// are valid between open() and post(), for the arrays that are current then.
   template <class T>
   Windows<T> windows(std::size_t item, Device device) const {
     const WindowTable t = window_table(item, device, dtype_of<T>());
     return {t.all, t.first, t.components, t.arrays, t.broken};
   }
-  /// The windows of windows(), in the same order, for callers that launch a kernel for each window.
+  /// Destinations of a produced item, in the order of windows(), for callers that launch a kernel for each of them.
   const std::vector<Window>& window_list(std::size_t item, Device device) const;
   /// Drives routes that need the host, between begin and end; true when they no longer need it.
   bool progress();

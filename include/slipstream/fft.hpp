@@ -16,8 +16,8 @@
 
 namespace slipstream {
 namespace fft {
-class Pointwise;   // this class is defined in slipstream/fft/pointwise.hpp
-struct ModeBlock;  // this struct is defined in slipstream/fft/modes.hpp
+class Pointwise;   // point-wise operation on modes, defined in slipstream/fft/pointwise.hpp
+struct ModeBlock;  // block of Fourier modes, defined in slipstream/fft/modes.hpp
 }  // namespace fft
 
 struct FftOptions {
@@ -27,10 +27,10 @@ struct FftOptions {
   /// Numbers of devices along y and z. Slabs, {1, p}, need one transpose; other grids are pencils, which need two. By
   /// default, {0, 0}, slabs are used where every device gets some, else the grid whose largest part is smallest.
   std::array<int, 2> process_grid{0, 0};
-  /// With {0, 0}: takes the grid whose transforms are fastest. It is measured when the plan is made, and cached on disk
-  /// with the tuner's choices (TuneOptions, those of `tune` or their defaults). Each candidate is measured in its final
-  /// form, with tuned routes where `tune` is given. That needs an array on each device, of the larger of both sides.
-  /// Without memory for it the default rule of process_grid decides.
+  /// With process_grid {0, 0}: takes the process grid whose transforms are fastest. It is measured when the plan is
+  /// made, and cached on disk with the tuner's choices (TuneOptions, those of `tune` or their defaults). Each grid is
+  /// measured in its final form, with tuned routes where `tune` is given. That needs an array on each device, of the
+  /// larger of both sides. Without memory for it the default rule of process_grid decides.
   bool tune_process_grid = false;
   std::string tuner_cache;  ///< folder of the cache when `tune` is not given; empty: the tuner's
   /// Leaves the spectrum where the last transform puts it, with its axes in the order z, x, y. False: the spectrum is
@@ -70,10 +70,10 @@ struct FftOptions {
   /// permuted, nothing is in place, and the first backward() allocates another array in pinned memory. The bits are the
   /// same on any number of devices.
   std::int64_t device_memory = 0;
-  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches are copied between host and device
-  bool synchronous = false;                     ///< whether batches run one after the other, for comparison
-  /// Uses the GPUs' line kernels on the host, too, for comparison. The host has them for a few lengths in double
-  /// precision (docs/fft.md); others are packed.
+  RowCopies host_copies = RowCopies::measured;  ///< how rows of out-of-core batches are copied between host and device
+  bool synchronous = false;                     ///< whether out-of-core batches run one after the other, for comparison
+  /// Uses the GPUs' FFT kernels for lines on the host, too, for comparison. The host has them for a few lengths in
+  /// double precision (docs/fft.md); results of other lengths are packed.
   bool gpu_lines = false;
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of every transpose that the engine packs
@@ -118,7 +118,7 @@ struct FftProcessGrids {
   };
   std::string source = "rules";    ///< source of the choice: "rules", "given", "measured" or "cache"
   std::vector<Time> times;         ///< measured times in the order of preference: fewer transposes first
-  std::vector<std::string> notes;  ///< notes on candidates that failed and on caches that were not read; on rank 0
+  std::vector<std::string> notes;  ///< notes on process grids that failed and on caches that were not read; on rank 0
 };
 
 /// Three-dimensional discrete Fourier transforms of values on any number of devices.
@@ -229,19 +229,19 @@ class Fft {
   std::int64_t bytes_on(Device device) const;
   /// Bytes copied from and to this rank's host memory since construction (FftOptions::device_memory).
   std::int64_t host_bytes_moved() const;
-  /// Transposes of one forward transform: those whose values the transform before stores (FftOptions::store), and all.
+  /// Transposes of one forward transform: the number that need no packing (FftOptions::store), and the number of all.
   std::pair<int, int> stored_moves() const;
   /// Messages of one forward transform that leave or reach this rank's devices.
   std::vector<MessageInfo> messages() const;
   /// Messages of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report).
   /// Waits. Collective.
   std::vector<ReportRow> report();
-  /// Tuning of all transposes: `options` of the first one, the total seconds, and "measured" if any of them was
-  /// measured.
+  /// Tuning of all transposes of the plan: the options chosen for the first one, the total seconds, and "measured" if
+  /// any of them was measured.
   const Tuning& tuning() const;
 
  private:
-  friend class PackedMoves;  // this class is defined in bench/native/packed_moves.hpp
+  friend class PackedMoves;  // benchmark of transposes, defined in bench/native/packed_moves.hpp
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -63,7 +63,7 @@ struct FieldOptions {
   bool pinned = false;
   bool later = false;  ///< whether the field has no arrays before make_arrays()
   bool adopted =
-      false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle
+      false;  ///< set by Field::adopt: the caller owns the arrays; `shared` says whether other processes can map them
 };
 
 /// An array of the caller: one block, one copy. Rows are contiguous in x (soa), in z (soa_z) or in components, then x
@@ -83,7 +83,7 @@ struct BlockShape {
   std::int64_t stride[3] = {0, 0, 0};
   std::int64_t component_stride = 0;
   std::int64_t origin = 0;    ///< index of the element of interior cell (0, 0, 0), component 0
-  std::int64_t elements = 0;  ///< number of elements allocated
+  std::int64_t elements = 0;  ///< number of elements allocated for the array of the block
   int row_axis = 0;           ///< axis along which cells are neighbours in memory
 };
 /// Shape of a block that is stored as a box.
@@ -106,7 +106,7 @@ struct View {
   std::int64_t component_stride = 0;
 };
 
-/// Values on the blocks of this rank.
+/// A field: arrays of values on the blocks of this rank, with ghost cells.
 class Field {
  public:
   Field(const Grid& grid, FieldOptions options);
@@ -128,7 +128,7 @@ class Field {
   /// First byte of physical array `array`, which swap() does not change. Exchanges are compiled against these.
   std::byte* array(std::int64_t block, int array) const;
   int physical(int copy) const { return (current_ + copy) % options_.copies; }
-  /// Makes copy 1 the current one, for all blocks.
+  /// Swaps the field's arrays: copy 1 becomes the current one, for all blocks.
   void swap() { current_ = (current_ + 1) % options_.copies; }
   std::int64_t bytes_on(Device device) const;
   /// Says why an array of the caller cannot hold a block of this rank; empty where it can.
@@ -159,7 +159,7 @@ class Field {
   /// Copies a box of global cells out, as [z][y][x][component] (component fastest), for cells of local blocks; `to` is
   /// unchanged for other cells. `to` has box.volume() * components elements.
   void read(const Box& box, void* to, int copy = 0) const;
-  /// Sets interior cells, and with `ghosts` ghost cells inside the box, of local blocks: the inverse of read().
+  /// Sets interior cells (with `ghosts` ghost cells, too) of local blocks from a box of global cells; inverts read().
   void write(const Box& box, const void* from, int copy = 0, bool ghosts = false);
 
  private:

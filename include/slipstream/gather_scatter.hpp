@@ -51,8 +51,8 @@ struct GatherScatterOptions {
   /// Coding of values in flight. With a lossy coding, the value of each block that shares an id with another is rounded
   /// before they are combined, wherever the blocks lie. So copies stay equal, and bits depend on blocks alone.
   Coding coding = {};
-  /// Measures run() by every route, and takes the fastest. It combines zeros, and runs TuneOptions::work, if given,
-  /// between start() and finish(). Needs an array of all points and components meanwhile.
+  /// Measures the gather-scatter run() by every route with values of zero, and takes the fastest. TuneOptions::work, if
+  /// given, runs between start() and finish(). Needs an array of all points and components meanwhile.
   std::optional<TuneOptions> tune = {};
   /// Enables gather() and scatter(). Their lists and messages take about 8 B more of device memory for each point with
   /// an id.
@@ -101,7 +101,7 @@ class GatherScatter {
   /// unique_ids, go to unique[i]; stride 0 means that number. arrays[i] is only read.
   void gather(std::vector<Stream>& streams, const std::vector<Array>& arrays, const std::vector<Array>& unique,
               Op op = Op::add);
-  /// Computes arrays = Q unique: each copy gets its id's value.
+  /// Computes arrays = Q unique: each copy of a point gets the combined value of its id.
   void scatter(std::vector<Stream>& streams, const std::vector<Array>& unique, const std::vector<Array>& arrays);
   /// gather() and scatter() in two parts; finish() is the second part of both. Between them the caller may neither
   /// write the inputs nor use the outputs.
@@ -120,7 +120,7 @@ class GatherScatter {
     std::int64_t local_ids = 0;      ///< ids with two or more copies, all of them on this device
     std::int64_t remote_ids = 0;     ///< ids with copies on other devices, too
     std::int64_t sent_values = 0;    ///< values per component in all messages of run()
-    // The numbers below are 0 unless GatherScatterOptions::unique is set.
+    // The counts of gather() and scatter() are 0 unless GatherScatterOptions::unique is set.
     std::int64_t unique_ids = 0;        ///< ids that this device owns
     std::int64_t gathered_values = 0;   ///< values per component that gather() sends to owners on other devices
     std::int64_t scattered_values = 0;  ///< values per component that scatter() sends from owners to other devices

@@ -31,10 +31,10 @@ struct Block {
   double weight = 1;
 };
 
-/// Numbers of pieces per axis at each level. Zeros: by bisection.
+/// How the grid is cut into nodes, devices and blocks: numbers of pieces per axis. Zeros: by bisection.
 struct PartitionOptions {
-  Extent nodes{0, 0, 0};    ///< number of pieces along each axis, one for each node
-  Extent devices{0, 0, 0};  ///< number of pieces of a node along each axis, one for each of its devices
+  Extent nodes{0, 0, 0};    ///< number of pieces of the grid along each axis, one piece for each node
+  Extent devices{0, 0, 0};  ///< number of pieces of a node's box along each axis, one for each of its devices
   Extent blocks_per_device{1, 1, 1};
   Tie tie = Tie::slowest;
 };
@@ -42,7 +42,7 @@ struct PartitionOptions {
 /// Hierarchical partition: nodes, then devices, then blocks, each level cut separately. Boxes are in the order node,
 /// device, block (x fastest).
 struct Partition {
-  Extent nodes{1, 1, 1}, devices{1, 1, 1}, blocks{1, 1, 1};  ///< number of pieces per axis at each level
+  Extent nodes{1, 1, 1}, devices{1, 1, 1}, blocks{1, 1, 1};  ///< pieces per axis: of the grid, of a node, of a device
   std::vector<Box> device_boxes;                             ///< box of each device, before it is cut into blocks
   std::vector<Box> boxes;                                    ///< box of each block
 };
@@ -58,7 +58,7 @@ PlacementMethod placement_from_string(const std::string& name);
 /// distance[p(i)][p(j)]. Exact up to 8; beyond, pairwise exchange from several starts. Deterministic. It takes the
 /// minimum nearest to 0, 1, 2, ... where there are several.
 std::vector<int> quadratic_assignment(const std::vector<double>& flow, const std::vector<double>& distance, int parts);
-/// The sum that quadratic_assignment minimises.
+/// Cost of a placement: the sum that quadratic_assignment minimises.
 double assignment_cost(const std::vector<double>& flow, const std::vector<double>& distance,
                        const std::vector<int>& place);
 
@@ -121,7 +121,7 @@ class Grid {
   std::vector<Block> blocks_;
   std::vector<std::vector<std::int64_t>> by_rank_;
   std::array<bool, 3> cuts_blocks_{}, cuts_devices_{};
-  std::shared_ptr<const detail::BoxIndex> index_;  ///< index of blocks_ for overlap queries
+  std::shared_ptr<const detail::BoxIndex> index_;  ///< spatial index of the blocks' boxes for overlap queries
   double placement_cost_ = 0;
   double trivial_cost_ = 0;
 };

@@ -68,7 +68,7 @@ class Diverged : public Error {
 /// inspections it costs nothing.
 class Guard {
  public:
-  /// Throws where a range names no quantity, or a field holds no f32 or f64.
+  /// Throws Error where GuardOptions::ranges names an unknown quantity, or a watched field is neither f32 nor f64.
   Guard(const Communicator& comm, std::vector<Watched> watched, GuardOptions options);
   ~Guard();
 

@@ -15,7 +15,7 @@
 /// Krylov methods. They do not depend on a discretisation: vectors are values on devices, cut into blocks for sums.
 namespace slipstream::krylov {
 
-/// Values of this rank's devices, one pointer each.
+/// Vectors of a linear solver: pointers to their values, one for each device of this rank.
 using Vectors = std::vector<double*>;
 using Values = std::vector<const double*>;
 
@@ -26,8 +26,8 @@ struct Layout {
   std::vector<std::int64_t> points;       ///< number of points of each device of this rank, for one component
   std::vector<std::int64_t> first_block;  ///< number of each device's first block among the blocks of all devices
   std::int64_t block = 1;                 ///< number of points in a block; the last block of a device may be shorter
-  /// Memory of the caller for the search direction, to which the operator is applied. It serves operators that need
-  /// ghosts among the values. The operator's image is 0 where it writes nothing. None: the solver allocates it.
+  /// Memory of the caller for the search direction p, to which the operator A is applied. It serves operators that need
+  /// ghosts among the values. A p is 0 where the operator writes nothing. None: the solver allocates the memory.
   Vectors directions = {};
   /// Component c of a vector begins after c times a device's points. Weights and diagonals have one component, for all.
   int components = 1;
@@ -48,9 +48,9 @@ struct Options {
   bool must_converge = true;  ///< whether to throw Error without convergence; false: the result says so
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x has the mean zero
   double imbalance = 1e-6;    ///< with null_space: the largest |(1, b)| / sqrt((1, 1) (b, b)) that is accepted
-  std::string field = {};     ///< the unknown's name, for messages
-  std::vector<std::string> components = {};  ///< names of several components; none: their numbers
-  std::string hard = {};   ///< text for messages: why the system is hard to solve, and what to do about it
+  std::string field = {};     ///< name of the unknown, for error messages
+  std::vector<std::string> components = {};  ///< names of several components in error messages; none: their numbers
+  std::string hard = {};   ///< text for error messages: why the system is hard to solve, and what to do about it
   Trace* trace = nullptr;  ///< timeline that records sums, passes over vectors and the host's reads
 };
 
@@ -73,8 +73,8 @@ struct Effort {
   void add(Result result);
 };
 
-/// Queues z = P r on the streams. All copies of r are equal, and so must all copies of z be. z must be zero where x is
-/// fixed.
+/// A preconditioner P: queues z = P r on the streams. All copies of r are equal, and so must all copies of z be. z must
+/// be zero where the solution x is fixed.
 using Precondition = std::function<void(const Vectors& r, const Vectors& z)>;
 
 /// The linear system A x = b. A is symmetric and positive in the inner product
@@ -91,12 +91,12 @@ struct System {
   std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
   /// Queues out = A x for the first guess x, where that is cheaper than `apply`. None: `apply` is used.
   std::function<void(const Vectors& out)> apply_to_guess;
-  /// For conjugate gradients it must be symmetric and positive in (u, v), up to rounding, such as that of single
-  /// precision. Directions are orthogonalised as in flexible conjugate gradients. Flexible GMRES takes any. None: z = D
-  /// r.
+  /// For conjugate gradients the preconditioner must be symmetric and positive in (u, v), up to rounding, such as that
+  /// of single precision. Directions are orthogonalised as in flexible conjugate gradients. Flexible GMRES takes any
+  /// preconditioner. None: z = D r.
   Precondition precondition;
-  /// Not 0: apply and precondition queue the same work while this number stays, and graphs may repeat it in a loop. The
-  /// number comes from new_recording(). Iterations are then replayed; conjugate gradients end theirs on the devices.
+  /// Not 0: a number from new_recording(). While it stays, apply and precondition queue the same work, and graphs may
+  /// repeat it in a loop. Iterations are then replayed; conjugate gradients end theirs on the devices.
   std::uint64_t recording = 0;
   Values weights;           ///< weights w of the inner product
   Values inverse_diagonal;  ///< inverse diagonal D of A
@@ -135,7 +135,7 @@ class ConjugateGradients {
  public:
   /// Collective. Throws Error unless there are 1 to most_components components.
   ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
-  ~ConjugateGradients();  ///< collective: all ranks destroy it together
+  ~ConjugateGradients();  ///< collective: all ranks destroy the solver together
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
   /// Collective. Starts from the given x, or from zero. Throws NotSolved on all ranks where it does not converge, with
@@ -143,7 +143,7 @@ class ConjugateGradients {
   /// positive. Values that are not finite or beyond the range are refused, too.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
-  /// Solves for each component. Errors name the component.
+  /// Solves for each component of the right side b. Errors name the component.
   std::vector<Result> solve_all(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                                 const Options& options = {});
   /// Estimates the spectrum of D A, or of the preconditioner times A. It takes 12 Lanczos steps from the coefficients
@@ -165,7 +165,7 @@ class FlexibleGmres {
  public:
   /// Collective. Throws Error on all ranks for a restart that is not 1 to 63, and for several components.
   FlexibleGmres(const Communicator& comm, const Machine& machine, Layout layout, int restart);
-  ~FlexibleGmres();  ///< collective: all ranks destroy it together
+  ~FlexibleGmres();  ///< collective: all ranks destroy the solver together
   FlexibleGmres(FlexibleGmres&&) noexcept;
 
   /// Solves a system, with the arguments and result of ConjugateGradients::solve.
@@ -182,7 +182,7 @@ class FlexibleGmres {
 /// positive: more operators an iteration, fewer iterations and sums.
 class ChebyshevPolynomial {
  public:
-  /// Throws Error for a degree below 1.
+  /// Throws Error for a polynomial degree below 1.
   ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout, int degree);
   /// Applies the polynomial. `largest`: the eigenvalue that ConjugateGradients::spectrum finds.
   void apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r, const Vectors& z);
@@ -201,7 +201,7 @@ struct Fit {
   bool operator_positive = true;        ///< whether (u, A u) > 0 for both vectors
   bool preconditioner_positive = true;
   double operator_us = 0, preconditioner_us = 0;  ///< microseconds of one application, by the clock of the slowest rank
-  double coarse_us = 0;  ///< part of preconditioner_us in the coarsest problem, where a caller measures it; 0: none
+  double coarse_us = 0;  ///< microseconds of multigrid's coarsest problem in preconditioner_us, if measured; else 0
 };
 /// Measures A and P. Collective; waits. Without System::precondition, P is the inverse diagonal.
 Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, std::vector<Stream>& streams,
@@ -219,17 +219,17 @@ class Projection {
   /// device, where the vectors lie one after the other, so that a caller may write them to a checkpoint. Empty: the
   /// object allocates it.
   Projection(const Communicator& comm, const Machine& machine, Layout layout, int most, const Vectors& memory = {});
-  ~Projection();  ///< collective: all ranks destroy it together
+  ~Projection();  ///< collective: all ranks destroy the projection together
   Projection(Projection&&) noexcept;
 
-  /// Adds to x the best element for b - A x. Applies one operator. Collective.
+  /// Adds to the guess x the element of the span with the least error for A x = b. Applies one operator. Collective.
   void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x);
-  /// Adds the solution x, less the first guess of improve(), to the span. A full span loses the oldest solution.
-  /// Applies one operator. Collective.
+  /// Adds the solution x, less the first guess of improve(), to the span of earlier solutions. A full span loses the
+  /// oldest solution. Applies one operator. Collective.
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x);
-  /// Empties the span. Call this where A changes.
+  /// Empties the span of earlier solutions. Call this where the matrix A changes.
   void forget() { set_vectors(0); }
-  /// Number of vectors in the span. A caller who fills `memory` sets this number, too.
+  /// Number of earlier solutions that form the span. A caller who fills `memory` sets this number, too.
   int vectors() const;
   void set_vectors(int count);
 

@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-/// As launch(), for a kernel for GPUs only: the host's loops are not compiled.
+/// Runs a kernel on every cell of a box as launch() does, for GPUs only: the host's loops are not compiled.
 template <class Kernel>
 void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unused]] const Kernel& kernel) {
   if (box.empty()) return;
@@ -22,13 +22,13 @@ void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unus
 #endif
 }
 
-/// As launch(), for a kernel for the host only: it is not compiled for GPUs.
+/// Runs a kernel on every cell of a box as launch() does, for the host only: it is not compiled for GPUs.
 template <class Kernel>
 void launch_on_host(Stream& stream, const Box& box, const Kernel& kernel) {
   if (!box.empty()) host::launch(stream.impl(), box, kernel);
 }
 
-/// As launch_teams(), for kernels of one backend.
+/// Runs a kernel by teams of threads as launch_teams() does, but compiled for one backend only.
 template <class Kernel>
 void launch_teams_on_gpu([[maybe_unused]] Stream& stream, std::int64_t teams, [[maybe_unused]] int threads,
                          [[maybe_unused]] std::size_t shared_bytes, [[maybe_unused]] const Kernel& kernel) {
@@ -62,7 +62,7 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   }
 }
 
-/// Number of teams of a kernel that a GPU's multiprocessor holds at once; 1 on the host, and without CUDA.
+/// Number of a kernel's teams (thread blocks) that a GPU's multiprocessor holds at once; 1 on the host or without CUDA.
 template <class Kernel>
 int resident_teams([[maybe_unused]] Device device, [[maybe_unused]] int threads,
                    [[maybe_unused]] std::size_t shared_bytes) {

@@ -71,7 +71,7 @@ struct Surfaces {
   std::function<std::vector<std::uint16_t>(const Box&)> solid;
   /// Cuts of the links from the fluid cells of a box with surfaces, sorted by z, y, x, direction; left out: half-way.
   std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
-  /// For each name, whether its links are half-way in spite of `cuts`; left out: none are.
+  /// For each body's name, whether its lattice links count as cut half-way although `cuts` is given; left out: none do.
   std::vector<bool> half_way = {};
 };
 
@@ -128,11 +128,11 @@ struct Options {
   DType precision = DType::f32;
   Streaming streaming = Streaming::two;
   Solids solids = Solids::automatic;
-  /// For measurements: a step reads four flags in one word, instead of one byte each. Results have the same bits.
+  /// For measurements: a step reads the flags of four cells in one word, not in one byte each. The bits are the same.
   bool flags_by_word = false;
-  /// For measurements: whether the step handles cells next to resting walls of the domain itself, or links are applied
-  /// before it. The step can do that with two arrays in f32 or f64 and rows along an axis (soa, soa_z); otherwise there
-  /// are links. None: on GPUs. The same bits.
+  /// For measurements: whether the stream-collide kernel handles resting walls of the domain itself, or a pass over the
+  /// boundary links precedes it. The kernel can with two arrays in f32 or f64 and rows along an axis (soa, soa_z).
+  /// None: the kernel does so on GPUs. Results have the same bits.
   std::optional<bool> walls_in_step;
   /// Layout of the populations; none: suited_layout(grid). Results have the same bits.
   std::optional<Layout> layout;
@@ -143,10 +143,10 @@ struct Options {
   GridOptions grid;                     ///< options of the grid; Options::periodic replaces its `periodic`
   ExchangeOptions exchange;             ///< options of the exchange, whose trace records the steps, too
   Coding coding = {};                   ///< coding of populations between blocks
-  /// With moments: the cells along x and y of a team of threads, {64, 4} or {32, 8}, in f16 {64, 8} or {32, 16}.
-  /// `chunk` is the largest number of planes along z of a team. On the host a team takes whole rows, as many as the
-  /// tile is high. 0: the default of the number format, or with `tune` the fastest. A GPU takes the default tile where
-  /// the step handles walls. The same bits.
+  /// With moments: the cells along x and y that a team of threads updates, {64, 4} or {32, 8}, in f16 {64, 8} or {32,
+  /// 16}. `chunk` is the largest number of planes along z of a team. On the host a team takes whole rows of cells, as
+  /// many as the tile has along y. 0: the default of the number format, or with `tune` the fastest. A GPU takes the
+  /// default tile where the step handles walls. Results have the same bits.
   std::array<int, 2> tile{0, 0};
   int chunk = 0;
   std::optional<TuneOptions> tune;  ///< if set, the exchange's routes are measured, or taken from the cache
@@ -171,28 +171,28 @@ struct Split {
   std::string source = "options";  ///< source of the split: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
+  std::vector<std::string> notes;  ///< notes on the tuner's measurement of the split, on rank 0
 };
 
-/// Distribution of a step with moments to teams, and the source of this choice.
+/// How the cells of a step with moments are distributed to teams of threads, and the source of this choice.
 struct Teams {
-  std::array<int, 2> tile{0, 0};  ///< cells of a tile along x and y; 0: the default of the number format
+  std::array<int, 2> tile{0, 0};  ///< cells of a team's tile along x and y; 0: the default of the number format
   int chunk = 0;
-  std::string source = "options";  ///< source of the choice: "options", "measured" or "cache"
+  std::string source = "options";  ///< how the tile was chosen: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes on the measurement, on rank 0
+  std::vector<std::string> notes;  ///< notes on the tuner's measurement of tiles, on rank 0
 };
 
 /// Number of blocks with solid cells in each storage, over all ranks, and the source of this choice.
 struct SolidBlocks {
-  std::string source = "rules";  ///< source of the choice: "rules", "measured" or "cache"
+  std::string source = "rules";  ///< how the storage was chosen: "rules", "measured" or "cache"
   std::int64_t dense = 0, flags = 0, sparse = 0;
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes on the choice, of all ranks, without duplicates
+  std::vector<std::string> notes;  ///< notes on the choice of storage, of all ranks, without duplicates
 };
 
-/// options.grid with `periodic` of the options, and two dimensions for D2Q9.
+/// Returns options.grid with `periodic` of the run's options, and two dimensions for the lattice D2Q9.
 GridOptions grid_options(const Options& options);
 /// Memory that a run needs, by device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
@@ -230,7 +230,7 @@ class Lbm final : public Solver {
   void begin_steps() override;
   void finish_step() override;
   Recording recording() const override;
-  std::vector<Watched> watched() override;  ///< the density, which a guard watches
+  std::vector<Watched> watched() override;  ///< the density, which a guard checks for invalid values
 
   /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Call it before the first
   /// step, and before start_from, because it resets the fluid to rest. Collective.

@@ -35,10 +35,10 @@ struct MachineDevice {
   bool takes_turns = false;    ///< whether processes are time-sliced, for some milliseconds each: a GPU without MPS
 };
 
-/// Links between all pairs of some devices, or of some groups of devices.
+/// Table of the links between all pairs of some devices, or of some groups of devices.
 struct LinkTable {
   int size = 0;
-  std::vector<Link> links;  ///< the link between two entries, at [from * size + to]
+  std::vector<Link> links;  ///< the link between two devices or two groups, at [from * size + to]
   const Link& at(int from, int to) const { return links[static_cast<std::size_t>(from) * size + to]; }
   bool operator==(const LinkTable&) const = default;
 };
@@ -51,7 +51,7 @@ struct Links {
   LinkTable between;              ///< links between groups of devices
   std::vector<int> group;         ///< number of each device's group, an index into `between`
 };
-/// Compresses the links that `link` returns for each pair of devices. The devices are sorted by node.
+/// Compresses the links that `link` returns for each pair of devices into classes. The devices are sorted by node.
 Links links_by_class(const std::vector<MachineDevice>& devices, const std::function<Link(int from, int to)>& link);
 
 /// The cores, memory and network card that a rank is bound to.
@@ -60,7 +60,7 @@ struct Binding {
   std::string host;
   std::string cores;         ///< list of cores, such as 0-3,8
   int numa_node = -1;        ///< NUMA node of pinned memory
-  std::string network_card;  ///< mlx5_0:1 with its port, eth0, or several, separated by commas
+  std::string network_card;  ///< network cards, such as mlx5_0:1 with its port, or eth0; several, separated by commas
   bool bound = false;
 };
 
@@ -79,8 +79,8 @@ class Machine {
   /// Discovers the machine. Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML,
   /// distances by hwloc. Opens this rank's devices. Where a rank cannot, all ranks throw its error.
   static Machine discover(const Communicator& comm, const Options& options);
-  /// The cards of Binding::network_card, before MPI starts, for the rank at `place` of `ranks` on its host; empty
-  /// without GPUs or cards. A rank that its launcher bound to cores gets those of all GPUs near to them.
+  /// Names of the network cards for Binding, before MPI starts, of rank number `place` of `ranks` on its host. Empty
+  /// without GPUs or cards. A rank that its launcher bound to cores gets the cards of all GPUs near to these cores.
   static std::string network_cards(const Options& options, int place, int ranks);
 
   /// A described machine, which need not exist: devices sorted by node, then rank; links by class, or links[a * devices
@@ -126,14 +126,14 @@ class Machine {
   bool discovered_ = false;
 };
 
-/// Options of measure_rates.
+/// Options of measure_rates(), which measures transfer rates between devices.
 struct MeasureOptions {
   std::size_t bytes = std::size_t{4} << 20;  ///< size of the first copies in bytes
   /// Size of the last copies in bytes. Copies grow up to this size until their rate settles. 0: 256 MiB, but at most a
   /// sixteenth of a device's free memory. On the host backend copies do not grow, because emulated copies take no time
   /// to start.
   std::size_t most_bytes = 0;
-  int trials = 3;       ///< number of trials, of which the fastest counts
+  int trials = 3;       ///< number of trials of each copy, of which the fastest counts
   double seconds = 10;  ///< time limit in seconds, after which no further pair is measured
 };
 /// Collective. GB/s (1e9) from each device of a discovered machine to each other: rates[from * devices + to], the same

@@ -17,7 +17,7 @@ using Point = std::array<double, 3>;
 struct Mesh {
   std::vector<Point> vertices;
   std::vector<std::array<std::int32_t, 3>> triangles;  ///< indices into `vertices`, three per triangle
-  std::vector<std::int32_t> part;                      ///< index into `parts` for each triangle
+  std::vector<std::int32_t> part;                      ///< part of each triangle, as an index into `parts`
   std::vector<std::string> parts;                      ///< names of parts: objects and groups of OBJ, solids of STL
 };
 
@@ -46,7 +46,7 @@ double volume(const Mesh& mesh);
 /// where there is one. The file may be missing, cut short, damaged, UTF-16, or without triangles. It may have
 /// coordinates that are not numbers, faces with missing vertices, or curved surfaces.
 Mesh read_mesh(const std::string& path);
-/// Writes OBJ (one object per part) or binary STL (rounded to f32), by the extension of the path.
+/// Writes a mesh as OBJ (one object per part) or binary STL (rounded to f32), by the extension of the path.
 void write_mesh(const std::string& path, const Mesh& mesh);
 
 /// Merges vertices that lie at most `tolerance` apart per axis, and chains of such; 0 merges equal ones.
@@ -56,7 +56,7 @@ Mesh select_part(const Mesh& mesh, const std::string& part);
 /// Joins two meshes: all triangles and parts of both.
 Mesh join(const Mesh& a, const Mesh& b);
 
-/// Transforms a file's coordinates to positions in the domain, in the order of the members.
+/// Transforms a mesh file's coordinates to positions in the domain: units, scale, rotation, translation, in this order.
 struct MeshTransform {
   std::string units = "m";  ///< unit of the file: m, cm, mm, um, km, in, ft
   double scale = 1;
@@ -69,7 +69,7 @@ Mesh transformed(const Mesh& mesh, const MeshTransform& transform);
 
 /// Defects of a mesh: those that leave it without an inside, and harmless ones.
 struct MeshFlaws {
-  /// Number of defects, and places of the first few (middles of edges and triangles).
+  /// Number of defects of one kind, and places of the first few (middles of edges and triangles).
   struct Kind {
     std::int64_t count = 0;
     std::vector<Point> places;

@@ -27,7 +27,7 @@ namespace slipstream {
 struct NekFields {
   int order = 1;
   std::int64_t elements = 0;
-  /// Positions of the nodes of an element. Each rank calls it for its own elements. None: the file has no X.
+  /// Function that returns the positions of an element's nodes, for elements of the calling rank. None: no X in file.
   std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places = {};
   const Field* velocity = nullptr;  ///< velocity field of three components
   const Field* pressure = nullptr;

@@ -31,7 +31,7 @@ struct ProgramParts;
 struct Pulse;
 struct ErrorMeasure;
 
-/// A user-defined coding as the engine knows it: its values, and functions that launch its kernels.
+/// A user-defined coding of message values as the engine knows it: value sizes, and functions that launch its kernels.
 struct OwnCoding {
   std::string name;
   DType type = DType::f64;  ///< type of the fields: f32 or f64
@@ -47,7 +47,7 @@ struct OwnCoding {
 /// and where a value's code is not narrower than the value.
 void add_coding(OwnCoding coding);
 
-/// Number of a coding, from 1; 0 where no coding has this name.
+/// Number of a user-defined coding by its name, from 1; 0 where no coding has this name.
 int own_coding_number(const std::string& name);
 const OwnCoding& own_coding(int number);
 

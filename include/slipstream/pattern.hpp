@@ -18,12 +18,12 @@ class Pattern {
  public:
   virtual ~Pattern() = default;
   virtual std::string name() const = 0;
-  /// Hash of its options and lists, by which plans are compared. The same on all ranks; it differs where transfers
-  /// differ.
+  /// Hash of the pattern's options and transfers, by which exchange plans are compared. The same on all ranks; it
+  /// differs where transfers differ.
   virtual std::uint64_t fingerprint() const { return 0; }
   /// The grid that receives values from `source`: the same grid, except for patterns between two grids.
   virtual const Grid& target(const Grid& source) const { return source; }
-  /// The operation that all transfers of the pattern have.
+  /// How all transfers of the pattern store values at the target: copy, add, multiply, min or max.
   virtual Op op() const { return Op::copy; }
   /// Every transfer whose source or target block lies on `rank`. All ranks use the same order: two ranks list the
   /// transfers between them in the same sequence. Uses no device.
@@ -58,7 +58,7 @@ class Halo final : public Pattern {
 /// devices or routes.
 class HaloAdjoint final : public Pattern {
  public:
-  /// `op`: any operation but copy, which throws Error.
+  /// `op` combines ghost values with interior values. Any operation is allowed but copy, which throws Error.
   explicit HaloAdjoint(Halo::Options options, Op op = Op::add);
   std::string name() const override { return "halo adjoint"; }
   std::uint64_t fingerprint() const override;

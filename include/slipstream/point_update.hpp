@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// Access to a cell and its neighbours in an update: u(dx, dy, dz).
+/// Access to the values of a cell and its neighbours in a stencil update: u(dx, dy, dz).
 template <class T>
 struct Around {
   const T* here;
@@ -18,7 +18,7 @@ struct Around {
 };
 
 namespace detail {
-/// A step of an update on a box of cells. It is at namespace scope because nvcc refuses private types for kernels.
+/// Kernel of a stencil update on a box of cells. At namespace scope, because nvcc refuses private types for kernels.
 template <class T, class Update>
 struct UpdateCells {
   View<T> from, to;
@@ -42,12 +42,12 @@ class PointUpdate final : public Simulation {
  public:
   struct Options {
     int radius = 1;            ///< distance of the farthest neighbour along any axis
-    Reach reach = Reach::all;  ///< neighbours that the update reads; faces: none that differs along two axes at once
+    Reach reach = Reach::all;  ///< neighbours that the stencil reads; faces: those along one axis only
     ExchangeOptions exchange;
     Overlap overlap = Overlap::automatic;
   };
 
-  /// Collective. Starts at zero. Throws Error where a block is thinner than the radius.
+  /// Collective. All values start at zero. Throws Error where a block is thinner than the radius.
   PointUpdate(const Communicator& comm, const Grid& grid, Update update, Options options = {})
       : grid_(grid), update_(update), radius_(options.radius), field_(grid, field_options(comm, grid, options)) {
     require(radius_ >= 1, "an update reaches one cell at least", {{"option", "radius"}, {"given", radius_}});
@@ -71,9 +71,9 @@ class PointUpdate final : public Simulation {
     loop_.emplace(*this, options.overlap, options.exchange.trace);
   }
 
-  /// The current values, one component. Read and write its interior cells between steps.
+  /// The current values of the stencil's field, one component. Read and write its interior cells between steps.
   Field& field() { return field_; }
-  /// Sets each cell of this rank to value(cell), where the cell is that of the whole grid.
+  /// Sets each cell of this rank to value(cell), where `cell` has coordinates in the whole grid.
   template <class Value>
   void fill(Value value) {
     each_block([&](const Box& box, std::vector<T>& values) {
@@ -82,7 +82,7 @@ class PointUpdate final : public Simulation {
       field_.write(box, values.data());
     });
   }
-  /// Calls look(cell, value) for each cell of this rank.
+  /// Calls look(cell, value) for each cell of this rank, where `cell` has coordinates in the whole grid.
   template <class Look>
   void each(Look look) const {
     each_block([&](const Box& box, std::vector<T>& values) {
@@ -91,7 +91,7 @@ class PointUpdate final : public Simulation {
       each_place(box, [&](const Extent& place) { look(place, values[n++]); });
     });
   }
-  /// Runs steps and waits for them.
+  /// Runs this number of time steps and waits for them.
   void advance(std::int64_t steps) { loop_->run(steps); }
 
   State& state() override { return state_; }
@@ -105,7 +105,7 @@ class PointUpdate final : public Simulation {
   Recording recording() const override { return {2, field_.physical(0), 0}; }
 
  private:
-  /// Calls `work` for each local block with host memory for its values, [z][y][x].
+  /// Calls work(box, values) for each local block. `values` is host memory for the cells of its box, [z][y][x].
   template <class Work>
   void each_block(Work work) const {
     for (const std::int64_t id : grid_.local()) {

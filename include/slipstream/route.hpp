@@ -8,8 +8,8 @@
 
 namespace slipstream {
 
-/// The transport of a message, in the order in which the rules prefer them. Everything else about a route is in its
-/// file.
+/// The transport of a message between devices, in the order in which the rules prefer them. Each route is implemented
+/// in its own file of src/route.
 enum class RouteKind : std::uint8_t { kernel, direct, peer, colocated, nccl, nvshmem, gpu_mpi, staged };
 std::string to_string(RouteKind kind);
 RouteKind route_from_string(const std::string& name);
@@ -23,12 +23,12 @@ struct RouteTraits {
   bool stores = false;          ///< whether kernels of the source store each value at its destination
   bool loops = false;           ///< whether a graph may repeat the route's exchanges in a loop on the device
   bool device_memory = false;   ///< whether the route passes device memory to MPI, after a test that MPI can take it
-  /// Knobs that the route uses: with `pack` also sync and mpi, with `in_place` also packet_limit, ring and its own
-  /// teams.
+  /// The Knobs (tuning parameters) that the route uses. `pack` stands for sync and mpi, too, and `in_place` for
+  /// packet_limit, ring and the route's own number of teams.
   bool pack = false, grouping = false, chunk = false, in_place = false, streams = false;
 };
 RouteTraits traits_of(RouteKind kind);
-/// Parses names separated by commas: "direct,staged" are these and no other. A "+name" adds to the names before it, and
+/// Parses route names separated by commas: "direct,staged" are these and no other. "+name" adds to the names before it,
 /// "-name" removes from them. Without names before it the list starts with all routes. Throws Error where none is left.
 std::vector<RouteKind> routes_from_string(const std::string& text);
 
@@ -38,7 +38,7 @@ std::vector<RouteKind> routes_from_string(const std::string& text);
 enum class Pack : std::uint8_t { fused, per_direction, memcpy3d, zero_copy };
 std::string to_string(Pack pack);
 Pack pack_from_string(const std::string& name);
-/// Whether the copies and launches of a single message share a stream with those of other messages.
+/// Streams for copies and launches of messages. one: all messages share a stream; per_direction: each has its own.
 enum class Lanes : std::uint8_t { one, per_direction };
 std::string to_string(Lanes lanes);
 Lanes lanes_from_string(const std::string& name);
@@ -74,7 +74,7 @@ struct Knobs {
   /// Largest message of `direct`, in bytes, that travels in latency-optimised packets with the exchange's sequence
   /// number (Packet). Packets need a link that stores them atomically. -1: by size.
   std::int64_t packet_limit = -1;
-  std::int64_t chunk = 0;       ///< bytes after which a signal is set, for `staged` of each copy and send; 0: by size
+  std::int64_t chunk = 0;       ///< message bytes between two arrival signals (`staged`: per copy or send); 0: by size
   std::int64_t ring = 1 << 28;  ///< largest size of the receive buffers of one message in bytes
   bool operator==(const Knobs&) const = default;
 };

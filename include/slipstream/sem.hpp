@@ -38,8 +38,8 @@
 namespace slipstream::sem {
 
 inline constexpr int least_order = 1, most_order = 15;
-/// The highest order of carry(), advect() and weak_divergence(), which flows call. Above it the tables in the first
-/// two's arguments exceed 4096 B.
+/// The highest polynomial order of Space::carry(), advect() and weak_divergence(), which flow solvers call. Above it
+/// the tables in the kernel arguments of the first two exceed 4096 B.
 inline constexpr int most_advected_order = 11;
 
 /// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], including both ends. It is exact up to degree 2
@@ -51,7 +51,7 @@ struct Rule {
   /// derivative matrix: row i, column m has the derivative of the m-th Lagrange polynomial at point i
   std::vector<double> derivative;
 };
-/// Makes a rule. Throws Error unless least_order <= order <= most_order.
+/// Makes the quadrature rule of this order. Throws Error unless least_order <= order <= most_order.
 Rule gauss_lobatto(int order);
 /// Matrix of a modal filter, which multiplies the Legendre modes by `factors`, order + 1 of them. The matrix maps
 /// values at the points to filtered values: row i, column m; (order + 1)^2.
@@ -62,8 +62,8 @@ std::vector<double> interpolation(const Rule& from, std::span<const double> to);
 
 using Point = std::array<double, 3>;
 
-/// A map of places: returns the image of each, in the same order. Called by one thread at a time, with some thousands
-/// of places.
+/// A map of the domain: returns the images of given positions, in the same order. One thread at a time calls it, with
+/// some thousands of positions.
 using Map = std::function<std::vector<Point>(std::span<const Point>)>;
 
 /// Flags of the elements' faces on the sides of a box, set where an unknown is given (Dirichlet's condition). Indexed
@@ -72,7 +72,7 @@ struct DirichletFaces {
   std::array<std::array<std::vector<bool>, 2>, 3> of;
   bool any() const;
 };
-/// One flag a side of an axis, low and high.
+/// One flag for each side of a box: [axis][low, high].
 using SideFlags = std::array<std::array<bool, 2>, 3>;
 
 /// A box of ex x ey x ez hexahedra. Element e = x + ex (y + ey z) has the same number on any number of devices.
@@ -107,7 +107,7 @@ struct ElementBox {
   std::int64_t face_of(int axis, std::int64_t element) const;
   /// One value for each point: 0 on the given faces, in all elements that share the point, else 1.
   std::vector<double> mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last, int order) const;
-  /// Points of elements [first, last) on the low (end = 0) or high (1) side of an axis, numbered through the elements.
+  /// Dirichlet flags of all element faces on whole sides of the box; a periodic axis has none.
   std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
 };
 
@@ -144,21 +144,21 @@ std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int ax
 std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                               std::int64_t last);
 
-/// Values of this rank's devices, (order + 1)^3 an element.
+/// A vector on the devices of this rank: (order + 1)^3 values for each element.
 using Vector = std::vector<Buffer<double>>;
 
 struct SpaceOptions {
   Factors factors = Factors::stored;
   bool gradient = false;  ///< whether the space keeps the metric, 72 B a point, for gradients
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< how to tune the routes of sums over shared points; none: by rules
   /// whether apply() overlaps the exchange of a device's boundary elements; bits do not depend on this
   bool overlap = true;
 };
 
-/// Replaces a space's G and B in an operator; null: the space's own.
+/// Replaces the stiffness factors G and the mass factors B of a Space in an operator; null: the space's own.
 struct OperatorTerms {
-  const Vector* factors = nullptr;  ///< factors in place of G, as Space::scaled_factors makes them
+  const Vector* factors = nullptr;  ///< stiffness factors in place of G, as Space::scaled_factors makes them
   const Vector* mass = nullptr;     ///< mass factors in place of B, one a point
 };
 
@@ -176,7 +176,7 @@ class Space {
 
   /// Collective. Throws the errors of ElementBox, Rule and geometry on all ranks.
   Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
-  ~Space();  ///< collective: all ranks destroy it together
+  ~Space();  ///< collective: all ranks destroy the space together
   Space(Space&&) noexcept;
 
   int order() const;
@@ -190,7 +190,7 @@ class Space {
   /// Coordinates of the points, in host memory, in the order of the values.
   const std::vector<Point>& places(std::size_t device) const;
 
-  /// Computes out = (h1 A + h2 B) in, element by element, not summed; in may be out.
+  /// Applies the Helmholtz operator without assembly: out = (h1 A + h2 B) in for each element; `in` may be `out`.
   void helmholtz(const Vector& in, Vector& out, double h1, double h2, const OperatorTerms& terms = {});
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
                  const OperatorTerms& terms = {});
@@ -200,14 +200,14 @@ class Space {
   /// then be continuous, and zero where it is fixed, because the sum is taken before out is assembled.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
-  /// Returns kappa G, with kappa given at each point: 48 B a point. Throws Error unless factors are stored.
+  /// Returns stiffness factors kappa G from a diffusivity kappa at each point (48 B a point). Needs Factors::stored.
   Vector scaled_factors(const Vector& kappa);
   /// Computes out = B in, with the mass factors B.
   void mass(const Vector& in, Vector& out);
   /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
   void gradient(const Vector& in, std::array<Vector*, 3> out);
-  /// The sum of du_a/dx_a, and the curl, at each element's points, not made continuous; out is none of u. Need
-  /// SpaceOptions::gradient.
+  /// Divergence (the sum of du_a/dx_a) and curl of u at each element's points, not made continuous. `out` must not be a
+  /// component of u. Both need SpaceOptions::gradient.
   void divergence(const std::array<const Vector*, 3>& u, Vector& out);
   void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
   /// Computes out = int grad phi . g dx for all polynomials phi of an element, not summed. A null component of g is
@@ -229,9 +229,9 @@ class Space {
   Vector fine_vector() const;  ///< makes a vector of zeros with fine_points()^3 values an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
-  /// Finds the largest Courant number of c for a time step of 1, and its point. The number of a point is a sum over the
-  /// axes a = r, s, t of its element. Each term is |c . grad a| over the distance in a to the nearest point. Needs
-  /// SpaceOptions::gradient. Waits for the devices. Collective.
+  /// Finds the largest Courant number of the velocity c for a time step of 1, and its point. A point's Courant number
+  /// is a sum over the axes a = r, s, t of its element. Each term is |c . grad a| over the distance in a to the nearest
+  /// point. Needs SpaceOptions::gradient. Waits for the devices. Collective.
   struct Fastest {
     double rate = 0;
     std::int64_t element = 0;
@@ -277,7 +277,7 @@ class Constraint {
   explicit Constraint(Space& space);
   Constraint(Space& space, DirichletFaces faces);
 
-  bool any() const;               ///< whether some point is fixed
+  bool any() const;               ///< whether some point is fixed (Dirichlet)
   const Vector& mask() const;     ///< mask M: 0 at fixed points, else 1
   const Vector& weights() const;  ///< mask M over the number of copies of each point
   /// Applies the mask: u = M u for `components` components.
@@ -296,7 +296,7 @@ class Constraint {
 
 /// Coefficients of an unknown that vary in space; empty: none.
 struct Coefficients {
-  Vector factors;   ///< factors in place of G, as Space::scaled_factors makes them
+  Vector factors;   ///< stiffness factors in place of G, as Space::scaled_factors makes them
   Vector reaction;  ///< mass terms added to h2 B: c B, and the surface mass of Robin's condition
 };
 
@@ -308,7 +308,7 @@ struct Coefficients {
 enum class Preconditioner : std::uint8_t { jacobi, chebyshev, multigrid, schwarz };
 /// Preconditioner by its name in the enum. Throws Error where there is no such name.
 Preconditioner preconditioner_from_string(const std::string& name);
-/// "cg" or "fgmres". Throws Error for other names.
+/// Krylov method by its name, "cg" or "fgmres". Throws Error for other names.
 krylov::Method method_from_string(const std::string& name);
 
 /// Method and preconditioner of a HelmholtzSolver.
@@ -349,15 +349,15 @@ class Probe {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Solves M Q Q^T (h1 A + h2 B) x = b, any number of times.
+/// Solver of Helmholtz problems M Q Q^T (h1 A + h2 B) x = b on spectral elements, for any number of right sides.
 class HelmholtzSolver {
  public:
-  /// Collective; the arguments must outlive the solver. Throws Error on all ranks for numbers below 1 (projection:
-  /// below 0).
+  /// Collective; the arguments must outlive the solver. Throws Error on all ranks for a degree, restart or number of
+  /// components below 1, and for a projection below 0.
   HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options = {});
   HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,
                   SolverOptions options = {});
-  ~HelmholtzSolver();  ///< collective: all ranks destroy it together
+  ~HelmholtzSolver();  ///< collective: all ranks destroy the solver together
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
   /// Solves from the given x, which must be zero at fixed points. b must be assembled. Without fixed points and
@@ -366,13 +366,13 @@ class HelmholtzSolver {
   /// of method and preconditioner once for each h1 and h2. Conjugate gradients refuse pairs that are not symmetric and
   /// positive.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
-  /// Solves for each component of vectors made by Space::vector(components).
+  /// Solves for each component of the right side b, in vectors made by Space::vector(components).
   std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
-  /// Computes u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
+  /// Applies the Helmholtz operator with the coefficients: u = (h1 A + h2 B) u, element by element, not summed.
   void apply(Vector& u, double h1, double h2);
   /// Measures symmetry and cost of operator and preconditioner. Collective.
   krylov::Fit fit(double h1, double h2);
-  /// Current number of earlier solutions. A restart sets it; they must belong to the operator of the next solve.
+  /// Number of earlier solutions for first guesses. A restart sets it; they must belong to the next solve's operator.
   int earlier() const;
   void set_earlier(int count);
 

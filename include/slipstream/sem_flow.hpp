@@ -11,18 +11,18 @@
 
 namespace slipstream::sem {
 
-/// Condition on a side. periodic: joined to the opposite side. velocity: given velocity (a wall, an inlet). symmetry:
-/// no flow through it and no friction along it.
+/// Boundary condition on a side of the box. periodic: joined to the opposite side. velocity: given velocity (a wall, an
+/// inlet). symmetry: no flow through the side and no friction along it.
 enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {
   FlowCondition condition = FlowCondition::velocity;
   std::array<Given, 3> velocity = {};  ///< functions that give the velocity along x, y and z; none: zero
-  /// Faces on which the condition holds, as in Side.
+  /// A function that is above 0 at the centres of the faces on which the condition holds, as Side::where.
   Function where = {};
   std::vector<FlowSide> otherwise = {};
 };
-using FlowSides = std::array<std::array<FlowSide, 2>, 3>;  ///< conditions of each axis: low side, high side
+using FlowSides = std::array<std::array<FlowSide, 2>, 3>;  ///< boundary conditions by axis: low side, high side
 
 struct FlowOptions {
   std::array<std::int64_t, 3> elements{1, 1, 1};
@@ -58,13 +58,13 @@ struct FlowOptions {
   /// Solves end where the root mean square residual, sqrt((r, r) / volume), is at most this; r is an integral.
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
   int most_iterations = 1000;
-  bool must_converge = true;  ///< whether to throw where a solve does not converge; else it is counted
+  bool must_converge = true;  ///< whether to throw where a linear solve does not converge; false: the solve is counted
   SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
   SolverOptions velocity{};  ///< solver of the velocity; default: Jacobi
   /// Running means of velocity, pressure and products of velocity components start at this time; none: no means.
   std::optional<double> mean_from = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< how to tune the routes of sums over shared points; none: by rules
 };
 
 /// Forces of the fluid on a side of the box, over density. `pressure` is int p n dS. `viscous` is - int nu (grad u +
@@ -124,9 +124,9 @@ struct FlowSolution {
 class Flow final : public ElementSolver {
  public:
   /// Throws the errors of Space. Throws Error where a side has no condition somewhere, or where a symmetry side is not
-  /// a plane normal to an axis. Throws it with the fact "problem" = "balance" where inflow and outflow differ. A
-  /// step throws krylov::NotSolved with that fact where they come to differ, and with "courant" above the limit of
-  /// Courant numbers.
+  /// a plane normal to an axis. The error has the fact "problem" = "balance" where inflow and outflow differ. A step
+  /// throws krylov::NotSolved with this fact where they come to differ. It throws it with "problem" = "courant" above
+  /// the limit of Courant numbers.
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
 
   FlowStatistics statistics(const FlowSolution& exact = {});

@@ -21,15 +21,15 @@ namespace slipstream::sem {
 enum class Equation : std::uint8_t { poisson, helmholtz, diffusion };
 Equation equation_from_string(const std::string& name);
 
-/// Condition on a side. periodic: joined to the opposite side. value: u is given (Dirichlet). flux: kappa du/dn is
-/// given, n outward (Neumann).
+/// Boundary condition on a side of the box. periodic: joined to the opposite side. value: u is given (Dirichlet). flux:
+/// kappa du/dn is given, n outward (Neumann).
 enum class Condition : std::uint8_t { periodic, value, flux };
 
-/// Returns the values at points and a time, in the order of the points.
+/// Function of position and time: returns its values at the given points and time, in the order of the points.
 using Function = std::function<std::vector<double>(std::span<const Point>, double time)>;
 struct Given {
-  Function at = {};    ///< function that gives the values; none: zero
-  bool steady = true;  ///< whether the function is evaluated once; else it is called for each step, on the host
+  Function at = {};    ///< function that gives boundary values, a source or a velocity; none: zero
+  bool steady = true;  ///< whether the function is evaluated once; else the host evaluates it for each step
 };
 
 struct Side {
@@ -42,9 +42,9 @@ struct Side {
   Function where = {};
   std::vector<Side> otherwise = {};
 };
-using Sides = std::array<std::array<Side, 2>, 3>;  ///< conditions of each axis: low side, high side
+using Sides = std::array<std::array<Side, 2>, 3>;  ///< boundary conditions by axis: low side, high side
 
-/// The options of one unknown.
+/// Equation data and solver options of one scalar unknown.
 struct Scalar {
   std::string name = "u";
   double diffusivity = 1, reaction = 0;
@@ -60,7 +60,7 @@ struct Scalar {
   SolverOptions solver;
 };
 
-/// The options of the first unknown, and those that unknowns share.
+/// Options of a run on spectral elements: those of the first unknown, and those that all unknowns share.
 struct Options : Scalar {
   std::array<std::int64_t, 3> elements{1, 1, 1};
   Point lengths{1, 1, 1};  ///< edges of the box, which begins at 0
@@ -85,16 +85,16 @@ struct Options : Scalar {
   /// step n has order min(n, time_order), which leaves an error of order 2 in the time step.
   bool exact_start = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of sums, and how; none: chosen by rules
+  std::optional<TuneOptions> tune = {};  ///< how to tune the routes of sums over shared points; none: by rules
 };
-/// All unknowns, the first one first.
+/// The options of all unknowns: of the first one, then of those in Options::more.
 std::vector<Scalar> scalars_of(const Options& options);
 
-/// Statistics over the domain at one time.
+/// Statistics of an unknown u over the domain at one time.
 struct Statistics {
   double volume = 0, mean = 0, least = 0, largest = 0;
   double distance = 0;     ///< relative L2 error against a given function e: root of int (u - e)^2 over int e^2
-  double largest_off = 0;  ///< largest deviation from the given function at a point
+  double largest_off = 0;  ///< largest deviation of u from the given function at a point
 };
 
 struct ElementParts;
@@ -161,7 +161,7 @@ class Sem final : public ElementSolver {
   /// Warns of sides whose given values differ at a shared edge.
   std::vector<std::string> cautions() const override;
 
-  /// Statistics of an unknown. `scalar`: its number. `exact`: the solution at the current time; none: no distance.
+  /// Statistics of unknown number `scalar`. `exact`: the exact solution now, for error norms; none: no error norms.
   Statistics statistics(const Function& exact = {}, std::size_t scalar = 0);
   /// The largest |du/dt| of the last step; for steady equations the largest true residual.
   double largest_change() override;
@@ -196,13 +196,13 @@ int bytes_per_point(const Options& options);
 /// elements' order. Orders 1 and 2 are weakly unstable below it, too, where diffusion does not damp them.
 double largest_courant(int order);
 
-/// b_0 .. b_k of backward differences of order k, and the k weights that extrapolate to the new time.
+/// Coefficients b_0 .. b_k of backward differences of order k, and the k weights of extrapolation to the new time.
 struct Differences {
   double now = 1;
   std::array<double, 3> before{}, extrapolated{};
 };
-/// `steps`: the new step, then those before; only ratios matter. Coefficients come from Lagrange's polynomials through
-/// the times.
+/// Coefficients for `steps` of any length: the new time step, then those before; only their ratios matter. They come
+/// from Lagrange's polynomials through the times.
 Differences backward_differences(int order, const std::array<double, 3>& steps = {1, 1, 1});
 
 }  // namespace slipstream::sem

@@ -10,7 +10,7 @@ namespace slipstream {
 using Signal = std::uint64_t;
 
 namespace detail {
-/// Sleeps briefly, longer in later rounds; host backend only.
+/// Pause between two polls of a waiting host thread: yields at first, and sleeps longer the more polls have failed.
 void host_backoff(int round);
 std::uint64_t host_clock_ns();
 }  // namespace detail
@@ -36,7 +36,7 @@ SLIP_FN void store_release(Signal* signal, std::uint64_t value) {
 #endif
 }
 
-/// Adds to a counter of this device and returns its old value. All teams see the adds in the same order.
+/// Adds to a counter of this device and returns its old value. All thread blocks see the additions in the same order.
 SLIP_FN std::uint32_t atomic_add(std::uint32_t* counter, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   return atomicAdd(counter, value);
@@ -58,7 +58,7 @@ SLIP_FN std::uint32_t atomic_cycle(std::uint32_t* counter, std::uint32_t last) {
 #endif
 }
 
-/// Atomic maximum, without a result.
+/// Atomic maximum: replaces a number in this device's memory by `value` if that is larger.
 SLIP_FN void keep_larger(std::uint64_t* number, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
   atomicMax(reinterpret_cast<unsigned long long*>(number), static_cast<unsigned long long>(value));
@@ -70,8 +70,8 @@ SLIP_FN void keep_larger(std::uint64_t* number, std::uint64_t value) {
 #endif
 }
 
-/// Memory fence for this device's teams: orders earlier accesses of this thread (and, after a barrier, of its team)
-/// before later ones.
+/// Memory fence for the threads of this device: orders memory accesses of this thread before the fence (after a
+/// barrier, those of its whole thread block) before accesses after it.
 SLIP_FN void fence_device() {
 #if defined(__CUDA_ARCH__)
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
@@ -123,14 +123,14 @@ SLIP_FN void spin(unsigned round) {
 #endif
 }
 
-/// Two adjacent words; the first must be aligned to 16 bytes.
+/// Two adjacent 64-bit words, which a GPU stores or loads in one instruction if they are aligned to 16 bytes.
 struct WordPair {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
 };
 
-/// Relaxed store of a pair, here or in a peer's memory. Each word is atomic. The two have no order, and the store
-/// orders nothing.
+/// Relaxed store of two 64-bit words, here or in a peer device's memory. Each word is atomic. The two words have no
+/// order, and the store does not order other memory accesses.
 SLIP_FN void store_relaxed(WordPair* to, WordPair pair) {
 #if defined(__CUDA_ARCH__)
   asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(pair.first), "l"(pair.second) : "memory");
@@ -140,7 +140,7 @@ SLIP_FN void store_relaxed(WordPair* to, WordPair pair) {
 #endif
 }
 
-/// Relaxed load of a pair that others store; each word is atomic.
+/// Relaxed load of two 64-bit words that other devices or threads store; each word is atomic.
 SLIP_FN WordPair load_relaxed(const WordPair* from) {
   WordPair pair;
 #if defined(__CUDA_ARCH__)
@@ -163,8 +163,8 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
 /// there. The host stores the number last.
 struct alignas(128) Packet {
   static constexpr int parts = 8;
-  static constexpr int part_words = 4;  ///< number of words in a part, of 4 bytes each
-  /// number of values in a packet; the last word of the last part holds the sequence number
+  static constexpr int part_words = 4;  ///< number of 4-byte words that one of the eight threads stores
+  /// number of 4-byte values in a packet; the last word of the last part holds the sequence number
   static constexpr int words = parts * part_words - 1;
   WordPair part[parts];
 };
@@ -178,7 +178,7 @@ SLIP_FN void join_packet() {
 #endif
 }
 
-/// Stores one part of a packet, whose eight threads call it together. The last value of the last part is the number.
+/// Stores a packet by eight threads, 16 bytes each. The last thread's last value must be the packet's sequence number.
 SLIP_FN void store_part(Packet* packet, int lane, const std::uint32_t (&values)[Packet::part_words]) {
   const WordPair pair{values[0] | std::uint64_t{values[1]} << 32, values[2] | std::uint64_t{values[3]} << 32};
 #if defined(__CUDA_ARCH__)
@@ -191,7 +191,7 @@ SLIP_FN void store_part(Packet* packet, int lane, const std::uint32_t (&values)[
 #endif
 }
 
-/// A loaded part, with the number that the packet had at that time (on a GPU only the last part holds it).
+/// The 16 bytes of a packet that one thread has loaded, and (host only) the sequence number of the packet at that time.
 struct PacketPart {
   WordPair values;
   std::uint32_t number = 0;
@@ -200,7 +200,7 @@ struct PacketPart {
   }
 };
 
-/// Loads one part of a packet. The eight threads of the packet call it together.
+/// Loads a packet by eight threads that call it together; each gets 16 of its 128 bytes.
 SLIP_FN PacketPart load_part(const Packet* packet, int lane) {
 #if defined(__CUDA_ARCH__)
   join_packet();
@@ -211,7 +211,7 @@ SLIP_FN PacketPart load_part(const Packet* packet, int lane) {
 #endif
 }
 
-/// The sequence number of the packet of a loaded part. The eight threads of a packet call it together.
+/// The sequence number of a packet that eight threads have loaded. All eight call it, and all get the number.
 SLIP_FN std::uint32_t number_of(const PacketPart& part) {
 #if defined(__CUDA_ARCH__)
   return __shfl_sync(0xffu << (threadIdx.x & 24), part.value(Packet::part_words - 1), Packet::parts - 1, Packet::parts);
@@ -220,7 +220,7 @@ SLIP_FN std::uint32_t number_of(const PacketPart& part) {
 #endif
 }
 
-/// True on all threads of a packet if `mine` is true on one.
+/// Logical OR over the eight threads that load or store a packet: true on all if `mine` is true on any of them.
 SLIP_FN bool any_of_packet(bool mine) {
 #if defined(__CUDA_ARCH__)
   return __any_sync(0xffu << (threadIdx.x & 24), mine) != 0;

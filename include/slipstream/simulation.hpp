@@ -19,7 +19,7 @@ namespace slipstream {
 enum class Overlap : std::uint8_t { automatic, off, on };
 enum class Part : std::uint8_t { all, interior, boundary };
 
-/// Bytes of one kind of array on one device, for plans.
+/// Bytes that arrays of one kind take on one device, as a memory plan lists them before anything is allocated.
 struct ArrayBytes {
   int device = 0;
   std::string array;
@@ -29,25 +29,25 @@ struct ArrayBytes {
 struct Task;
 using Tasks = std::vector<Task>;
 
-/// Queues work on the device-th device of this rank. Part::interior reads no ghosts; Part::boundary is the boundary
-/// region; Part::all is both.
+/// Function that queues computation on one device of this rank, for a part of each block. Cells of Part::interior read
+/// no ghosts. Part::boundary is the region that needs the neighbours' values; Part::all is both.
 using Kernel = std::function<void(Stream&, std::size_t device, Part)>;
 
 /// Work that all devices do together, such as a reduction whose result stays on them, or a transform.
 struct Collective {
   std::function<void(std::vector<Stream>&)> run;
-  std::function<void()> check;  ///< throws Timeout where a wait of an earlier run timed out
+  std::function<void()> check;  ///< throws Timeout if a wait for another rank timed out in an earlier run()
   bool capturable = false;
-  bool loopable = false;  ///< whether a graph may repeat the work in a loop
+  bool loopable = false;  ///< whether a CUDA graph may repeat the work in a loop
 };
 
-/// Tasks that are repeated while a number on the devices is not 0. They run at least once.
+/// Tasks of a step that iterate, as those of a linear solver, until the devices set a condition to 0; at least once.
 struct Loop {
   Tasks tasks;
-  /// Addresses of a number in memory of each device of this rank, equal on all devices of all ranks. Another pass
-  /// follows where the number is not 0 after a pass.
+  /// Addresses of the loop condition, an integer in memory of each device of this rank. It has the same value on all
+  /// devices of all ranks. The tasks are repeated while it is not 0.
   std::vector<const std::int32_t*> go_on;
-  std::int64_t most = 1000;  ///< limit on the number of passes, whatever go_on says
+  std::int64_t most = 1000;  ///< limit on the number of passes through the loop
   /// Number of passes between two checks by the host, where the loop is not part of a graph. Passes after the last
   /// necessary one must change nothing.
   int look_every = 1;
@@ -72,7 +72,7 @@ Task split_kernel_task(std::string name, Kernel kernel);
 Task exchange_task(std::string name, Exchange& exchange);
 Task collective_task(std::string name, Collective collective);
 Task loop_task(std::string name, Loop loop);
-/// `sums`: a BlockSums (block_sums.hpp), which must outlive the task; parts and results as in BlockSums::run().
+/// Task that adds partial sums of blocks on all devices. `sums`, a BlockSums (block_sums.hpp), must outlive the task.
 template <class Sums>
 Task sum_task(std::string name, Sums& sums, std::vector<const double*> parts, std::vector<double*> results) {
   Collective collective;
@@ -85,14 +85,14 @@ Task sum_task(std::string name, Sums& sums, std::vector<const double*> parts, st
   return collective_task(std::move(name), std::move(collective));
 }
 
-/// State of a Loop in a TimeLoop: whether another pass follows.
+/// Condition in device memory that decides whether a loop of tasks within a step runs once more.
 class LoopCondition;
 
 /// Period of the queued work, for a TimeLoop that records steps and replays them as a graph.
 struct Recording {
   int period = 0;            ///< number of steps after which the same work is queued again; 0: steps never repeat
   int phase = 0;             ///< phase of the next step within the period, 0 .. period - 1
-  std::uint64_t serial = 0;  ///< number that changes whenever earlier recordings become invalid
+  std::uint64_t serial = 0;  ///< number that changes whenever earlier recorded graphs become invalid
 };
 
 /// Interface of solvers: a State and a step. A TimeLoop runs it. It does not depend on ranks, routes or pictures.
@@ -101,17 +101,17 @@ class Simulation {
   virtual ~Simulation() = default;
   virtual State& state() = 0;
   virtual const std::vector<Device>& devices() const = 0;
-  /// Tasks of the next step.
+  /// Kernels, exchanges and other tasks of the next time step.
   virtual const Tasks& tasks() const = 0;
-  /// Tasks of the step at a phase of recording(), for solvers whose steps differ.
+  /// Tasks of the time step at a given phase, for solvers whose steps differ but repeat after a period.
   virtual const Tasks& tasks_at(int) const { return tasks(); }
-  /// Called on the host before the first step of a run, while the devices are idle. It restores the solver's own form
-  /// of fields that were rearranged for readers.
+  /// Called on the host before the first step of a run, while the devices are idle. It restores the solver's internal
+  /// memory layout of fields that were rearranged so that output and checkpoints could read them.
   virtual void begin_steps() {}
   /// Called on the host after a step has been queued: swaps arrays, counts the step.
   virtual void finish_step() = 0;
   virtual Recording recording() const { return {}; }
-  /// Quantities for a guard. The default is every component of the fields of f32 and f64.
+  /// Quantities that the divergence check inspects. The default is every component of the fields of f32 and f64.
   virtual std::vector<Watched> watched();
 };
 
@@ -126,10 +126,10 @@ class TimeLoop {
   TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace = nullptr);
   ~TimeLoop();
 
-  /// Inspects the watched quantities after each step whose number is a multiple of `every`, from now on. Then run() is
-  /// collective. It throws Diverged at the latest at its own end, or `every` steps after the inspection.
+  /// From now on checks for divergence (values not finite or out of range) after each step that is a multiple of
+  /// `every`. This makes run() collective: it throws Diverged at most `every` steps after the check, or at its end.
   void guard(const Communicator& comm, GuardOptions options);
-  /// Inspects the result of the last step, and throws Diverged; does nothing without a guard. Collective.
+  /// Throws Diverged if values are unsound after the last step; does nothing unless guard() was called. Collective.
   void inspect();
 
   /// Queues the steps and waits for them. Throws their errors, such as the Timeout of an exchange.
@@ -142,7 +142,7 @@ class TimeLoop {
   struct Phase {
     std::string name;
     std::int64_t calls = 0;
-    double seconds = 0;  ///< estimated total: number of calls times the mean of the samples
+    double seconds = 0;  ///< estimated total time: number of calls times the mean of the measured ones
   };
   std::vector<Phase> phases() const;
 
@@ -155,10 +155,10 @@ class TimeLoop {
     Event event;
   };
   using Marks = std::vector<Mark>;
-  /// The work between two loops, or one loop: one graph a device.
+  /// Part of recorded steps, as one graph for each device: a loop, or all work between two loops.
   struct Segment {
     std::vector<Graph> graphs;
-    LoopCondition* condition = nullptr;  // condition of a loop; null for other segments
+    LoopCondition* condition = nullptr;  // decides whether the graph's loop repeats; null without a loop
   };
   struct Replay {
     Recording of;
@@ -182,8 +182,8 @@ class TimeLoop {
   bool overlap_ = false;
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
-  std::vector<Stream> boundary_streams_;  // streams of boundary regions, where steps overlap
-  std::optional<Replay> replays_[2];      // graphs for one period of steps, and for many
+  std::vector<Stream> boundary_streams_;  // compute boundary regions beside the interior; empty without overlap
+  std::optional<Replay> replays_[2];      // recorded steps: graphs of one period, graphs of many periods
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
   std::map<const Loop*, std::unique_ptr<LoopCondition>> conditions_;

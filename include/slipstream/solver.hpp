@@ -42,15 +42,15 @@ class Solver : public Simulation {
 
   /// Runs steps and waits for them. Throws the errors of TimeLoop::run.
   virtual void advance(std::int64_t steps);
-  /// Inspects the watched quantities after every `options.every` steps from now on (TimeLoop::guard).
+  /// From now on checks after every `options.every` steps whether the state has diverged (TimeLoop::guard).
   virtual void guard(GuardOptions options);
-  /// Inspects the result of the last step, and throws Diverged; does nothing without a guard.
+  /// Throws Diverged if values are unsound after the last step; does nothing unless guard() was called.
   virtual void inspect();
   /// A field of the state by name, updated to the current step.
   virtual Field& field(const std::string& name);
   /// Messages of the last exchange with their times, as in Exchange::report.
   virtual std::vector<ReportRow> report() = 0;
-  /// How routes were chosen; not collective.
+  /// How the transport of each message (direct stores, MPI, NCCL, ...) was chosen; not collective.
   virtual const Tuning& tuning() const = 0;
   virtual const Grid& grid() const = 0;
 

@@ -13,7 +13,7 @@ namespace slipstream {
 /// Computes a field, cell by cell, from another one with other components.
 struct Translation {
   std::string from;    ///< name of the field to compute from, with the same type of values
-  int components = 1;  ///< number of components of that field
+  int components = 1;  ///< number of components of the field to compute from
   /// Function that converts `cells` consecutive cells, each with its components one after the other.
   std::function<void(const std::byte* from, std::byte* to, std::int64_t cells)> by;
 };

@@ -9,10 +9,10 @@ using Direction = std::array<int, 3>;
 
 inline Direction opposite(const Direction& d) { return {-d[0], -d[1], -d[2]}; }
 
-/// The neighbours of a block that a pattern reaches.
+/// Neighbours with which a block exchanges values: those at faces, those at edges, too, or those at corners, too.
 enum class Reach : unsigned char { faces, faces_and_edges, all };
 
-/// The directions of a reach, fastest axis first, in a fixed order; `dimensions` = 2 leaves z alone.
+/// Directions to the neighbours that an exchange reaches (6, 18 or 26; in two dimensions 4 or 8), in a fixed order.
 std::vector<Direction> directions(Reach reach, int dimensions = 3);
 
 }  // namespace slipstream

@@ -42,10 +42,10 @@ struct Receiver {
   Extent cell{0, 0, 0};
 };
 
-/// Values of a box of global cells, [z][y][x].
+/// Function that returns the values of a field in a box of cells of the whole grid, as [z][y][x].
 using Values = std::function<std::vector<double>(const Box&)>;
 
-/// Lengths and times are in any consistent units.
+/// Options of a finite-difference run (heat or wave equation). Lengths and times are in any consistent units.
 struct Options {
   Extent cells{0, 0, 0};  ///< number of cells along each axis; unused axes come last and have one
   std::array<bool, 3> periodic{false, false, false};
@@ -84,7 +84,7 @@ struct Options {
   Overlap overlap = Overlap::automatic;
 };
 
-/// Number of cells that a step reaches along an axis.
+/// Radius of the stencil: the number of neighbouring cells that an update reads on each side along an axis.
 int radius(const Options& options);
 /// The largest time step for which no wave on the grid grows: 2 / (kappa m) for heat, 2 / (c sqrt(m)) for waves. Here m
 /// is the largest eigenvalue of the stencil of -Lap.
@@ -108,7 +108,7 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 struct StepsTuning {
   int steps = 1;
   std::vector<std::pair<int, double>> tried;  ///< candidates: steps per exchange, and the measured seconds per step
-  std::string source;                         ///< source of the choice: "measured" or "cache"
+  std::string source;                         ///< origin of the number of steps: "measured" or "cache"
   std::string file;                           ///< file of the tuner's cache; empty where there is none
   std::vector<std::string> notes;             ///< notes on a cache that was not read or not written; on rank 0
 };

@@ -17,7 +17,7 @@ namespace detail {
 class StreamImpl;
 class EventImpl;
 
-/// A resource of recorded work that may end before the graph. Its memory may then belong to somebody else.
+/// A resource that a recorded graph uses, such as an exchange. If it ends before the graph, its memory is freed.
 struct Used {
   explicit Used(std::string what) : what(std::move(what)) {}
   const std::string what;
@@ -25,14 +25,14 @@ struct Used {
 };
 }  // namespace detail
 
-/// A point in a stream. Copies share the point.
+/// An event: a recorded point in the work of a stream. Copies refer to the same point.
 class Event {
  public:
   /// `timing` events can be given to milliseconds().
   explicit Event(Device device, bool timing = false);
   /// True once the work recorded before the event is done (or nothing was ever recorded).
   bool done() const;
-  /// Blocks the host until done().
+  /// Blocks the host until the work recorded before the event is done.
   void synchronize() const;
   const std::shared_ptr<detail::EventImpl>& impl() const { return impl_; }
 
@@ -82,7 +82,7 @@ class Stream {
   std::unique_ptr<detail::StreamImpl> impl_;
 };
 
-/// Recorded work. A replay is ordered after the work that the stream holds.
+/// A graph of recorded device work. A replay on a stream runs after the work already queued there.
 class Graph {
  public:
   struct Impl {
@@ -111,7 +111,7 @@ void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
 /// Sets bytes of memory to a value, in stream order.
 void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes);
 
-/// Pitched boxes of bytes: x rows of `width` bytes, `row` and `plane` pitches in bytes.
+/// Pitches of a box in memory: bytes from one row of cells to the next, and from one plane to the next.
 struct Pitch {
   std::size_t row = 0;
   std::size_t plane = 0;

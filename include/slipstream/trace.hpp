@@ -14,7 +14,7 @@ namespace slipstream {
 /// use it.
 class Trace {
  public:
-  /// Nothing is recorded beyond `most` spans.
+  /// Creates an empty timeline. It records at most `most` intervals, and drops later ones.
   explicit Trace(std::int64_t most = 100000);
   ~Trace();
 
@@ -24,12 +24,12 @@ class Trace {
   void add(const std::string& row, const std::string& name, const std::string& category, double start);
   /// Sets the state of a row of the timeline from now on and ends the state before; empty: no state.
   void state(const std::string& row, const std::string& name, const std::string& category);
-  /// Call open() before and close() after work is queued on a stream. The number of the span joins them; -1: not
-  /// recorded.
+  /// Times device work. Call open() before the work is queued on a stream, and close() after it. open() returns the
+  /// number of the interval for close(), or -1 if it is not recorded.
   std::int64_t open(const std::string& row, const std::string& name, const std::string& category, Stream& stream);
   void close(std::int64_t span, Stream& stream);
 
-  /// size(): spans so far, including open and unfinished ones. dropped(): spans beyond the limit.
+  /// size(): number of recorded intervals, including unfinished ones. dropped(): number of those beyond the limit.
   std::int64_t size() const;
   std::int64_t dropped() const;
   /// Chrome-trace JSON: waits for the recorded work. Times count from `epoch`, of system_epoch_us().
@@ -42,7 +42,7 @@ class Trace {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Records its own lifetime on the host; costs nothing without a trace.
+/// Records the time from construction to destruction of this object as host work; costs nothing without a trace.
 class HostSpan {
  public:
   HostSpan(Trace* trace, const char* name, const char* category = "host")
@@ -59,7 +59,7 @@ class HostSpan {
   double start_;
 };
 
-/// Records the device work that is queued on a stream while it lives; costs nothing without a trace.
+/// Records the device work that is queued on a stream during the lifetime of this object; free without a trace.
 class DeviceSpan {
  public:
   template <class Name>
@@ -79,7 +79,7 @@ class DeviceSpan {
   std::int64_t span_ = -1;
 };
 
-/// Records the device work that is queued on several streams while it lives.
+/// Records the device work that is queued on several streams during the lifetime of this object.
 class DeviceSpans {
  public:
   DeviceSpans(Trace* trace, std::vector<Stream>& streams, const char* row, const char* name, const char* category)

@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// The operation of the target with an arriving value.
+/// How a received value changes the value at its destination: replaces it, or is combined with it.
 enum class Op : std::uint8_t { copy, add, min, max, multiply };
 
 /// A set of values of a block: a box of cells times some components, or a list of elements. Boxes have local

@@ -39,7 +39,7 @@ class Transpose final : public Pattern {
   std::uint64_t fingerprint() const override;
   const Grid& target(const Grid&) const override { return target_; }
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
-  /// The inverse permutation.
+  /// Inverse of a permutation of the three axes, as the transpose back to the source needs it.
   static std::array<int, 3> inverse(const std::array<int, 3>& axes);
 
  private:
@@ -49,7 +49,7 @@ class Transpose final : public Pattern {
 
   const Grid& target_;
   Options options_;
-  std::vector<Box> kept_;  // boxes of the source's cells that travel
+  std::vector<Box> kept_;  // boxes of cells of the source grid that the transpose moves
 };
 
 }  // namespace slipstream

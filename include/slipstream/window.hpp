@@ -32,14 +32,14 @@
 
 namespace slipstream {
 
-/// Destination of the values of a box of cells, of one component.
+/// Memory where a kernel stores its results for a box of cells, one component, so that no packing is needed.
 struct Window {
   std::int32_t item = 0;
   std::int32_t component = 0;                         ///< component of the source's field
   std::int64_t block = 0;                             ///< id of the block of the source's grid
   std::int64_t lo[3] = {0, 0, 0}, hi[3] = {0, 0, 0};  ///< range of cells in the block: 0 is the first interior cell
   std::int64_t base = 0;    ///< where cell lo is stored: an address, or bytes from the start of array number `array`
-  std::int32_t array = -1;  ///< number of the array, see Arrays; -1: none
+  std::int32_t array = -1;  ///< index of the array to which `base` is relative; -1: `base` is an address
   std::int64_t stride[3] = {0, 0, 0};  ///< strides in bytes, by axes of the source
 
   SLIP_FN bool holds(std::int64_t i, std::int64_t j, std::int64_t k) const {
@@ -47,8 +47,8 @@ struct Window {
   }
 };
 
-/// The windows of an item on a device, an argument for its kernels. Valid for one exchange, from open() to post().
-/// Blocks are numbered by their position in Grid::local().
+/// Kernel argument with the places where results on a device must be stored, so that the exchange need not pack them.
+/// Valid for one exchange, from open() to post(). Blocks are numbered by their position in Grid::local().
 template <class T>
 class Windows {
  public:
@@ -56,18 +56,18 @@ class Windows {
   Windows(const Window* all, const std::int32_t* first, int components, std::byte* const* arrays, const Signal* broken)
       : all_(all), first_(first), components_(components), arrays_(arrays), broken_(broken) {}
 
-  /// False after a wait of the exchange has timed out. The destinations may still be in use then, so nothing may be
-  /// stored. store() checks this, too.
+  /// False after a wait of the exchange has timed out. Then receivers may still use their memory, so kernels must store
+  /// nothing there. store() checks this, too.
   SLIP_FN bool open() const { return load_acquire(broken_) == 0; }
-  /// Stores the value of a cell at all its destinations; at none where it lies in no window.
+  /// Stores the value of a cell wherever the exchange must bring it; does nothing if no transfer contains the cell.
   SLIP_FN void store(int block, int component, std::int64_t i, std::int64_t j, std::int64_t k, const T& value) const {
     if (!open()) return;
     const int at = block * components_ + component;
     for (std::int32_t n = first_[at]; n < first_[at + 1]; ++n)
       if (all_[n].holds(i, j, k)) *place(n, i, j, k) = value;
   }
-  /// For a kernel that works on one window: the address of a cell in window n of Exchange::window_list(). Check open()
-  /// first.
+  /// Address where the result of a cell must be stored, for a kernel that fills only entry n of
+  /// Exchange::window_list(). The kernel must check open() first.
   SLIP_FN T* place(std::int32_t n, std::int64_t i, std::int64_t j, std::int64_t k) const {
     const Window& w = all_[n];
     const std::int64_t offset = (i - w.lo[0]) * w.stride[0] + (j - w.lo[1]) * w.stride[1] + (k - w.lo[2]) * w.stride[2];
@@ -76,8 +76,8 @@ class Windows {
   }
 
  private:
-  const Window* all_ = nullptr;  // windows by block, then component
-  // index of the first window of [block][component], with one more entry at the end
+  const Window* all_ = nullptr;  // destinations of all boxes, sorted by block, then component
+  // index in all_ of the first destination of [block][component]; a last entry holds the total number
   const std::int32_t* first_ = nullptr;
   int components_ = 1;
   std::byte* const* arrays_ = nullptr;

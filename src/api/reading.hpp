@@ -32,7 +32,7 @@ auto on_every_rank(const Communicator& comm, const Read& read) {
   return std::move(*made);
 }
 
-/// Returns the operation with this name in Python.
+/// Returns the operation that combines values, given by its name in Python: add, min, max or multiply.
 inline Op op_from(const std::string& name) {
   return one_of<Op>(name, {{"add", Op::add}, {"min", Op::min}, {"max", Op::max}, {"multiply", Op::multiply}},
                     "combination");

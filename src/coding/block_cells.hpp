@@ -1,7 +1,7 @@
 #pragma once
-// Maps the lanes of a warp to the cells of blocks. A lane holds four adjacent cells of a row. A block has one lane as a
-// run of 4 cells, 4 lanes as a run of 16 or a square, and 16 as a cube. All lanes together hold 128 cells, of 32, 8 or
-// 2 blocks.
+// Maps the threads (lanes) of a warp to cells of the blocks that are coded together. A thread holds four adjacent cells
+// of a row. A run of 4 cells takes one thread; a run of 16 or a square of 4 x 4 takes 4; a cube of 4^3 cells takes 16.
+// A warp holds 128 cells: 32, 8 or 2 blocks.
 //
 // On a GPU a lane's numbers are in registers, and pass from lane to lane without memory where possible.
 #include <bit>
@@ -27,8 +27,8 @@ struct LaneCells {
   std::int32_t at[3];
   int axis;
   int start;    ///< position of the lane's first cell in its block's row
-  int valid;    ///< number of cells of that row that lie in the box
-  bool inside;  ///< whether the row lies in the box
+  int valid;    ///< number of cells of the block's row that lie in the box
+  bool inside;  ///< whether the block's row lies in the box
 
   SLIP_FN bool has(int i) const { return inside && start + i < valid; }
   /// Offset from the lane's first cell to the i-th. A cell outside of the box is padded by one inside. As in zfp, the
@@ -122,7 +122,7 @@ struct PowerOfTwo {
     near = power(first);
     rest = power(exponent - first);
   }
-  /// A subnormal product is rounded only once, if the value is 1 or more.
+  /// Returns value * 2^exponent. A subnormal result is rounded only once, if the value is 1 or more.
   SLIP_FN Real times(Real value) const { return value * near * rest; }
 };
 

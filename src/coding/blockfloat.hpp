@@ -79,7 +79,7 @@ struct LaneCode {
     }
   }
 
-  // Stores a part of 4 `rate` bits. It is aligned to 4 bytes where `rate` is a multiple of 8, else to 2 bytes.
+  // Stores a thread's 4 `rate` bits of a block's code. Words have 4 bytes if `rate` is a multiple of 8, else 2 bytes.
   SLIP_FN void store(std::uint64_t* block, int row, int rate) const {
     void* const to = reinterpret_cast<std::uint8_t*>(block) + row * rate / 2;
     if (rate % 8 == 0) {
@@ -102,7 +102,7 @@ struct LaneCode {
   }
 };
 
-/// Calls f with an empty LaneCode, of the width that `rate` bits per value need.
+/// Calls f with an empty shift register for a thread's part of a code, wide enough for `rate` bits per value.
 template <class Real, class F>
 SLIP_FN void with_code(int rate, F f) {
   if constexpr (sizeof(Real) > 4) {
@@ -191,7 +191,7 @@ template <class Real>
 SLIP_FN Real rounded_to_unit(Real value, int quantum, int rate) {
   const double units = PowerOfTwo<double>(-quantum).times(value);
   if (!blockfloat::fits(units, rate - 1)) return value;
-  // Whole multiples of the unit have a single zero, without sign.
+  // Rounds to whole units by adding and subtracting a large number. A result of zero has no sign, as in codes.
   const double whole = (units + blockfloat::whole_in_low_bits) - blockfloat::whole_in_low_bits;
   return static_cast<Real>(PowerOfTwo<double>(quantum).times(whole));
 }

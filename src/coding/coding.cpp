@@ -41,7 +41,7 @@ std::string to_string(const Coding& coding) {
 
 namespace {
 
-/// Removes the last ", what NUMBER" from a text and returns its number; none where the text has none.
+/// Cuts an option off the end of a coding's text, such as a block size: `what`, then a number, which it returns.
 std::optional<double> taken(std::string& text, const std::string& what) {
   const std::size_t at = text.find(what);
   if (at == std::string::npos) return {};

@@ -152,7 +152,7 @@ CellBlock Wire::block_of(const Extent& box, bool listed, bool turned) const {
   if (by_value()) return {};
   if (kind == blockfloat) {
     if (listed) return runs[0];
-    // At equal cost a square is better if rows become columns: four values are adjacent at both ends.
+    // Squares win a tie if the copy turns rows into columns: both ends then access four adjacent values at a time.
     const CellBlock &run = fewest_cells(runs, box), &square = fewest_cells(squares, box);
     const double of_run = cells_of_blocks(box, run), of_square = cells_of_blocks(box, square);
     return of_square < of_run || (turned && of_square == of_run) ? square : run;
@@ -180,8 +180,8 @@ double Wire::bound(DType type, const CellBlock& block, double largest) const {
   // Blocks of subnormal numbers use the exponent of the smallest normal number.
   largest = std::max(largest, part_type(type) == DType::f32 ? 0x1p-126 : 0x1p-1022);
   if (kind == zfp) return largest * zfp_error(type, block.dimensions(), 8 * code_bytes(*this, block));
-  // The bound is one unit: 2^(3 - rate) of the largest power of two up to `largest`. The error is half a unit, except
-  // just below the next power.
+  // The error of blockfloat is at most one unit: 2^(3 - rate) times the largest power of two up to `largest`. It is at
+  // most half a unit, except just below the next power of two.
   return std::ldexp(1., std::ilogb(largest) + 3 - rate(block));
 }
 

@@ -20,7 +20,7 @@ namespace slipstream {
 
 namespace zfp {
 
-/// Writes bits to a code at position `at`, at most 32 `words` - 31 of them. Bits beyond the code's end are dropped.
+/// Writes `bits` at bit position `at` of a block's code, and drops those from `end` on. At most 32 words - 31 bits.
 template <bool sequential, int words = 3>
 SLIP_FN void put_bits(std::uint64_t* code, int at, int end, std::uint64_t bits) {
   if constexpr (sequential) {
@@ -186,7 +186,7 @@ struct Planes {
       rows[plane & (size - 1)] |= bits << (plane & ~(size - 1));
     }
   }
-  /// A thread's rows of the 32 planes from `first` up.
+  /// The rows of a thread in the bit matrix that is transposed: parts of the 32 bit planes from `first` up.
   SLIP_FN Four<std::uint32_t> get(int lane, int first) const {
     Four<std::uint32_t> got;
     for (int j = 0; j < 4; ++j)
@@ -338,7 +338,7 @@ SLIP_FN int cell_of(int dimensions, int axis, int lane, int j) {
   return first + (axis == 0 ? 4 * row + j : axis == 1 ? 16 * (row >> 2) + (row & 3) + 4 * j : row + 16 * j);
 }
 
-/// An integer whose order is that of magnitudes, as far as exponents differ or one value is zero.
+/// An integer that orders numbers by magnitude, at least if their exponents differ or one of them is zero.
 SLIP_FN int order_of(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return static_cast<int>((bits >> 32 & 0x7fffffff) | (static_cast<std::uint32_t>(bits) != 0));
@@ -481,7 +481,7 @@ struct Zfp {
       if (turn.row(lane) != 0 || turn.rests(lane)) return;
       BitReader in{turn.code(lane)};
       if (*in.from == ~std::uint64_t{0}) {
-        // No valid code begins with these bits, because numbers are below 2^(width - 2) and upper planes 0.
+        // A first word of ones is memory never written: numbers stay below 2^(width - 2), so upper planes are 0.
         marks[lane] = unwritten;
       } else if (in.get(1)) {
         const int mark = static_cast<int>(in.get(B::exponents));

@@ -17,7 +17,7 @@
 namespace slipstream {
 namespace {
 
-/// Consecutive blocks on one device.
+/// A range of consecutive blocks, whose values are summed, on one device.
 struct Run {
   std::int64_t first = 0, behind = 0, device = 0;
 };
@@ -158,7 +158,7 @@ struct BlockSums::Impl {
                   {{"needed", devices}});
     in_order.begin(streams);
     if (reduce) reduce->run_sums(streams, on_devices, parts, results);
-    // Otherwise one device has all blocks, and its only branch is the result. Without blocks there is no branch.
+    // Without an all-reduce, one device has all blocks, and its lower summation tree gives the result; 0 if no blocks.
     for (std::size_t d = 0; d < devices && !reduce; ++d) {
       const SumOnDevice& sum = on_devices[d];
       const TreeOnDevice& tree = branches == 1 ? sum.lower : sum.upper;
@@ -178,7 +178,7 @@ struct BlockSums::Impl {
   int branches = 0;
   std::vector<SumOnDevice> on_devices;
   std::optional<AllReduce> reduce;
-  CallsInOrder in_order{"a sum over blocks"};  // order of runs across streams, because all runs share the memory
+  CallsInOrder in_order{"a sum over blocks"};  // serialises calls of run(), which share device memory
 };
 
 BlockSums::BlockSums(const Communicator& comm, const Machine& machine,

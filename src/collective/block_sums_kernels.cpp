@@ -14,7 +14,7 @@ inline namespace block_sums_kernels {
 
 constexpr int threads_of_gpu = 512;
 
-/// Calls f(sum, n) for each n below `count` of each sum. Threads are divided among the sums.
+/// Loop that threads share: calls f(sum, n) for each of `sums` sums and each index n below `count`.
 template <class F>
 SLIP_FN void each_of(int sums, int count, int thread, int threads, const F& f) {
   const int lanes = threads > sums ? threads / sums : 1;
@@ -60,7 +60,7 @@ SLIP_FN void add_levels(const Team& team, const SumTree& tree, const std::int32_
     });
 }
 
-/// Calls f(n, value) for each result of each sum. Adding + 0.0 turns -0 into 0.
+/// Calls f(index, value) for each result of a summation tree. Adding + 0.0 turns -0 into 0.
 template <class F>
 SLIP_FN void each_result(const SumTree& tree, const std::int32_t* plan, const double* at, int thread, int threads,
                          const F& f) {

@@ -42,22 +42,22 @@ class TreeOnDevice {
  private:
   Buffer<std::int32_t> plan_;
   SumTree tree_;
-  mutable Buffer<double> work_;  // values of the sums where shared memory is too small
+  mutable Buffer<double> work_;  // partial sums in device memory, if shared memory is too small
 };
 
 /// A sum over blocks on one device of several. `lower` adds up its blocks, a reduction combines the results of all
 /// devices, and `upper` adds up these.
 struct SumOnDevice {
-  /// Takes both trees of a device. `devices`: number of devices in the reduction.
+  /// Takes both summation trees of a device. `devices`: number of devices whose sums are reduced.
   SumOnDevice(Device device, TreeOnDevice lower, TreeOnDevice upper, int devices);
 
   TreeOnDevice lower, upper;
-  Buffer<double> gathered;  ///< the values that are reduced in place, unless one launch does all
+  Buffer<double> gathered;  ///< partial sums, reduced over devices in place; unused if one launch does all
   int resident = 0;         ///< number of launch_sum() launches per multiprocessor; 0: shared memory is too small
 };
 
-/// Runs both trees and the reduction through peer memory, in one launch of one team. After a timeout the results stay
-/// as they were.
+/// Runs both summation trees of a device and the reduction through peer memory, in one launch of one thread block.
+/// After a timeout the results stay as they were.
 void launch_sum(Stream& stream, const PeerReduce& reduce, const SumOnDevice& sum, const double* parts, double* results);
 
 }  // namespace slipstream

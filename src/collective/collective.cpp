@@ -102,7 +102,7 @@ struct AllReduce::Impl {
               {{"object", "an all-reduce"}});
   }
 
-  /// Tries a method. If it is unavailable but another may be tried, `reduction` stays empty and `reason` says why.
+  /// Tries a method of all-reduce. If it is unavailable and `another` is left, it only adds the cause to `reason`.
   void try_method(ReduceMethod wanted, const Communicator& comm, const ReduceTeam& team, bool another) {
     try {
       const bool peer = wanted == ReduceMethod::peer;
@@ -152,17 +152,17 @@ struct AllReduce::Impl {
     calls.end(streams);
   }
 
-  /// Waits for the calls in flight, so that their memory can return to the arena.
+  /// Waits for all-reduces in flight, so that their memory can return to the arena.
   ~Impl() { calls.close(); }
 
   Machine machine;
   int rank;
   std::vector<int> devices;
   std::int64_t bytes = 0, bytes_of_array = 0;
-  std::string reason;  ///< reasons why methods tried before are unavailable
+  std::string reason;  ///< why the all-reduce uses `method`, and why others are unavailable
   ReduceMethod method = ReduceMethod::mpi;
   CallsInOrder calls{"an all-reduce"};
-  std::unique_ptr<Reduction> reduction;  // the chosen method, which refers to `calls`
+  std::unique_ptr<Reduction> reduction;  // the chosen all-reduce; destroyed before `calls`, to which it refers
 };
 
 AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,

@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Bytes of shared memory per team that any GPU provides.
+/// Bytes of shared memory that every GPU provides for a thread block.
 constexpr std::size_t most_shared_bytes = 48 * 1024;
 
 /// Parameters of a reduction of `values` numbers over `devices` devices, in chunks of `chunk` numbers.
@@ -35,7 +35,7 @@ struct alignas(16) ReduceState {
 
 /// Record of a timed-out wait in a reduction, in pinned memory.
 struct MissedWords {
-  std::uint64_t set = 0;  ///< 1 once the other members are valid
+  std::uint64_t set = 0;  ///< 1 if a wait has timed out; the other members are valid then
   std::uint64_t sequence = 0;
   std::int64_t from = -1;  ///< number of the device that did not send in time
 };
@@ -51,13 +51,13 @@ struct PeerReduce {
   std::int32_t me = 0;
   ReduceState* state = nullptr;
   const WordPair* receive_buffer = nullptr;  ///< own receive buffer as [parity][device][value]
-  WordPair* const* remote = nullptr;         ///< by device: row `me` of its receive buffer for even reductions
+  WordPair* const* remote = nullptr;         ///< by device: where it receives this device's values (even reductions)
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
   int resident = 1;  ///< number of concurrent launches per multiprocessor, from resident_reduce()
 };
 
-/// All-reduce of `values` in place: sends, waits and reduces, in one launch of one team.
+/// All-reduce of `values` in place: sends, waits and reduces, in one launch of one thread block.
 void launch_reduce(Stream& stream, const PeerReduce& reduce, void* values);
 /// Number of launches of launch_reduce() that fit on a multiprocessor at once.
 int resident_reduce(Device device, const Fold& fold);

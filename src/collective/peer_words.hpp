@@ -1,5 +1,5 @@
 #pragma once
-// Device functions by which a team takes part in a reduction through peer memory.
+// Device functions by which a thread block sends and receives the values of an all-reduce through peer memory.
 #include <cstdint>
 
 #include <slipstream/signal.hpp>
@@ -16,8 +16,8 @@ SLIP_FN void send_words(const PeerReduce& reduce, std::int32_t to, std::int32_t 
                 {tag | (bits & 0xffffffffu), tag | (bits >> 32)});
 }
 
-/// Waits for both words of a value. Reads the clock only every 64 rounds, because it is slower than memory. Sets
-/// `failed` to 1 + from after a timeout, and does not wait where it is set.
+/// Waits for both words of value v from device `from`. Reads the clock only every 64 polls, because it is slower than
+/// memory. After a timeout it sets `failed` to 1 + from. If `failed` is set already, it does not wait.
 SLIP_FN std::uint64_t receive_words(const PeerReduce& reduce, std::int32_t from, std::int32_t v, std::uint64_t number,
                                     std::uint64_t* failed) {
   if (*failed) return 0;

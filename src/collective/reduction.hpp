@@ -21,7 +21,7 @@ struct ReduceTeam {
   std::vector<int> devices;
   double wait_limit = 0;  ///< timeout in seconds
   Fold fold;
-  const CallsInOrder& calls;  ///< order of all runs of the all-reduce
+  const CallsInOrder& calls;  ///< serialises all runs of the all-reduce, on any streams
 
   Device local(int device) const { return machine.device(device).local; }
   /// Name of a device in error messages: "device 1 on rank 0".

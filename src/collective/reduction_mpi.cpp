@@ -45,7 +45,7 @@ class MpiReduction final : public Reduction {
     for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], first + i * bytes_, values[i], bytes_);
     for (Stream& stream : streams) stream.synchronize();
     std::memcpy(mine_.data(), &number_, sizeof number_);
-    // Streams must not copy into `gathered_` themselves: one of them may still read the values of the last run.
+    // The host copies, because streams may still read gathered_, the values of all devices, for the last all-reduce.
     std::memcpy(row(team_.devices.front()), first, team_.devices.size() * bytes_);
     // All receives start before the sends.
     for (const int first : {0, 1})
@@ -75,7 +75,7 @@ class MpiReduction final : public Reduction {
     return sizeof number_ + team_.machine.devices_of_rank(rank).size() * bytes_;
   }
 
-  /// Adds the messages to and from a rank. Letter n uses requests 2 n (receive) and 2 n + 1 (send).
+  /// Adds the messages to and from a rank. Entry n of letters_ has MPI requests 2 n (receive) and 2 n + 1 (send).
   void add_letter(int other, const Arena& arena) {
     Letter& letter = letters_.emplace_back();
     letter.rank = other;

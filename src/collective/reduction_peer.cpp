@@ -131,7 +131,7 @@ class PeerReduction final : public Reduction {
 
   ReduceTeam team_;
   std::vector<Side> sides_;
-  std::vector<Address> addresses_;  // by device of the machine
+  std::vector<Address> addresses_;  // receive buffers of all devices of the machine
   PrivateCommunicator own_;
   std::vector<std::shared_ptr<void>> imported_;
 };

@@ -21,7 +21,7 @@ constexpr std::pair<const char*, RowCopies> names[] = {{"measured", RowCopies::m
 /// This many thread blocks saturate a link to the host (Appelhans, GTC 2018), and leave the rest of the device free.
 constexpr int teams = 16, threads = 512;
 
-/// Kernel that copies rows. A team copies every 16th row; adjacent threads copy adjacent words.
+/// Copies rows between host memory and a device. A thread block takes every 16th row, adjacent threads adjacent words.
 template <class Word>
 struct CopyRows {
   const std::byte* from;
@@ -165,8 +165,8 @@ Batches::Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffe
   }
 }
 
-// In Batches without moves between devices, batch n reads buffer n, and the work of batch n + 1 writes to it. Its
-// contents of three batches before must have left. With moves, there are two buffers of each kind.
+// Without moves between devices, batch n of host data arrives in buffer n (mod 4), where the work of batch n + 1 stores
+// its result. Before, the result of batch n - 3 must have left the buffer. With moves, each kind has two buffers.
 void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
                   BatchMove* move_of_batch) {
   if (count == 0) return;
@@ -230,7 +230,7 @@ void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& 
       }
       streams[d].record(device.worked[place(batch)]);
     }
-    // The move of the previous batch was concurrent with the work of this one.
+    // Ends the move of the previous batch between devices, which was concurrent with the work on this batch.
     if (moves && batch > 0 && !options_.synchronous) land(batch - 1);
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       OfDevice& device = devices_[d];
@@ -283,7 +283,7 @@ RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buf
     constexpr int times = 3;
     for (int n = 0; n < times; ++n) {
       copies(stream, way);
-      for (int more = 0; more < 2; ++more) copy_pitched(other, back);  // loads the link's other direction
+      for (int more = 0; more < 2; ++more) copy_pitched(other, back);  // copies back meanwhile: both ways are busy
     }
     stream.record(after);
     after.synchronize();

@@ -23,7 +23,7 @@ Residency& Residency::of(Device device) {
   return *one;
 }
 
-/// Unfinished launches of other streams; drops finished entries.
+/// Thread blocks of unfinished launches on other streams. Forgets launches that have finished.
 std::vector<ResidentBlocks::Waiting> Residency::others(std::uint64_t stream) {
   std::erase_if(entries_, [&](const auto& entry) { return entry.first != stream && entry.second.end.done(); });
   std::vector<ResidentBlocks::Waiting> found;
@@ -50,7 +50,7 @@ void Residency::launch(Stream& stream, int wanted, int resident, const std::func
   launch(blocks);
   const auto [found, added] = entries_.try_emplace(id, Entry{{id, blocks, resident}, Event(device_)});
   Entry& entry = found->second;
-  // An earlier launch of the same stream may need more room and still run.
+  // Keeps the entry of an earlier launch on the same stream that still runs and occupies more multiprocessors.
   const ResidentBlocks::Waiting& before = entry.waiting;
   if (entry.end.done() || blocks * before.resident > before.blocks * resident) entry.waiting = {id, blocks, resident};
   entry.since = ++launches_;

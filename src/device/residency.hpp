@@ -11,11 +11,11 @@
 
 namespace slipstream {
 
-/// Waiting blocks on one device, by stream. Kernels of a stream run one after the other, so only the largest counts.
-///
+/// Thread blocks on one device that wait for other devices. Kernels of a stream run one after the other, so only the
+/// largest of each stream counts.
 /// If a multiprocessor holds m blocks of a kernel at once, one block takes 1 / m of it. The distribution of blocks over
-/// multiprocessors is unknown. A block of another kernel, of which one holds k, therefore counts as ceil(m / k) lost
-/// places.
+/// multiprocessors is unknown. If a multiprocessor holds k blocks of another kernel, each of these therefore counts as
+/// ceil(m / k) lost places.
 class ResidentBlocks {
  public:
   /// The largest unfinished launch of a stream.
@@ -27,23 +27,23 @@ class ResidentBlocks {
 
   explicit ResidentBlocks(int processors) : processors_(processors) {}
 
-  /// Number of blocks that may start while those of `others` wait. All that are wanted if nothing else waits; otherwise
-  /// at most half of the free places, so that more exchanges may follow. Returns 0 if no place is free.
+  /// Number of thread blocks that a kernel may start while those of `others` wait: all that it wants if nothing waits.
+  /// Otherwise at most half of the free places, so that more exchanges may follow; 0 if no place is free.
   int grant(int wanted, int resident, const std::vector<Waiting>& others) const;
 
  private:
   int processors_;
 };
 
-/// The accounting for one device of this process. Launches by replayed graphs are not included.
+/// Accounts for the thread blocks on one device that wait for other devices. Excludes launches by replayed graphs.
 class Residency {
  public:
   explicit Residency(Device device);
-  /// The accounting object of a device, never destroyed.
+  /// The object that accounts for a device's waiting thread blocks. It is never destroyed.
   static Residency& of(Device device);
 
-  /// Calls launch(blocks) with at most `wanted` blocks, as many as fit. If none fits, the stream first waits for the
-  /// oldest launches. All blocks are granted on the host, where each stream has its own thread, and during capture.
+  /// Calls launch(blocks) with as many of the `wanted` thread blocks as the device holds at once. If it can hold none,
+  /// the stream first waits for the oldest launches. The host backend and captures get all that they want.
   void launch(Stream& stream, int wanted, int resident, const std::function<void(int)>& launch);
 
  private:

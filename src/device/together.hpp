@@ -110,7 +110,7 @@ void launch_boxes(Stream& stream, std::span<const std::byte> items, TeamSize) {
   });
 }
 
-/// Parameters of a launch: lists of teams with one kernel each.
+/// Parameters of one launch that runs several kernels: for each, the number of thread blocks (teams) and the kernel.
 template <class Kernel>
 struct TeamLists {
   struct Item {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<
     run_team_lists(const __grid_constant__ TeamLists<Kernel> lists) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
   if (static_cast<int>(blockIdx.x) >= lists.items[blockIdx.y].teams) return;
-  const Kernel& kernel = lists.items[blockIdx.y].kernel;  // no copy, which would take too many registers
+  const Kernel& kernel = lists.items[blockIdx.y].kernel;  // a reference: a copy of it takes many registers
   kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
 }
 
@@ -138,7 +138,7 @@ struct TeamListsFunction {
   static inline const int registered = register_function(address());
 };
 
-/// Launches kernels over teams. `items`: consecutive TeamLists<Kernel>::Item.
+/// Launches several kernels over thread blocks (teams) at once. `items`: consecutive TeamLists<Kernel>::Item.
 template <class Kernel>
 void launch_team_lists(Stream& stream, std::span<const std::byte> items, TeamSize size) {
   static_cast<void>(&TeamListsFunction<Kernel>::registered);
@@ -192,7 +192,7 @@ class Together {
 #endif
   }
 
-  /// Adds a kernel over teams; the arguments are those of launch_teams().
+  /// Adds a kernel that runs on teams (thread blocks of a GPU); the arguments are those of launch_teams().
   template <class Kernel>
   void add_teams(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
     if (stream_->device().backend == Backend::host)
@@ -200,7 +200,7 @@ class Together {
     add_teams_on_gpu(teams, threads, shared_bytes, kernel);
   }
 
-  /// Adds a kernel over teams whose host version is another kernel: compiles no host loop.
+  /// Adds a kernel that runs on thread blocks of a GPU. Compiles no host loop, because the host has its own kernel.
   template <class Kernel>
   void add_teams_on_gpu([[maybe_unused]] std::int64_t teams, [[maybe_unused]] int threads,
                         [[maybe_unused]] std::size_t shared_bytes, [[maybe_unused]] const Kernel& kernel) {
@@ -213,7 +213,7 @@ class Together {
       if (teams > 0) items.insert(items.end(), bytes.begin(), bytes.end());
     };
     if (teams <= most_teams) return add();
-    // Launches a long list alone, because in a common launch shorter lists would have idle teams.
+    // Launches a kernel of many thread blocks alone: a common launch gives all kernels as many, and most would idle.
     launch();
     add();
     launch();
@@ -231,12 +231,12 @@ class Together {
  private:
   // Largest boxes that share a launch, by the limits of a CUDA grid: 65535 blocks in y, and in z for up to 256 boxes.
   static constexpr std::int64_t most_rows = 65535, most_planes = 255;
-  // Number of teams above which a list is launched alone: about as many as a GPU holds at once.
+  // Number of thread blocks above which a kernel is launched alone: about as many as a GPU holds at once.
   static constexpr std::int64_t most_teams = 4096;
   using Launch = void (*)(Stream&, std::span<const std::byte>, TeamSize);
   struct Kind {
     Launch launch;
-    TeamSize size;  ///< threads and shared memory of teams; unused for kernels over boxes
+    TeamSize size;  ///< threads and shared memory of a thread block; unused for kernels over boxes
     std::vector<std::byte> items;
   };
   std::vector<std::byte>& of(Launch launch, TeamSize size = {}) {

@@ -18,8 +18,8 @@ struct Entry {
   std::int64_t source = 0, target = 0;
   std::uint64_t transfers = 0;  // hash of the message's transfers
   std::int64_t route = 0;
-  /// Total bytes, bytes per slot and in host memory; number of slots and of chunks; whether some values are stored in
-  /// place.
+  /// Layout of the message: bytes, bytes per receive buffer and in host memory, number of these and of chunks, and
+  /// whether some values are stored in place.
   std::array<std::int64_t, 6> layout{};
 };
 
@@ -43,7 +43,7 @@ std::string ranks_of(const Entry& entry) {
               {{"device", entry.source}, {"peer", entry.target}});
 }
 
-/// Compares the plans of both ends of a message; throws mismatch if they differ. A library missing on one is one cause.
+/// Throws mismatch if both ends of a message have different plans, for example because one rank lacks a library.
 void require_alike(const Entry& mine, const Entry& theirs) {
   if (mine.transfers != theirs.transfers) list_differently(mine);
   require(mine.route == theirs.route, ErrorCode::mismatch,
@@ -62,7 +62,7 @@ void require_alike(const Entry& mine, const Entry& theirs) {
 /// 1 to 5 s on some GPUs.
 constexpr double least_timeout = 15;
 
-/// Number of exchanges between two checks by the hosts. These checks do not wait for devices.
+/// Number of exchanges after which hosts ask one another for lost values. They do not wait for devices then.
 constexpr int asked_every = 64;
 
 }  // namespace
@@ -94,7 +94,7 @@ void Agreement::compare_messages() {
         require_alike(found->second, theirs);
         mine.erase(found);
       }
-    if (!mine.empty()) list_differently(mine.begin()->second);  // the other rank does not list this message
+    if (!mine.empty()) list_differently(mine.begin()->second);  // the other rank does not plan this message
   });
 }
 
@@ -119,14 +119,14 @@ void Agreement::prepare_routes(RouteStates& states) {
   }
 }
 
-/// All ranks decide alike on graphs, because ranks that replay a graph check less often than ranks that do not.
+/// All ranks decide alike to capture exchanges as graphs: ranks that replay graphs ask less often for lost values.
 bool Agreement::settle_captures(Plan& plan) {
   if (values_) {
     told_at_end_ = plan.looks() || !comm_.all(!plan.host_driven);
     plan.capturable = comm_.all(plan.capturable && !plan.looks());
     plan.limited_in_graphs = comm_.all(plan.limited_in_graphs);
   }
-  // A graph contains the work of a copy engine or a library for one exchange, or for two alternating ones.
+  // Copy engines and libraries work for one exchange per graph, or two alternating ones; other routes for any number.
   return comm_.all(plan.capturable && std::all_of(plan.channels.begin(), plan.channels.end(),
                                                   [](const Channel& c) { return traits_of(c.choice.route).loops; }));
 }
@@ -136,7 +136,7 @@ void Agreement::check(std::uint64_t number) const {
   if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
 }
 
-/// Asks for lost values without a wait for messages, because the device that packs records an overflow.
+/// Asks all ranks for lost values. No message need arrive before, because the device that packs it records overflows.
 void Agreement::ask(std::uint64_t number) {
   const double seconds = plan_.options.wait_limit;
   const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);
@@ -173,7 +173,7 @@ void Agreement::ask_now_and_then(std::uint64_t number) {
   ask(number);
 }
 
-/// An unanswered check stays pending for ever. The ranks then release values_ without a collective end.
+/// If a rank never answered a question about lost values, the communicator for these is dropped without a common end.
 bool Agreement::leave(double seconds) noexcept {
   if (!values_) return own_.leave(seconds);
   const std::optional<int> somewhere = own_.greatest(unanswered_, seconds);

@@ -13,8 +13,8 @@
 
 namespace slipstream {
 
-/// Calls are collective unless stated otherwise. They throw the same code on all ranks, or on none. Constructor
-/// arguments must outlive the object.
+/// Agreements between the ranks of an exchange. Calls are collective unless stated otherwise. They throw the same code
+/// on all ranks, or on none. Constructor arguments must outlive the object.
 class Agreement {
  public:
   /// Agreements about a plan. `unwritten` returns an error that names a value which kernels did not store, or none.
@@ -27,7 +27,7 @@ class Agreement {
   double timeout() const;
   /// Compares the plans of both ends of each message: transfers, route and layout. Throws Error (mismatch).
   void compare_messages();
-  /// Prepares the routes that any rank uses, on all ranks. If one fails, `states` has the routes before it.
+  /// Prepares all routes that any rank uses, on all ranks. If a route fails, `states` has those prepared before.
   void prepare_routes(RouteStates& states);
   /// If values may be lost, no rank captures its exchange as a graph unless all ranks can. Returns whether one graph
   /// may contain several exchanges.
@@ -65,8 +65,8 @@ class Agreement {
   bool told_at_end_ = false;
   int too_large_of_ = 0;                // 1 + index of an item with a value that overflowed; the same on all ranks
   std::optional<Unwritten> unwritten_;  // error of values that kernels did not store; the same on all ranks
-  bool unanswered_ = false;             // this rank asked, and some rank did not answer
-  int begun_unasked_ = 0;               // number of exchanges since the last check
+  bool unanswered_ = false;             // some rank did not tell in time whether values were lost
+  int begun_unasked_ = 0;               // number of exchanges since ranks last asked for lost values
 };
 
 }  // namespace slipstream

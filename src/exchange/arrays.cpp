@@ -118,7 +118,7 @@ std::byte* ItemArrays::address_of(const ArrayName& name, int copy, const DeviceM
       memory_.directory.find({Directory::What::field, device, -1, name.item, copy, name.block}, user.device));
 }
 
-/// Number of an array in the table, which has the arrays that may be replaced.
+/// Number of an array in the device's table of addresses, through which kernels find arrays that may be replaced.
 int ItemArrays::number_of(const ArrayName& name, DeviceArrays& on) {
   const auto [found, added] = on.numbers.try_emplace(name, on.table.count);
   if (!added) return found->second;

@@ -12,10 +12,10 @@
 
 namespace slipstream {
 
-/// Identifies the array of one block of an item.
+/// Identifies the array that holds a field's values in one block, for an item of an exchange.
 struct ArrayName {
   int item = 0;
-  ItemEnd end = ItemEnd::source;  // end of the item whose field is meant; source if the item has one field
+  ItemEnd end = ItemEnd::source;  // whether the array is of the item's source or target field
   std::int64_t block = 0;
   auto operator<=>(const ArrayName&) const = default;
 };
@@ -36,7 +36,7 @@ struct DeviceArrays {
 /// Arrays of all items' fields, on all devices of this rank. Plan, fields and memory must outlive it.
 class ItemArrays {
  public:
-  /// Arrays of these items. Throws Error (unsupported) if the copies of the fields form too many combinations.
+  /// Takes the items of an exchange. Throws Error (unsupported) if the copies of fields form too many combinations.
   ItemArrays(const Plan& plan, std::vector<ExchangeItem> items, ExchangeMemory& memory);
 
   /// Publishes in the directory the arrays into which other devices store.
@@ -73,7 +73,7 @@ class ItemArrays {
   std::deque<DeviceArrays> devices_;                                 // arrays of each device, in the order of streams
   std::vector<const Field*> copied_;                                 // fields with several copies, once each
   int combinations_ = 1;                                             // number of combinations of the fields' copies
-  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // versions of the fields' arrays at planning
+  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // version of each field's arrays at planning
   std::vector<std::shared_ptr<const void>> stored_by_others_;
   bool bound_anew_ = false;  // arrays were replaced since the last overlap check
 };

@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-/// Target duration of a trial in seconds. Shorter trials vary too much with the host's scheduler.
+/// Target duration in seconds of one measurement of a choice. Shorter ones vary too much with the host's scheduler.
 constexpr double trial_seconds = 0.04;
 
 }  // namespace

@@ -17,9 +17,9 @@ inline constexpr double timing_noise = 1.03;
 
 /// Functions that measure one of several choices.
 struct Trial {
-  /// Runs the choice once and returns the seconds that count.
+  /// Runs the measured choice once on this rank, and returns its time in seconds.
   std::function<double()> run;
-  /// Runs the choice before the trials; if empty, run() does.
+  /// Function for warm-up runs of the measured choice, before the timed ones. If it is empty, run() is called.
   std::function<void()> warm_up = {};
   /// Decides from the seconds of the first trial, the same on all ranks. Returns true to skip the other trials.
   std::function<bool(double)> hopeless = {};
@@ -59,9 +59,9 @@ struct Chosen {
   std::vector<std::string> notes;  ///< problems with the cache file; filled on rank 0 only
 };
 
-/// Converts times to lines for `ResultCache` and back. Choices without a time have no line. The result is empty if a
-/// line
-/// names an unknown choice.
+/// Converts measured times of choices to lines of text for the `ResultCache` on disk, and back.
+/// Choices without a time have no line.
+/// times_from_lines() returns nothing if a line names an unknown choice.
 std::string times_to_lines(const std::vector<std::string>& names, const std::vector<double>& seconds);
 std::vector<double> times_from_lines(const std::string& lines, const std::vector<std::string>& names);
 

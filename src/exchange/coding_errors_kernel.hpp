@@ -100,7 +100,7 @@ struct MeasureErrors {
   }
 };
 
-/// Launches the kernel: one thread on the host, several teams on a GPU.
+/// Launches the kernel that measures coding errors: one thread on the host, several thread blocks on a GPU.
 template <class Own>
 void start_measure(Stream& stream, const ErrorMeasure& measure) {
   const bool one = measure.threads == 1;

@@ -29,7 +29,7 @@ struct ErrorMeasure {
   ErrorSums* partial = nullptr;  ///< partial sums of the errors, one per thread
   int threads = 1;               ///< total number of threads of the launch
 };
-/// Number of teams, and of threads per team, on a GPU.
+/// Numbers of thread blocks, and of threads in each, that measure coding errors on a GPU.
 constexpr int error_teams = 64, error_threads = 128;
 
 /// Measures the coding errors of the values that some movers (copies of an exchange) encode.

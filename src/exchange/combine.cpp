@@ -38,7 +38,7 @@ std::int64_t packed_at(const Leg& leg, std::size_t component, const Extent& cell
 void Combiner::add(Mover mover, const Ordered& from, const std::vector<Contribution>& contributions,
                    std::vector<Combined>& out) {
   mover.contribution_count = static_cast<std::int32_t>(contributions.size());
-  // The target's own value comes at its block's id.
+  // Place of the target's own value: after contributions of source blocks whose id is lower than its own block's id.
   mover.own = static_cast<int>(std::count_if(from.begin(), from.end(),
                                              [](const Contributor* c) { return source_block(*c) < target_block(*c); }));
   gathered_.insert(gathered_.end(), contributions.begin(), contributions.end());

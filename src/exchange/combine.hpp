@@ -34,13 +34,13 @@ class Combiner {
   using Ordered = std::vector<const Contributor*>;  // contributors sorted by source block
   void boxes(const Ordered& all, std::vector<Combined>& out);
   void lists(const Ordered& all, std::vector<Combined>& out);
-  /// Appends a mover for one contribution of each contributor.
+  /// Appends a mover (one copy of a launch) that combines the given contributions with the target's own values.
   void add(Mover mover, const Ordered& from, const std::vector<Contribution>& contributions,
            std::vector<Combined>& out);
 
   Device device_;
   Lowering lists_;
-  std::vector<Contribution> gathered_;  // contributions of the current call, in the order of movers
+  std::vector<Contribution> gathered_;  // contributions to all combined values, in the order of copies that use them
   std::deque<Buffer<Contribution>> kept_;
 };
 

@@ -16,7 +16,7 @@
 namespace slipstream {
 namespace {
 
-/// Throws wrong_state unless a call comes in its turn.
+/// Throws wrong_state unless the begin, open, post or end of an exchange is called in the right order.
 void in_turn(bool good, const char* what, const char* problem) {
   if (!good) throw Error(ErrorCode::wrong_state, what, {{"problem", problem}});
 }
@@ -27,7 +27,7 @@ struct Registry {
   std::vector<std::pair<std::thread::id, const OpenExchange*>> all;
 };
 
-/// The registry is never destroyed: exchanges of static lifetime may close later.
+/// The registry of open exchanges is never destroyed: exchanges of static lifetime may close later.
 Registry& registry() {
   static Registry* one = new Registry;
   return *one;
@@ -59,12 +59,12 @@ void OpenExchange::drive_others() const {
     try {
       other->drive_();
     } catch (const Error&) {
-      // An error is ignored here: the exchange's own end() reports it.
+      // Ignores the error of another exchange, whose own end() reports it.
     }
   }
 }
 
-/// The launches of a device; null if the device does not belong to this rank.
+/// Senders, receivers and launches of one device; null if the device does not belong to this rank.
 Launches* Exchange::Impl::on(Device device) const {
   for (const auto& each : launches)
     if (each->memory().device == device) return each.get();
@@ -104,7 +104,7 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-/// If `sync` is set, waits for all streams. All devices must have their work, because devices may wait for each other.
+/// With Knobs::sync, waits for all streams. Work must be queued on all devices first: they may wait for each other.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
   if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();
@@ -121,7 +121,7 @@ void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
       if (launches[i]->transfers()) launches[i]->transfer(sequence, *streams[i]);
     for (auto& group : groups) group->close(memory->devices.front()->device);
   });
-  // All senders and receivers still wait here. A fast one may finish before progress() records its state.
+  // Traces now, while all senders and receivers still wait. A fast message may arrive before progress() traces it.
   if (plan->options.trace && plan->host_driven) trace_states();
 }
 
@@ -229,7 +229,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
     mark_encoded(callers, false);
     mark_encoded(callers, true);
   } else if (plan->capturable && !plan->options.trace && !captured(streams)) {
-    // Replays a graph of the exchange, unless the caller captures or wants a trace of the parts.
+    // Replays the exchange as a recorded graph, unless the caller captures its streams or traces each message.
     const std::vector<Graph>& graphs = recording();
     waits->watched(sequence, callers, [&] {
       for (std::size_t i = 0; i < launches.size(); ++i) graphs[i].launch(streams[i]);
@@ -255,7 +255,7 @@ const std::vector<Graph>& Exchange::Impl::recording() {
            });
   } catch (...) {
     open = false;
-    --sequence;  // restores the exchange's number: no work of the failed exchange has run
+    --sequence;  // restores the count of exchanges: no work of the failed exchange has run
     throw;
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of an Exchange. build.cpp creates them, exchange.cpp runs them.
+// Implementation of class Exchange. build.cpp sets up the members, exchange.cpp runs them.
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,7 +23,7 @@ namespace slipstream {
 /// exchanges in different orders.
 class OpenExchange {
  public:
-  /// Makes an exchange that can be open. `drive` is called only by the thread that called open().
+  /// `drive` advances the exchange's messages on the host. It is called only by the thread that called open().
   explicit OpenExchange(std::function<void()> drive) : drive_(std::move(drive)) {}
   ~OpenExchange() { close(); }
   OpenExchange(const OpenExchange&) = delete;
@@ -31,7 +31,7 @@ class OpenExchange {
 
   void open();
   void close() noexcept;
-  /// Drives the other open exchanges of this thread.
+  /// Advances the messages of the other open exchanges of this thread.
   void drive_others() const;
 
  private:
@@ -70,28 +70,28 @@ struct Exchange::Impl {
   const std::vector<Graph>& recording();
   bool progress();
   void trace_states() const;
-  std::pair<int, std::string> who_waits() const;  ///< device that waits, and for whom; empty: nobody waits
+  std::pair<int, std::string> who_waits() const;  ///< waiting device, and its missing message; empty: none
   void drive_host_routes();
   Problem unwritten_here() const;
 
   Communicator comm;
   const Grid& grid;
   std::optional<Plan> plan;
-  RouteStates states;  // shared states of the routes that any rank uses
+  RouteStates states;  // state that senders and receivers share, for each route in use on any rank
   std::optional<ExchangeMemory> memory;
   std::optional<ItemArrays> arrays;
-  std::vector<std::unique_ptr<Launches>> launches;  // launches of each device, in the order of streams
-  std::map<int, std::vector<Graph>> recordings;     // graphs of run(), per combination of arrays
+  std::vector<std::unique_ptr<Launches>> launches;  // kernel launches of each device, in the order of streams
+  std::map<int, std::vector<Graph>> recordings;     // recorded graphs of run(), per combination of arrays
   int combination = 0;
   bool transfers = false;  // whether some route queues work between sending and arrival
   bool loopable = false;
-  bool opened = false;  // whether the caller's kernels may store now
+  bool opened = false;  // whether the caller's kernels may store into target memory now
   bool open = false;
   std::uint64_t sequence = 0;
   CallsInOrder calls{"an exchange"};
   OpenExchange driven{[this] { progress(); }};
   std::optional<Waits> waits;
-  std::optional<Agreement> agreement;  // last member, so that it is destroyed first
+  std::optional<Agreement> agreement;  // last member, destroyed first, because it uses the others
 };
 
 }  // namespace slipstream

@@ -11,8 +11,8 @@
 namespace slipstream {
 namespace {
 
-/// Number of teams for launches between begin and end, while the caller computes. One team on every second
-/// multiprocessor leaves most of the device to the caller. A requested number is limited to one team per
+/// Number of thread blocks for launches between begin and end, while the caller computes. A block on every second
+/// multiprocessor leaves most of the device to the caller. A requested number is limited to one block per
 /// multiprocessor. On the host 0 selects all threads.
 int teams_per_user(Device device, int asked, int users) {
   if (device.backend == Backend::host) return asked;
@@ -28,7 +28,7 @@ bool in_blocks(const std::vector<Scheduled>& batches) {
   return false;
 }
 
-/// Number of the machine's devices that are this physical device, used by other ranks too.
+/// Number of entries of the machine that are the same physical device, which several ranks may share.
 int users_of(const Machine& machine, int device) {
   const std::string& uuid = machine.device(device).uuid;
   if (uuid.empty()) return 1;
@@ -37,7 +37,7 @@ int users_of(const Machine& machine, int device) {
   return users;
 }
 
-/// The same leg (one transfer's part of a message) with raw values.
+/// Copy of a leg (one transfer's part of a message) that describes its decoded values: the same values, not coded.
 Leg raw(const Leg& leg) {
   Leg decoded = leg;
   decoded.wire = Wire::same;
@@ -71,7 +71,7 @@ Pulse Launches::pulse() const {
   return pulse;
 }
 
-// Set-up: creates the senders, receivers and programs of a device. -------------------------------------------------
+// Set-up: creates the senders, receivers and kernel launches of a device. ------------------------------------------
 
 template <class F>
 void Launches::in_room_for_end(const char* doing, std::size_t channel, F make) const {
@@ -119,7 +119,7 @@ void Launches::add_receiver(std::size_t number) {
   });
 }
 
-/// Adds counters to batches of a launch. Returns the waits by which later batches wait for the end of these batches.
+/// Lets each batch of copies count its end in a new counter. Returns waits for these ends, for use by later batches.
 std::vector<Wait> Launches::waits_for(const std::vector<Batch*>& batches) {
   Span<Signal>& counters =
       counters_.emplace_back(mine_.arena.take<Signal>(std::max<std::size_t>(1, batches.size()) * signal_line));
@@ -135,7 +135,7 @@ std::vector<Wait> Launches::waits_for(const std::vector<Batch*>& batches) {
   return waits;
 }
 
-/// Packing and combining may run in the same launch. Combining must not change values that other teams still pack.
+/// Packing and combining may run in the same launch. Combining must not change values that thread blocks still pack.
 std::vector<Wait> Launches::waits_for_packing() {
   std::vector<Batch*> packings;
   for (const Outgoing& out : outgoing_)
@@ -183,7 +183,7 @@ void Launches::combine() {
       contributors.push_back({arrived, arrays_.place_of(*arrived.leg, ItemEnd::target, on_), m});
   }
   const auto sooner = [](const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a > b;  // the set of fewer messages first, else the nearer
+    return a.size() != b.size() ? a.size() < b.size() : a > b;  // sums of few messages first, else of near senders
   };
   std::map<std::vector<std::size_t>, Batch, decltype(sooner)> groups(sooner);
   for (const Combined& combined : combiner_.movers(contributors))
@@ -255,8 +255,8 @@ void Launches::make_windows() {
   }
 }
 
-/// Creates the launch of one team that signals which places are open here. Then it waits for the places into which the
-/// caller's kernels will store.
+/// Creates the launch of one thread block that signals which memory here the caller's kernels on other devices may
+/// write. Then it waits until this device's kernels may write their targets.
 void Launches::make_opening(const Batch& opened) {
   Batch waits;
   for (const Outgoing& out : outgoing_)
@@ -318,7 +318,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   fill(mine_.stream, stamps_.data(), 0, stamps_.bytes());
   mine_.stream.synchronize();
   const Batch nothing;
-  // Some launch must advance the exchange's number if a host or device waits for it.
+  // Some launch must advance the exchange's sequence number if a host or device waits for it.
   const bool alone = outgoing_.empty() && incoming_.empty();
   if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
   std::vector<Scheduled> both = schedule.early;

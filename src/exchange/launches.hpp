@@ -19,17 +19,17 @@ namespace slipstream {
 
 /// Windows (views of target memory) into which the caller's kernels store an item's values.
 struct ProducedWindows {
-  std::vector<Window> list;    ///< views by block in the order of Grid::local(), then by component
-  Buffer<Window> table;        ///< the views of `list` in device memory
-  Buffer<std::int32_t> first;  ///< index of the first view of each [block][component] in `table`
+  std::vector<Window> list;    ///< windows by block in the order of Grid::local(), then by component
+  Buffer<Window> table;        ///< copy of `list` (all windows) in device memory
+  Buffer<std::int32_t> first;  ///< index in `table` of the first window of each [block][component]
 };
 
 /// Times of the encoding and decoding of a message, apart from its transfer.
 struct CodingTimes {
   double encode_us = -1, decode_us = -1;
 };
-/// `encoding`: the message's copies that encode. They read the exchange's arrays in place; codes and decoded values go
-/// to temporary memory. Blocks until the device is done.
+/// Times the copies `encoding` that encode a message, and their decoding. Reads the exchange's arrays in place; codes
+/// and decoded values go to temporary memory. Blocks until the device is done.
 CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays& arrays);
 
 /// Coding errors and times of a message, measured by its sender.
@@ -39,16 +39,16 @@ struct MeasuredCoding {
   CodingTimes times;
 };
 
-/// Launches of one device of this rank. Calls queue work and do not block, unless stated otherwise. Constructor
-/// arguments must outlive the object. Streams belong to its device; `number` is the exchange's number.
+/// Senders, receivers and kernel launches of one device. Calls queue work and do not block, unless stated otherwise.
+/// Constructor arguments must outlive the object. Streams belong to its device; `number` counts exchanges.
 class Launches {
  public:
   Launches(const Plan& plan, ExchangeMemory& memory, ItemArrays& arrays, DeviceMemory& mine);
 
-  // Set-up: first all senders and receivers, by channel (message) number, then the programs. Throws OutOfMemory.
+  // Set-up: first all senders and receivers, by number of their message, then the launches. Throws OutOfMemory.
   void add_sender(std::size_t channel);
   void add_receiver(std::size_t channel);
-  /// Creates the launches. `reads`: values that the exchange reads; only needed for the debug mode with NaN.
+  /// Creates the kernel launches. `reads`: values that the exchange reads; only needed for the debug mode with NaN.
   void make_programs(const std::optional<Reads>& reads);
 
   /// Whether routes queue work between sending and arrival. delivers(): whether they queue it only at arrival.
@@ -60,9 +60,9 @@ class Launches {
   void join(Stream& caller);
   /// First step of an exchange: posts receives, and in debug mode fills their targets with NaN.
   void start(std::uint64_t number, Stream& stream);
-  /// Signals that the caller's kernels on other devices may store here, and waits until they may store there.
+  /// Signals to other devices that the caller's kernels may write to this one, and waits for the same from them.
   void open(std::uint64_t number, Stream& stream);
-  /// Sends the messages: after start(), or after the caller's kernels if the exchange was `opened`.
+  /// Sends the messages: after start(), or after the caller's kernels if open() came before (`opened`).
   void send(Stream& stream, bool opened);
   void transfer(std::uint64_t number, Stream& stream);
   void receive(std::uint64_t number, Stream& stream);
@@ -70,7 +70,7 @@ class Launches {
   void run(Stream& stream);
   /// Orders the stream's next work after start() has filled the targets with NaN in debug mode.
   void order_behind_poison(Stream& stream) const { poison_->order(stream); }
-  /// Records an event after the work that encodes values. Work that end() queues is `late`.
+  /// Records an event after the work that encodes values. `late`: the stream has come to the work that end() queues.
   void mark_encoded(Stream& stream, bool late);
   bool encoded() const { return encoded_.done(); }
 
@@ -91,7 +91,7 @@ class Launches {
   const std::map<std::size_t, ProducedWindows>& windows() const { return windows_; }
   const DeviceMemory& memory() const { return mine_; }
   const Arrays& arrays() const { return on_.table; }
-  /// Bytes of device memory of senders, receivers, tables and programs.
+  /// Bytes of device memory that senders, receivers and launch tables of the exchange take.
   std::int64_t bytes() const;
 
  private:
@@ -129,18 +129,18 @@ class Launches {
   DeviceArrays& on_;
   Event before_, after_, encoded_;
   Span<std::uint64_t> stamps_;
-  std::deque<EndSite> receive_sites_;  // arguments of receivers, which point to their legs
+  std::deque<EndSite> receive_sites_;  // arguments that receivers were made from; receivers point into them
   std::vector<Outgoing> outgoing_;     // senders, with the farthest target first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
   std::vector<Span<Signal>> counters_;      // signals for waits between batches of one launch
   std::vector<Span<std::byte>> decodings_;  // memory of decoded values, which are combined later
-  std::deque<Leg> decoded_legs_;            // transfers of the decoded values
+  std::deque<Leg> decoded_legs_;            // descriptions of the decoded values, to which combining refers
   /// Batches that combine values, each with the message that it reads if it reads only one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;
-  std::map<std::size_t, ProducedWindows> windows_;  // views for the caller's kernels, by number of the item
+  std::map<std::size_t, ProducedWindows> windows_;  // windows for the caller's kernels, by exchange item
   bool transfers_ = false, delivers_ = false;
   bool encodes_late_ = false;
 };

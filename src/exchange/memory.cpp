@@ -156,7 +156,7 @@ void ExchangeMemory::make_host_slots(DeviceMemory& mine, bool mapped) {
                       places.data() + offset);
 }
 
-/// Mapping may fail, for example in containers.
+/// Tries to map the host memory of neighbours on this node. Mapping may fail, for example in containers.
 bool ExchangeMemory::maps_hosts() {
   try {
     for (const Channel& channel : plan_.channels) {

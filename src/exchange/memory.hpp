@@ -20,11 +20,11 @@ inline constexpr std::size_t signal_line = 128 / sizeof(Signal);
 struct DeviceMemory {
   DeviceMemory(const Plan& plan, int index, Arena arena);
 
-  /// Runs `make`, which allocates small objects. OutOfMemory then names `what`.
+  /// Runs `make`, which allocates small objects. If memory runs out, the error OutOfMemory contains the text `what`.
   void in_room_for(const char* what, const std::function<void()>& make) const;
   Signal* sequence() const { return signals.data(); }
   Signal* broken() const { return signals.data() + 1; }
-  /// Sequence, failure record and timeout for launches, without time stamps.
+  /// Arguments of every launch: the exchange's number, failure record and timeout, without time stamps.
   Pulse pulse() const { return {sequence(), failure.data(), broken(), plan.limit_ns}; }
 
   const Plan& plan;
@@ -51,7 +51,7 @@ class ExchangeMemory {
   bool maps_hosts();
   /// Finds the failure flags of devices on other ranks that store into fields of this rank. Call it after maps_hosts().
   void find_words_of_writers();
-  /// Counters and slots of a message, as a device of this rank reaches them.
+  /// Counters and slots (receive buffers) of a message, by addresses that a device of this rank can use.
   ReceiveBuffer receive_buffer_of(const Channel& channel, Device user);
 
   /// Sets the failure flags of devices on other ranks. Late devices then no longer store into fields of this rank,
@@ -71,7 +71,7 @@ class ExchangeMemory {
   void make_host_slots(DeviceMemory& mine, bool mapped);
 
   const Plan& plan_;
-  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // own device, and failure flag of one that stores into it
+  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // local device; failure flag of a device that stores to it
 };
 
 }  // namespace slipstream

@@ -43,7 +43,7 @@ bool rests(const Grid& grid, const std::vector<ExchangeItem>& items, const Leg& 
 
 Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field) {
   const auto size = static_cast<std::int64_t>(size_of(field.type));
-  if (shape.stride[1] == 0) return {array, array + shape.elements * size};  // block without gaps between its rows
+  if (shape.stride[1] == 0) return {array, array + shape.elements * size};  // rows without gaps: the block is one range
   std::int64_t first = shape.origin, last = shape.origin + (field.components - 1) * shape.component_stride;
   for (int a = 0; a < 3; ++a) {
     first -= shape.ghost[a] * shape.stride[a];

@@ -226,7 +226,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
-  // The hash has all knobs except `teams`: messages do not depend on the number of teams.
+  // The plan's hash has all tuning parameters except `teams`: messages do not depend on the number of thread blocks.
   hash.add(k.pack, k.streams, k.grouping, k.mpi, k.sync, k.in_place, k.packet_limit, k.chunk, k.ring);
   hash.add(options.routes, to_string(options.throttle), options.measure_errors, options.poison);
   return hash.value();
@@ -332,7 +332,7 @@ void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
 Message Plan::message_of(const Channel& channel) const {
   const Bundle& b = *channel.bundle;
   const Machine& machine = grid.machine();
-  // Tags contain the devices' indices within their ranks.
+  // MPI tags of messages contain the devices' indices within their ranks.
   const auto place = [&](int device) { return device - machine.devices_of_rank(machine.device(device).rank).front(); };
   Message m;
   m.source = b.source;
@@ -373,7 +373,7 @@ void Plan::prove_answers() {
     const RouteTraits traits = traits_of(c.choice.route);
     return traits.stores && (!traits.within_device || c.message.through_slots());
   };
-  std::set<std::pair<int, int>> proving;  // device pairs by whose route a device sees the arrival
+  std::set<std::pair<int, int>> proving;  // (source, target) of messages whose arrival the target sees
   for (const Channel& channel : channels)
     if (proves(channel)) proving.emplace(channel.message.source, channel.message.target);
   for (Channel& channel : channels)
@@ -448,7 +448,7 @@ std::vector<MessageInfo> messages_of(const Grid& grid, const std::vector<Planned
                                      const ExchangeOptions& options, const std::vector<int>& ranks, bool received) {
   const Machine& machine = grid.machine();
   const Pairs pairs(machine, items);
-  std::map<Pair, Choice> known;  // large plans have very many pairs of devices, and few sets of their properties
+  std::map<Pair, Choice> known;  // routes by properties of pairs, which are few even if pairs are many
   std::vector<MessageInfo> messages;
   for (const int rank : ranks) {
     const Bundles bundles = bundle(grid, items, rank);

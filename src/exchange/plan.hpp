@@ -23,12 +23,12 @@ struct Bundle {
 /// Name of a field in error messages: "field u".
 std::string named(const FieldOptions& field);
 
-/// Parts of the items on which a plan depends.
+/// Selects the properties of an exchange's items on which its plan depends, such as patterns and field options.
 std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items);
 
 /// Transfers of one rank, grouped by pair of devices. Both ends of a message have its transfers in the same order.
 struct Bundles {
-  std::vector<std::vector<Transfer>> transfers;  // transfers per item, to which the bundles refer
+  std::vector<std::vector<Transfer>> transfers;  // transfers per item of the exchange; `by_pair` points to them
   std::map<std::pair<int, int>, Bundle> by_pair;
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);
@@ -39,7 +39,7 @@ void place_legs(Bundle& bundle);
 /// large plans have very many pairs.
 class Pairs {
  public:
-  /// Finds the properties. `gpu_mpi_refusal`: why MPI cannot take device memory. The machine must outlive the object.
+  /// Finds what all pairs have in common. `gpu_mpi_refusal`: why MPI cannot take device memory. `machine` must live on.
   Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal = {});
   Pair of(int source, int target) const;
 
@@ -92,7 +92,7 @@ struct Plan {
   /// Plan without messages. Throws Error if options are invalid (invalid_argument) or incompatible (unsupported).
   Plan(const Grid& grid, std::vector<PlannedItem> items, ExchangeOptions options);
   Plan(Plan&&) = default;  // cannot be copied, because messages point to their bundles
-  /// Fills `bundles`. Throws Error if values cannot be moved as a pattern demands: mismatch, unsupported.
+  /// Lists the transfers by pair of devices. Throws Error (mismatch, unsupported) if values cannot be moved as asked.
   void list_transfers() { bundles = bundle(grid, items, grid.rank()); }
   /// Whether some message of this rank would pass device memory to MPI.
   bool wants_gpu_mpi() const;
@@ -124,11 +124,11 @@ struct Plan {
   std::vector<std::string> patterns;     ///< names of the items' patterns, which may no longer exist
   bool coded = false;                    ///< some item's values may overflow its coding
   bool produces = false;                 ///< the caller's kernels store some item's values
-  bool overlaps = false;                 ///< some values are moved onto others that are moved too
+  bool overlaps = false;                 ///< some field is moved onto itself, so values are both read and overwritten
   Bundles bundles;
   std::vector<Channel> channels;                ///< messages of this rank, with the farthest target first
   std::vector<MessageInfo> messages;            ///< messages in the order of source, then target
-  std::vector<std::size_t> channel_of_message;  ///< index in `channels` of each of `messages`
+  std::vector<std::size_t> channel_of_message;  ///< index in `channels` of each message, in the order of `messages`
   std::vector<const Route*> ways;               ///< routes that the rank's messages use, each once
   bool host_driven = false, capturable = true, limited_in_graphs = true;
 

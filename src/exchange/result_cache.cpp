@@ -42,7 +42,7 @@ std::string tuner_cache_folder() {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
-  // The XDG Base Directory Specification says that relative paths are ignored.
+  // The XDG Base Directory Specification says that relative paths in its variables are ignored.
   if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/')) return xdg + "/slipstream";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/slipstream";
   return "";

@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-constexpr std::array operations{"", " (add)", " (min)", " (max)", " (multiply)"};  // operations in words, by Op
+constexpr std::array operations{"", " (add)", " (min)", " (max)", " (multiply)"};  // names of operations in error texts
 
 /// A call is encoded in one number: its kind, its operation and its sequence number.
 constexpr int calls = 1 << 24;

@@ -20,7 +20,7 @@ class SameCalls {
   /// Compares calls of `what`, an object. `kinds`: names of calls. `seconds`: timeout. Destruction is collective, too.
   SameCalls(const Communicator& comm, std::string what, std::vector<std::string> kinds, double seconds);
 
-  /// Counts one more call of this rank.
+  /// Counts one more call of this rank, so that compare() can tell whether other ranks make the same one.
   void count() { ++made_; }
   /// Collective for the first call of a kind and operation, and always if `each` is true. Throws Error on all ranks if
   /// their calls differ, or if some rank has a `problem`; that rank throws its own. Throws Timeout if some rank does

@@ -6,8 +6,8 @@
 namespace slipstream {
 namespace {
 
-// Positions in a launch after all that counts bytes or rounds. Combining is last. Before it come waits for rows that
-// other devices store in place; no neighbour depends on these.
+// Last positions in the order of a launch, above any count of bytes or rounds. Values are combined at `last`. Before,
+// at `arrival`, come waits for rows that other devices store in place; no neighbour depends on these.
 constexpr double last = 1e13, arrival = 1e12;
 
 // Traffic in bytes above which packing is limited by memory, and stores in place by the link.
@@ -52,7 +52,7 @@ struct Interval {
 // Two strategies assign positions to the batches (copies that wait for the same signals) of a launch. place_sent() is
 // called in the order of sending.
 
-/// Positions in units of rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
+/// Orders a launch by rounds of chunks: a receive slot is unpacked half a round before its next chunk is sent.
 class Rounds {
  public:
   explicit Rounds(const Traffic& traffic) : depth_(traffic.depth) {
@@ -73,7 +73,7 @@ class Rounds {
   double depth_, rounds_ = 1;
 };
 
-/// Positions in bytes: those that this device sends or those that it copies locally, whichever is more.
+/// Orders a launch by bytes: those that this device sends or those that it copies locally, whichever is more.
 class Line {
  public:
   explicit Line(const Traffic& traffic) {
@@ -87,9 +87,9 @@ class Line {
   }
 
   // Large traffic has two parts. The first part packs chunks, limited by the link, and copies within the device. The
-  // second part stores rows in place, limited by the link, and unpacks, limited by memory. Teams that unpack too early
-  // would only wait. If nearly all bytes are stored in place, there is no first part, and local copies are spread
-  // between the rows.
+  // second part stores rows in place, limited by the link, and unpacks, limited by memory. Thread blocks that unpack
+  // too early would only wait. If nearly all bytes are stored in place, there is no first part, and local copies are
+  // spread between the rows.
   Interval place_sent(const Batch& batch) {
     Interval place{at_, at_};
     if (is_local(batch)) {

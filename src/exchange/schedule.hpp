@@ -13,12 +13,12 @@ struct Traffic {
   const Batch* opening = nullptr;  ///< batch that signals neighbours that ghosts may be overwritten
   std::vector<const Batch*> outgoing;
   std::vector<std::vector<const Batch*>> incoming;  ///< batches that unpack each incoming message
-  /// Batches that combine received values, in the order in which teams should take them.
+  /// Batches that combine received values, in the order in which thread blocks should take them.
   std::vector<const Batch*> combining;
   /// Index in `incoming` of the one message that a batch completes: an outgoing batch that is a local message, or a
   /// combining batch that reads no other message.
   std::map<const Batch*, std::size_t> completing;
-  int depth = 0;  ///< number of slots of the shortest ring that is smaller than its message; 0: there is none
+  int depth = 0;  ///< slots of the shortest ring of receive buffers that is smaller than its message; 0: there is none
 };
 
 /// Order of batches. Those to other devices come first and keep the link busy. Local copies are spread between them.

@@ -127,9 +127,9 @@ class Tuner {
     return true;
   }
 
-  /// The allowed routes that serve each class on all ranks, in the order of the rules. Collective.
+  /// The allowed routes that serve each message class on all ranks, in the default order of preference. Collective.
   std::map<ClassNumber, std::vector<RouteKind>> serving() const {
-    // The properties are those that the exchanges will find: MPI with device memory is tested.
+    // MPI with device memory is tested, so that routes are refused here for the same reasons as in the exchanges.
     const auto& allowed = options_.routes;
     std::vector<Device> devices;
     for (const Stream& stream : streams_) devices.push_back(stream.device());
@@ -190,7 +190,7 @@ class Tuner {
     return classes_.largest(comm_, mine);
   }
 
-  /// Returns work that also records an Overflow, which is no fault of the route.
+  /// Runs `work`. Keeps the error if a value overflows its coding, because that is no fault of the measured route.
   template <class Work>
   auto watched(const Work& work) {
     try {
@@ -277,12 +277,12 @@ class Tuner {
   /// Whether the caller's other work overlaps with the messages. Single message times are then meaningless.
   bool overlaps() const { return !overlapped_.empty(); }
 
-  /// Chooses by the measured times. All ranks compare the same numbers and choose the same.
+  /// Chooses routes by the measured times. All ranks compare the same numbers and choose the same.
   Found decide() {
     const std::map<ClassNumber, std::vector<RouteKind>> serves = serving();
     list_candidates(serves);
     for (Candidate& candidate : candidates_) measure(candidate);
-    // The rules were measured first, on idle devices and links. They are measured again, and the better time counts.
+    // The default routes were measured first, on idle devices and links. A second measurement may give a better time.
     if (candidates_.front().measured) measure(candidates_.front());
     const Mixture best_mixture = mixture_of(candidates_, classes_, options_.knobs, overlaps());
     Candidate mixed = best_mixture.candidate;
@@ -350,7 +350,7 @@ class Tuner {
   const Grid& grid_;
   std::vector<ExchangeItem> items_;
   bool onto_itself_ = false;
-  std::string bare_;  // name of a field that only its owner's kernels could fill
+  std::string bare_;  // name of a field that may have no arrays yet: the caller's kernels will store its values
   ExchangeOptions options_;
   const TuneOptions& how_;
   const Once& once_;
@@ -383,7 +383,7 @@ void check_work(const Communicator& comm, const TuneOptions& how) {
 void run_overlapped(Exchange& exchange, std::vector<Stream>& streams,
                     const std::function<void(std::vector<Stream>&)>& work) {
   exchange.begin(streams);
-  // Other ranks wait for end(), so an error of the work is thrown after it.
+  // Other ranks wait for end(), so an error in the caller's overlapped work is thrown after it.
   const std::exception_ptr failed = [&]() -> std::exception_ptr {
     try {
       work(streams);

@@ -12,10 +12,10 @@
 
 namespace slipstream {
 
-/// One route for all classes of messages that it can serve, with one setting of its knobs. Others follow the rules.
+/// One route for all message classes that it can serve, with one set of parameters. Other classes have default routes.
 struct Candidate {
   std::string name;
-  std::optional<RouteKind> route;  ///< the measured route; none: all messages follow the rules
+  std::optional<RouteKind> route;  ///< the measured route; none: all messages take their default routes
   Knobs knobs;
   std::map<ClassNumber, RouteKind> chosen;
   std::map<ClassNumber, double> times = {};  ///< microseconds of the slowest message of each class

@@ -1,5 +1,5 @@
 #pragma once
-// Timeouts of one rank's waits. Uses no other rank.
+// Timeouts of the waits of one rank's exchange for its neighbours. No call communicates with other ranks.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,7 +33,7 @@ class Waits {
 
   /// Queues work. A watchdog thread covers it if a library may wait in it, unless a stream is being captured.
   void watched(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
-  /// Queues work that receives, watched like that of watched(). This is only needed if libraries wait on delivery.
+  /// Queues receiving work, watched like watched(). Only needed if a communication library waits at delivery.
   void watched_delivery(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
   /// Waits until all work has finished. After the timeout, cancels the waits of libraries. If that is impossible, the
   /// job ends.
@@ -52,7 +52,7 @@ class Waits {
   std::vector<OfDevice> devices_;
   RouteStates states_;
   std::unique_ptr<Watchdog> watchdog_;  // thread with the timeouts of libraries; null if all have their own
-  bool waits_in_deliver_ = false;       // whether some library waits on delivery
+  bool waits_in_deliver_ = false;       // whether some communication library waits when messages are delivered
   std::optional<Timeout> complaint_;    // timeout error that the host found
 };
 

@@ -70,7 +70,7 @@ class Watchdog {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Shift> shifts_;              // watched work that has not ended, oldest first; the last may be open
-  std::vector<std::vector<Span>> spare_;  // events for use by later work
+  std::vector<std::vector<Span>> spare_;  // events of ended work, for reuse
   std::optional<Timeout> complaint_;
   bool young_ = true;  // whether no watched work has ended yet
   bool ending_ = false;

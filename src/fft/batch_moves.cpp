@@ -128,7 +128,7 @@ class Pairwise {
 
  private:
   static constexpr auto bytes_of_leg = static_cast<std::int64_t>(leg_alignment);
-  /// Properties of equal devices: planes and parts, links to other nodes, whether other nodes use the device, backend.
+  /// Devices are equal if these are: planes, parts, links to other nodes, sharing by ranks, time slicing, and backend.
   using Kind = std::tuple<std::int64_t, std::int64_t, int, bool, bool, Backend>;
   struct Alike {
     int first = -1, second = -1;  ///< two devices of this kind on different nodes

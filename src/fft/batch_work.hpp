@@ -23,7 +23,7 @@ class BatchWork {
  public:
   BatchWork(Device device, bool twice) : device_(device), twice_(twice) {}
 
-  /// Until ready() is called, other calls create plans and queue no work.
+  /// Ends planning. Until then all other calls only create transform plans and queue no work.
   void ready();
   bool planning() const { return planning_; }
   /// Bytes of device memory in use; valid after ready().

@@ -55,7 +55,7 @@ cufftType type_of(const LineBatch& batch) {
   return batch.twice ? CUFFT_Z2Z : CUFFT_C2C;
 }
 
-/// Lengths by which cuFFT finds values of a transform of several axes: the last is a row's; cuFFT ignores the first.
+/// Array extents (inembed, onembed) for cuFFT's transforms of several axes: it ignores the first; the last is a row's.
 std::vector<long long> embedding(const LineBatch& batch, const Side& side) {
   std::vector<long long> lengths(batch.sizes.begin(), batch.sizes.end());
   if (lengths.size() > 1) lengths.back() = side.row;

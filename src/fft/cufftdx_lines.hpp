@@ -7,7 +7,7 @@
 
 namespace slipstream::fft {
 
-/// Lengths of lines in values. A team transforms a line in parts of 448 or 480 values.
+/// Lengths of lines in values. A thread block transforms a line in parts of 448 or 480 values.
 template <int... lengths>
 struct LineLengths {};
 using CufftdxLengths = LineLengths<448, 480, 896, 960>;

@@ -7,7 +7,7 @@
 
 namespace slipstream::fft {
 
-/// Transforms a tile by cuFFTDx, like Radices. Modes are in natural order. A thread holds `each` values of a line.
+/// Transforms a tile by cuFFTDx instead of radix passes. Modes are in natural order. A thread holds `each` values.
 template <class T, int length, int each>
 struct CufftdxPass {
   static constexpr int values = length, count = 1, first = each, last = 8, step = 1;

@@ -25,7 +25,7 @@ enum class Stage : std::uint8_t { physical, middle, spectral, natural };
 struct Decomposition {
   Decomposition(const Machine& machine, const Extent& cells, const FftOptions& options);
 
-  Extent cells{}, modes{};     ///< extents along x, y, z of values in physical space, of modes
+  Extent cells{}, modes{};     ///< extents along x, y, z: `cells` of physical space, `modes` of the spectrum
   Extent highest{-1, -1, -1};  ///< highest wavenumber |k| in use along each axis
   std::array<int, 2> process{1, 1};
   int devices = 1;
@@ -66,7 +66,7 @@ struct Decomposition {
   LineBatch first_two(const Extent& block) const;
   LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;
-  LineBatch last(const Extent& block, bool forward) const;  ///< target must not be the source
+  LineBatch last(const Extent& block, bool forward) const;  ///< lines along the block's first axis, to another array
   LineBatch alone_along_z(bool forward) const;
   /// Lines that are transformed backward from a transposed spectrum, by our own GPU kernels. These can apply an
   /// operation to modes while they read.

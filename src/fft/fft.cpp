@@ -78,7 +78,7 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
 void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                            const With& with) {
   struct Flight {
-    bool active = false;  // whether the lane's move is in flight; also true while its own steps run
+    bool active = false;  // whether this set of work arrays (lane) holds a component whose move is in flight
     std::size_t component = 0, step = 0;
   };
   std::array<Flight, 2> flights;
@@ -111,8 +111,8 @@ void Fft::Impl::meet(std::vector<Stream>& first, std::vector<Stream>& then) {
   }
 }
 
-// Queues lines before end() is called, because a route that needs the host blocks in end(). So the lines run during the
-// move.
+// Queues line transforms before end() is called, because a route that needs the host blocks in end(). So the transforms
+// run during the move.
 void Fft::Impl::in_parts(Lane& lane, Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
                          std::vector<Stream>& streams) {
   fft::Move& move = *step.move;

@@ -114,12 +114,12 @@ class Plan {
 /// several axes. Equal plans and equal neighbours give equal bits, wherever the results are stored.
 template <bool twice>
 struct Pieces {
-  // plans of a whole piece and of the last one of a plane; a recorded graph holds references to them
+  // FFTW plans of a whole piece and of a plane's last, smaller piece; a recorded graph holds references to them
   std::shared_ptr<const Plan<twice>> whole, last;
   std::int64_t in_plane = 0, planes = 0;
   std::int64_t rows = 1, together = 1;      // lines per plane, and lines per piece
   std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
-  std::int64_t cost = 0;                    // number of words that a piece reads and writes
+  std::int64_t cost = 0;                    // words that the transform of a piece reads and writes
 
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {
@@ -139,7 +139,7 @@ struct Pieces {
     last = rows % together ? std::make_shared<const Plan<twice>>(batch, rows % together) : whole;
   }
   std::int64_t count() const { return in_plane * planes; }
-  /// Transforms the lines of piece `piece` of plane `plane`.
+  /// Transforms one piece of a plane, which is up to 16 lines or one transform of several axes.
   void run(std::int64_t piece, std::int64_t plane, std::byte* from, std::byte* to) const {
     const std::int64_t line = plane * rows + piece * together;
     (piece + 1 < in_plane ? whole : last)->run(from + line * step_from, to + line * step_to);

@@ -1,5 +1,5 @@
 #pragma once
-// A plan: the steps of the forward and the backward transform, and their memory.
+// Plan of a distributed Fourier transform: the steps forward and backward, and their memory.
 #include <array>
 #include <memory>
 #include <optional>
@@ -51,7 +51,7 @@ struct Part {
 struct Move {
   std::optional<Stage> clears;  ///< stage whose values in the target become zero if not transferred
   std::unique_ptr<Field> source, target;
-  std::vector<Part> parts;  ///< one part, or several that overlap with transforms of lines
+  std::vector<Part> parts;  ///< parts of the transpose: one, or several that overlap with line transforms
   Array before{};
   std::array<Array, 2> lines{};
   bool behind = false;
@@ -64,7 +64,7 @@ struct Move {
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::vector<Batch> batches;  ///< lines of each local device; a count of 0: none
+  std::vector<Batch> batches;  ///< line transforms of each local device; a count of 0: none
   std::optional<Move> move;    ///< without a move and lines, a step copies values
 };
 
@@ -78,12 +78,12 @@ struct Lane {
 
 /// The step in which an operation is applied to modes.
 enum class Applied : std::uint8_t {
-  storing,  ///< operation applied by the last lines of the forward transform
+  storing,  ///< operation applied by the last line transforms of the forward transform
   copying,  ///< operation applied by the copy that restores the order of modes
-  reading,  ///< operation applied by the first lines of the backward transform
+  reading,  ///< operation applied by the first line transforms of the backward transform
   apart     ///< operation applied in a pass between both transforms
 };
-using Operations = std::vector<Operation>;  ///< one operation per local device
+using Operations = std::vector<Operation>;  ///< operation on modes, one per local device
 
 /// Point-wise operations on modes: `leaves` on results of a forward transform, `reads` on input of a backward one.
 struct With {
@@ -112,12 +112,12 @@ struct Fft::Impl {
   std::unique_ptr<Grid> physical;               // grid of the cells in physical space
   std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage
   std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
-  std::vector<fft::Lane> lanes;                 // two lanes if components overlap in time, else one
-  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms in host memory, without lanes' steps
+  std::vector<fft::Lane> lanes;                 // sets of work arrays: two if components overlap in time, else one
+  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of arrays in host memory, which need no lanes
   // streams by device, for the lines of one part of a move while other parts are in flight
   std::vector<Stream> line_streams;
   std::vector<Event> reached;                    // events by device that order one stream after another
-  CallsInOrder in_order{"a Fourier transform"};  // orders calls, which share the work arrays
+  CallsInOrder in_order{"a Fourier transform"};  // orders transforms of all streams: they share the work arrays
   Tuning tuning;                                 // combined result of the tuning of all moves
   FftProcessGrids grids_tried;
   std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty if there is one rank
@@ -190,7 +190,7 @@ struct Fft::Impl {
   bool lines_store(fft::Stage from, fft::Stage to) const;
   /// Number of parts that a packed move is split into, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
-  /// Number of parts along k_x of a slab's stored backward move; next, the modes of one part.
+  /// Number of parts along k_x of a slab's stored backward move. modes_of_part(): the modes k_x of one part.
   int parts_along_x(fft::Stage from, fft::Stage to) const;
   Transpose::Range modes_of_part(int part, int parts) const;
   /// Number of thread blocks that send a part's message on a GPU while lines run.
@@ -212,12 +212,12 @@ struct Fft::Impl {
                   const fft::With& with);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                   const fft::With& with);
-  /// Runs the lines of one part while the values of another are in flight.
+  /// Runs the line transforms of one part of a transpose while the values of another part are in flight.
   void in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
                 std::vector<Stream>& streams);
   void run_part(const fft::Lane& lane, const fft::Move& move, const fft::Part& part,
                 const std::vector<const void*>& from, const std::vector<void*>& to);
-  /// Runs lines that follow the move, on received modes, while lines that precede it store further ones.
+  /// Runs a transpose in parts: lines after it transform received modes while lines before it store further ones.
   void stored_in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
                        std::vector<Stream>& streams, const fft::With& with);
   void store_part(const fft::Lane& lane, const fft::Step& step, const fft::Part* stores, const fft::Part* follows,

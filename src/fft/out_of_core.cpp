@@ -12,8 +12,8 @@ namespace slipstream::fft {
 namespace {
 
 constexpr std::int64_t together = BatchWork::together;
-/// Number of batches in a sweep. The first and the last batch overlap with no transfer, so there are 32, unless they
-/// would be smaller than 8 MB.
+/// Number of batches in a sweep, which passes all values through the devices once. The first and the last batch overlap
+/// with no transfer, so there are 32, unless they would be smaller than 8 MB.
 constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 
 std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
@@ -48,7 +48,7 @@ struct Cuts {
     if (!splits) std::reverse(forth.planes.begin(), forth.planes.end());
   }
   BatchCut::Counts y, z;  ///< numbers of planes y and of planes z, by device
-  bool splits;            ///< whether lines along x and along y need a sweep each
+  bool splits;            ///< whether lines along x and along y need a pass over all values each
   std::int64_t wide, deep, high;
   BatchCut forth, back;
 
@@ -74,7 +74,7 @@ std::int64_t shares(const Machine& machine, const Decomposition& cut) {
 
 std::int64_t buffer_of(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 
-/// Bytes of the smallest buffer with which a transform can run: it holds a few lines. Next: of one for whole planes.
+/// Bytes of the smallest buffer that suffices for a transform: it holds a few lines. plane_buffer(): for whole planes.
 std::int64_t least_buffer(const Decomposition& cut) {
   const std::int64_t wide = std::min(together, cut.modes[0]), high = std::min(together, cut.cells[1]);
   return buffer_of(2 * cut.word() *
@@ -198,7 +198,7 @@ OutOfCore::OutOfCore(const Communicator& comm, const Machine& machine, const Dec
   on_all_ranks(comm, [&] { plan(); });
 }
 
-/// Runs all work without queueing it, which creates the plans of lines.
+/// Dry run of both transforms: creates the plans of line transforms and queues no work.
 void OutOfCore::plan() {
   std::vector<Stream> streams;
   for (const Device device : devices_) streams.emplace_back(device);

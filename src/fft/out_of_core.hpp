@@ -55,7 +55,7 @@ class OutOfCore {
   /// Arrays and workspace of one local device.
   struct Own {
     int device = 0;             ///< index of the device in the machine
-    std::int64_t y = 0, z = 0;  ///< number of the device's planes y of modes, planes z of cells
+    std::int64_t y = 0, z = 0;  ///< number of the device's planes: of modes at constant y, of cells at constant z
     std::unique_ptr<BatchWork> work;
     Buffer<std::byte> between;
   };
@@ -103,7 +103,7 @@ class OutOfCore {
   std::int64_t deep_ = 1, high_ = 1;  ///< number of planes z and of planes y in a batch
   std::int64_t wide_ = 1;             ///< number of modes along x in a piece of a plane
   bool splits_ = false;
-  std::optional<BatchMoves> forth_, back_;  ///< moves of batches of planes z; of planes y
+  std::optional<BatchMoves> forth_, back_;  ///< transposes between devices: of batches of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft

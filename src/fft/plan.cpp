@@ -327,7 +327,7 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
   }
 }
 
-// Both lanes make the same moves, so the second lane reuses the tuning of the first.
+// Both lanes (sets of work arrays) make the same transposes, so the second lane reuses the tuning of the first.
 ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, const ExchangeItem& item) {
   if (!options.tune) return options.exchange;
   std::size_t number = 0;
@@ -413,8 +413,8 @@ int Fft::Impl::parts_of(Stage stage) const {
     planes = std::max(planes, block.box.extent(2));
     values = std::max(values, block.box.volume());
   }
-  // A move stays in one part if lanes overlap already, or if ranges cut the planes. Real planes with an odd number of
-  // values would start at addresses that cuFFT refuses.
+  // A transpose stays in one part if two components overlap already, or if ranges cut the planes. Real planes with an
+  // odd number of values would start at addresses that cuFFT refuses.
   const bool odd = cut.real && stage == Stage::physical && cut.cells[0] % 2 != 0;
   if (cut.lanes > 1 || !cut.kept(stage)[2].empty() || odd) return 1;
   std::int64_t parts = options.parts;
@@ -531,7 +531,7 @@ void Fft::Impl::plan_backward(Lane& lane) {
     const auto& [to, from] = *move;
     if (from != Stage::natural)
       add_lines(backward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
-    // Lines that store their results through the next transpose belong to that one, not to this one.
+    // Line transforms that store their results through the next transpose belong to that step, not to this one.
     const auto next = std::next(move);
     const bool next_stores = next != moves.rend() && lines_store(next->second, next->first);
     add_move(lane, backward, from, to, place, to < from, next_stores);

@@ -1,4 +1,4 @@
-// Transforms that store their results themselves: teams transform tiles of lines in shared memory.
+// Transforms that store their results themselves: thread blocks transform tiles of lines in shared memory.
 #include "fft/radix_stores.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void launch_lines(Stream& stream, int length, bool real, const LineJob<T>& job) 
 }
 
 /// Order of work in a transform of two axes: tiles per chunk, and chunks by which the first pass leads. With a lead of
-/// one, the second pass would wait for the last team of the first.
+/// one, the second pass would wait for the last thread block of the first.
 constexpr int deep = 1, lead = 2;
 
 template <class T>

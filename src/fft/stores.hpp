@@ -12,7 +12,7 @@ namespace slipstream::fft {
 class StoredLines {
  public:
   virtual ~StoredLines() = default;
-  /// Called once, before the first run, with the exchange that all runs use.
+  /// Prepares the stores of results for the exchange that all runs use. Called once, before the first run.
   virtual void prepare(const Exchange&) {}
   /// Queues all transforms and the stores of their results, through the windows of item 0. Call it between open() and
   /// post(). `work` holds a whole block; its contents are undefined afterwards.

@@ -13,7 +13,7 @@ namespace {
 /// Compiles the lists of one device for a gather-scatter.
 class Compiler {
  public:
-  /// `sorted`: the device's points, at least those whose ids other devices have. `shared`: see copies_of().
+  /// `sorted`: the device's points by id, at least those that other devices have too. `shared`: holders of such ids.
   Compiler(int device, const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared)
       : device_(device), points_(points), sorted_(sorted) {
     each_id(shared, [&](std::size_t first, std::size_t last) {
@@ -33,7 +33,7 @@ class Compiler {
     list_local(on_device, found);
     Next incoming = first_incoming(found.mailbox);
     for (const Group& group : groups_) add_terms(group, incoming, found.shared);
-    // The order is that in which the other device lists what it receives: by id, then by block.
+    // Values are sent in the order in which the receiving device lists them: by id, then by block.
     for (const MailboxShare& mail : found.mailbox.mail)
       for (const Group& group : groups_)
         if (holds(group, mail.device)) add_blocks(group, found.outgoing);
@@ -85,7 +85,7 @@ class Compiler {
 
   /// An id that this device has and others may have.
   struct Group {
-    std::span<const Holder> holders;  // blocks that have it, in their order
+    std::span<const Holder> holders;  // blocks that have the id, in ascending order
     std::uint32_t at = 0;             // index of the id's unique value, if this device owns it
     std::int64_t id() const { return holders.front().id; }
     int owner() const { return static_cast<int>(holders.front().device); }
@@ -110,7 +110,7 @@ class Compiler {
     return devices;
   }
 
-  /// Each block of another device sends a value.
+  /// Counts received values of an id: one from each block of another device that has the id.
   void count_incoming(const Group& group, Mail& mail) const {
     for (const Holder& holder : group.holders)
       if (holder.device != device_) ++mail[static_cast<int>(holder.device)].incoming_count;
@@ -156,7 +156,7 @@ class Compiler {
   /// Lists the unique values in the order of their first points, and the copies of ids that only this device has.
   void list_owned(UniqueCopies& found) {
     struct Run {
-      std::uint32_t index, first, count;  // index of first point; position in sorted_; number of copies
+      std::uint32_t index, first, count;  // index of an id's first point; position in sorted_; number of copies
       Group* group;                       // null: only this device has the id
     };
     std::vector<Run> runs;
@@ -191,7 +191,7 @@ class Compiler {
     for (; at != sorted_.end() && at->id == holder.id && block_of(points_, *at) == holder.block; ++at) f(at->index);
   }
 
-  /// Adds a row for an id: its copies here, and the values from other devices, in the order of blocks.
+  /// Adds a row for an id: its copies on this device, and values from other devices, in the order of blocks.
   void add_terms(const Group& group, Next& next, Lists<Term>& terms) const {
     auto at = first_copy(group);
     for (const Holder& holder : group.holders) {
@@ -202,13 +202,13 @@ class Compiler {
     }
     terms.close();
   }
-  /// Adds a row for an id: its copies here.
+  /// Adds a row with all copies of an id on this device.
   void add_copies(const Group& group, Lists<std::uint32_t>& rows) const {
     for (auto at = first_copy(group); at != sorted_.end() && at->id == group.id(); ++at)
       rows.items.push_back(at->index);
     rows.close();
   }
-  /// Adds a row for each block here that has an id: its copies in the block.
+  /// Adds a row for each block of this device that has an id: its copies in the block.
   void add_blocks(const Group& group, Lists<std::uint32_t>& rows) const {
     auto at = first_copy(group);
     for (const Holder& holder : group.holders) {

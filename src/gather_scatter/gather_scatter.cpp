@@ -107,7 +107,7 @@ struct GatherScatter::Impl {
       });
       how->work_name = std::to_string(static_cast<std::int64_t>(comm.sum_in_rank_order(own_points))) + " points" +
                        (how->work ? " and " + how->work_name : "");
-      how->work = [](std::vector<Stream>&) {};  // no work here: the callback of connect() below does it
+      how->work = [](std::vector<Stream>&) {};  // empty: the measured callback of connect() below queues the local work
     }
     for (Way* each : {&both, &gather, &scatter}) {
       if (!each->mail) continue;
@@ -121,7 +121,7 @@ struct GatherScatter::Impl {
         });
       });
     }
-    for (OnDevice& on : devices) on.stream.synchronize();  // after an error nothing has waited for these streams
+    for (OnDevice& on : devices) on.stream.synchronize();  // an error may have left work on these streams
   }
 
   void check_options(const Machine& machine) {
@@ -184,7 +184,7 @@ struct GatherScatter::Impl {
       unique_points = std::move(unique.points);
     }
     Device device;
-    std::int64_t points = 0, unique_ids = 0;  // numbers of values of a component
+    std::int64_t points = 0, unique_ids = 0;  // values per component: of all points, and unique ones
     Counts counts;
     std::vector<std::int64_t> remote_points;
     std::vector<std::uint32_t> unique_points;
@@ -193,7 +193,7 @@ struct GatherScatter::Impl {
     ListOnDevice own, met, met_copies, gathered, theirs;  // lists of points for gather() and scatter()
     Buffer<std::uint32_t> sent;
     Event before, after;
-    Stream stream;  // its destructor waits for work that uses the lists
+    Stream stream;  // its destructor waits for kernels that use these lists
   };
 
   void check_op(Op op) const {
@@ -229,7 +229,7 @@ struct GatherScatter::Impl {
     sound.insert({d, values.data, elements});
   }
 
-  /// Checked arrays of all devices. `count`: their number of values.
+  /// Checks the caller's arrays on all devices and returns them. `count`: how many values a component must have.
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
                             std::int64_t OnDevice::*count) {
     if (streams.size() != devices.size() || arrays.size() != devices.size())
@@ -255,7 +255,7 @@ struct GatherScatter::Impl {
 
   /// One of the three operations: gather and scatter at once (Q Q^T), gather (Q^T) or scatter (Q).
   struct Way {
-    int kind;  // index among the names given to same_calls
+    int kind;  // which operation, for the comparison of calls between ranks
     std::unique_ptr<Mailboxes> mail = {};
     bool small = false;  // whether few points are shared within devices, on all ranks
   };
@@ -340,7 +340,7 @@ struct GatherScatter::Impl {
     combine_to(stream, now.way == &both ? devices[d].outgoing : devices[d].gathered, with, with.mailbox);
   }
 
-  /// Queues the work on values of this device alone.
+  /// Queues the part of an operation that needs no values from other devices.
   void do_own(std::size_t d, Stream& stream) const {
     const OnDevice& on = devices[d];
     const Operands with = operands(d);

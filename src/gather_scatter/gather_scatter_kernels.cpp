@@ -11,7 +11,7 @@ template <class T, class Turn>
 struct CombineTiles {
   using Tiles = GroupTiles;
   static constexpr int threads = 128;
-  static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // leaves 72 registers per thread; 48 are slower
+  static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // resident thread blocks: with more, 48 registers are too few
   static constexpr std::int64_t cost = Tiles::capacity;
   static constexpr int each = Tiles::capacity / threads;  // number of entries (copies) per thread
   static constexpr std::size_t shared_bytes = Tiles::capacity * sizeof(T) + Tiles::header_words * sizeof(std::uint32_t);
@@ -41,7 +41,7 @@ struct CombineTiles {
           self.read_all(mine, held, first);
           read_header();
         } else {
-          // The loads of the header overlap with those of the values.
+          // The loads of the tile's header overlap with those of its values.
           T value[each];
           self.ask(mine, value, kept, first, thread, c == 0);
           read_header();

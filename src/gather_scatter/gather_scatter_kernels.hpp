@@ -48,7 +48,7 @@ void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, 
 void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);
 /// Copies the value of each row of a list to the row's points. `received`: these values come from other devices.
 void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
-/// Copies the unique values at these places to the front of the mailbox.
+/// Copies the unique values with the indices `places` to the front of the mailbox, to be sent.
 void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);
 /// Combines the copies of each id that this device alone has: groups in tiles, and larger groups.
 void combine_groups(Stream& stream, const GroupTiles& groups, std::uint32_t block, const Operands& with);

@@ -61,7 +61,7 @@ class GroupSum {
     }
   }
   SLIP_FN T result() {
-    if (empty_) return partial_;  // all values were of one block
+    if (empty_) return partial_;  // all copies are in one block, so nothing is rounded
     close();
     return total_;
   }
@@ -109,7 +109,7 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
   GroupSum<T, Turn> sum(op, turn, value(before));
   for (std::uint32_t n = first + 1; n < last; ++n) {
     const Term term = items[n];
-    // Each value from another device counts as a block.
+    // A value from another device is a block's partial result, so it is not merged with its neighbours.
     sum.add(value(term), term.incoming || before.incoming || term.index / block != before.index / block);
     before = term;
   }

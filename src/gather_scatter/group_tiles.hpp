@@ -1,6 +1,6 @@
 #pragma once
-// Groups of copies (points of one id) of one device, cut into tiles. A team combines a tile in its shared memory, and
-// reads and writes the points in the order of their addresses.
+// Groups of copies (points of one id) of one device, cut into tiles. A thread block combines a tile in shared memory,
+// and reads and writes the points in the order of their addresses.
 #include <cstdint>
 
 #include <slipstream/buffer.hpp>
@@ -12,13 +12,13 @@
 
 namespace slipstream {
 
-/// Tiles of consecutive groups (points of one id), ordered by their first copies. Each copy has a slot in the team's
-/// shared memory. Groups of equal size form a stretch: copy c of its group g has the slot first + c * groups + g.
-/// Threads that combine neighbouring groups therefore access neighbouring slots.
+/// Tiles of consecutive groups (points of one id), ordered by their first copies. Each copy has a slot in shared
+/// memory. Groups of equal size form a stretch: copy c of its group g has the slot first + c * groups + g. Threads that
+/// combine neighbouring groups therefore access neighbouring slots.
 struct GroupTiles {
-  /// Number of slots and entries of a tile, the same in all tiles, so that a team finds its entries without a table.
+  /// Number of slots and entries of a tile, the same in all tiles: a thread block finds its entries without a table.
   static constexpr std::uint32_t capacity = 1024;
-  /// Number of successive entries that count their points from one base.
+  /// Number of successive entries (copies of points) whose point indices count from one base.
   static constexpr std::uint32_t chunk = 32;
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
   /// Padding entry. It ends a tile, and a chunk whose next point is too far from the base.

@@ -11,7 +11,7 @@ inline namespace group_tiles_kernels {
 
 using Tiles = GroupTiles;
 
-/// Numbers of tiles, words and rows that one segment makes. A prefix sum turns them into offsets.
+/// Numbers of tiles, header words and large groups that one segment of copies yields. A prefix sum gives offsets.
 struct Made {
   std::uint32_t tiles = 0, words = 0, large_rows = 0, large_items = 0;
 };
@@ -54,7 +54,7 @@ struct MakeTiles {
     std::uint64_t copies[Tiles::capacity];      // sort key of a copy: point, a bit for a new block, slot
     std::uint64_t groups[Tiles::capacity / 2];  // sort key of a group: number of copies, then row
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
-    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group; its stride
+    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group; stride of its slots
     std::uint32_t stretches[Tiles::most_stretches], marks[Tiles::capacity / 32];
     std::uint32_t stretch_count, entry_count;
   };
@@ -235,7 +235,7 @@ GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, st
         stream, segments, device.backend == Backend::host ? 1 : Make::threads, sizeof(typename Make::Held),
         Make{here(rows), rows.count, points_of_block(block), places.data(), tiles.entries.data(), tiles.bases.data(),
              tiles.headers.data(), tiles.starts.data(), tiles.large.starts.data(), tiles.large.items.data()});
-    stream.synchronize();  // memory must not be freed under the kernel after an error
+    stream.synchronize();  // after an error the kernel must not use memory that is freed
   };
   make(std::false_type{});
   download(stream, places.data(), made.size(), made.data());

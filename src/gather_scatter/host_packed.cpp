@@ -54,7 +54,7 @@ HostPacked::HostPacked(const Communicator& comm, const Machine& machine, const s
           c.partials->ids.size() * static_cast<std::size_t>(options.components) * size_of(options.type));
     for (const int device : host.devices_of_rank(comm.rank())) streams_.emplace_back(host.device(device).local);
   });
-  // On the host each value counts as a block. Values are numbered in the order of their devices' first blocks.
+  // On the host each device's value counts as one block. Values are numbered in the order of devices' first blocks.
   std::vector<Share> mine;
   for (const Copies& c : copies)
     mine.push_back({c.partials->first_block, static_cast<std::int64_t>(c.partials->ids.size())});

@@ -35,8 +35,8 @@ class HostPacked {
   struct Here {
     Here(const Arena& arena, const Lists<std::uint32_t>& copies, std::size_t bytes);
     ListOnDevice list;
-    Span<std::byte> there, here;  // buffer on the device, and its copy on the host
-    Event left, back;             // events after the copy to the host, and after the copy back
+    Span<std::byte> there, here;  // partial results on the device, and their copy on the host
+    Event left, back;             // events after the results' copy to the host, and after their copy back
   };
   Operands operands(const Here& here, const Values& points, Op op) const;
 

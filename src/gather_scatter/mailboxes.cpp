@@ -36,7 +36,7 @@ class MailboxPattern final : public Pattern {
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }
-  /// Transfers of the own rank only, because the stretches of others are unknown.
+  /// Transfers of this rank only, because it does not know which values other ranks exchange.
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
     require(rank == grid.rank(), ErrorCode::mismatch, "a gather-scatter is planned by its own rank alone");
     std::vector<int> all(static_cast<std::size_t>(components));

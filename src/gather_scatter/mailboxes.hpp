@@ -42,7 +42,7 @@ class Mailboxes {
   std::unique_ptr<Grid> grid_;
   std::unique_ptr<Pattern> pattern_;
   std::unique_ptr<Field> field_;
-  std::unique_ptr<Exchange> exchange_;  // last member, so that it is destroyed first
+  std::unique_ptr<Exchange> exchange_;  // last member: the exchange ends before the field that it moves
 };
 
 }  // namespace slipstream

@@ -57,7 +57,7 @@ struct Bodies::Impl {
   mutable std::mutex mutex;
   mutable std::map<Direction, LineIndex> indices;
 
-  // The index is built at first use: most runs need that of one lattice; a domain that is only planned needs one.
+  // Intersections of bodies and lines are found at first use: runs use one lattice's directions, plans a single one.
   const LineIndex& lines(const Direction& along) const {
     std::lock_guard lock(mutex);
     return indices.try_emplace(along, surfaces, along, grown(cells, {1, 1, 1})).first->second;

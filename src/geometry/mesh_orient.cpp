@@ -9,7 +9,7 @@ namespace {
 
 struct Neighbour {
   std::int32_t triangle = -1;
-  bool opposed = false;  ///< whether the neighbour has the opposite orientation
+  bool opposed = false;  ///< whether the neighbouring triangle has the opposite orientation
 };
 
 // Lists the neighbours of triangles across edges of exactly two triangles; at others the continuation is ambiguous.

@@ -26,7 +26,7 @@ Mesh icosahedron() {
         p[(a + 2) % 3] = long_side;
         vertices.push_back(p);
       }
-  // The faces are all triples of vertices with pairwise distance 2, the edge length.
+  // The icosahedron's faces are all triples of vertices with pairwise distance 2, the edge length.
   std::vector<std::array<std::int32_t, 3>> triangles;
   const auto near = [&](int a, int b) { return length(vertices[a] - vertices[b]) < 2.5; };
   for (int a = 0; a < 12; ++a)

@@ -30,7 +30,7 @@ struct LineFamily {
   explicit LineFamily(const Direction& along);
 
   int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
-  std::int64_t dv, dw;  ///< change of v and of w per step along u
+  std::int64_t dv, dw;  ///< slopes of the lines: change of v and of w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Box of line indices (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
   Box lines_through(const Box& cells) const;
@@ -38,16 +38,16 @@ struct LineFamily {
 
 /// Segment of a line inside a body; `in` and `out` are in steps along the line. Touching segments are merged.
 struct Inside {
-  std::int32_t v, w;  ///< index of the line in its family
+  std::int32_t v, w;  ///< index of the line in its family of parallel lines
   std::int32_t body;
-  std::int32_t triangle_in, triangle_out;  ///< index of the line in its family of parallel lines
+  std::int32_t triangle_in, triangle_out;  ///< triangles at which the line enters and leaves the body
   double in, out;
 };
 
 /// Finds the segments of a line family that are inside bodies. Triangles are sorted into tiles of lines.
 class LineIndex {
  public:
-  /// Queries are limited to lines through `cells`.
+  /// Prepares searches on lines along one direction. Later queries are limited to lines through `cells`.
   LineIndex(const Surfaces& surfaces, const Direction& along, const Box& cells);
 
   const LineFamily& family() const { return family_; }

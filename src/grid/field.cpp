@@ -8,7 +8,7 @@
 namespace slipstream {
 
 std::size_t size_of(DType type) {
-  constexpr std::size_t bytes[] = {1, 4, 8, 4, 8, 2, 8, 16};  // in the order of DType
+  constexpr std::size_t bytes[] = {1, 4, 8, 4, 8, 2, 8, 16};  // bytes per value, in the order of DType
   static_assert(std::size(bytes) == static_cast<std::size_t>(DType::c128) + 1);
   return bytes[static_cast<std::size_t>(type)];
 }

@@ -36,7 +36,7 @@ std::int64_t checksum_bytes(const CheckpointArray& array) {
 
 /// Upper bound of the size of a checkpoint file with these arrays.
 std::int64_t most_bytes(const CheckpointInfo& info, const std::vector<CheckpointArray>& arrays) {
-  constexpr std::int64_t per_dataset = 4 * page;  // space for alignment and headers
+  constexpr std::int64_t per_dataset = 4 * page;  // bytes for a dataset's alignment and headers
   std::int64_t bytes = seal_bytes + 16 * page + static_cast<std::int64_t>(info.case_text.size() + info.notes.size());
   for (const CheckpointArray& array : arrays)
     // A piece takes 56 bytes for its row in the table of pieces, and 4 for its checksum.

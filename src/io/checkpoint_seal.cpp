@@ -50,7 +50,7 @@ std::string sum_around(std::ifstream& file, const std::vector<ByteRange>& values
   return hex(sum);
 }
 
-/// Reads the next line, "name value", and returns the value.
+/// Reads the next line "name value" of a checkpoint's first page, and returns the value.
 std::string take_line(std::istringstream& text, const std::string& name) {
   std::string line;
   std::getline(text, line);

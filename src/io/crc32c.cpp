@@ -46,13 +46,13 @@ std::uint32_t crc32c(std::uint32_t before, const void* bytes, std::size_t count)
 namespace crc32c_segments {
 namespace {
 
-/// Returns the remainder after `zeros` more zero bytes.
+/// Updates a CRC-32C remainder by `zeros` more zero bytes.
 std::uint32_t shifted(std::uint32_t rest, std::size_t zeros) {
   for (; zeros > 0; --zeros) rest = (rest >> 8) ^ tables[0][rest & 0xff];
   return rest;
 }
 
-/// Tables of the remainder after a segment of zero bytes, one per byte of the remainder, because the map is linear.
+/// Tables that update a CRC-32C remainder by a segment of zero bytes: one per byte of it, because the map is linear.
 std::array<Table, 4> make_shifts() {
   std::array<Table, 4> shifts{};
   for (std::uint32_t place = 0; place < 4; ++place)

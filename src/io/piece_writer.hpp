@@ -63,7 +63,7 @@ class PieceWriter {
   struct Job {
     Slot* slot;
     Event copied;
-    CheckpointArray array;  // dataset of the piece, without its list of pieces
+    CheckpointArray array;  // dataset of the piece; its list of all pieces is left empty
     CheckpointPiece piece;
     std::size_t number;
     bool interleaved;  // whether values have the order [cell][component] instead of [component][cell]
@@ -82,8 +82,8 @@ class PieceWriter {
   Snapshot snapshot_;
   std::list<std::pair<Device, Stream>> streams_;
   std::map<Place, std::list<Slot>> slots_, device_slots_;
-  std::map<Place, Passage> passages_;  // buffers by device; used by the thread only
-  std::vector<std::byte> ordered_;     // a piece's values in the order of the file; used by the thread only
+  std::map<Place, Passage> passages_;  // buffers by device; used by the writer's thread only
+  std::vector<std::byte> ordered_;     // a piece's values in the order of the file; used by the writer's thread only
   RawFile file_;
 
   std::mutex mutex_;

@@ -16,8 +16,8 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use l
 std::atomic<bool> in_use{false};
 
 constexpr std::array<int, 4> requests{SIGTERM, SIGUSR1, SIGINT, SIGHUP};
-/// Handlers that were installed before. Except for SIGUSR1 the handler restores them, so that a second signal has its
-/// usual effect.
+/// Signal handlers that were installed before. Except for SIGUSR1 the new handler restores them, so that a second
+/// signal has its usual effect.
 std::array<struct sigaction, requests.size()> before{};
 
 extern "C" void note_signal(int number) {

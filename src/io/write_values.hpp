@@ -19,7 +19,7 @@ struct ValueSource {
   std::vector<std::pair<int, Box>> parts;  ///< boxes, each with the rank that owns it
   /// Writes the values of a piece as [z][y][x][value]; called on the rank that owns the piece
   std::function<void(const Box& piece, void* values)> fill;
-  std::function<Hdf5Slab(const Box& piece)> slab;  ///< function: hyperslab of a piece in the dataset
+  std::function<Hdf5Slab(const Box& piece)> slab;  ///< function that returns the hyperslab of a piece in the dataset
 };
 
 /// Describes a field as source of values: the parts are its blocks. `fill` copies values out, applies `derived` and

@@ -253,7 +253,7 @@ bool all_ranks_end(double seconds) {
 }
 
 Communicator Communicator::world() {
-  started_by_mpi();  // called before MPI starts, which changes the environment that this inspects
+  started_by_mpi();  // called before MPI starts, because MPI changes the environment variables that this looks up
   static const auto* const world = [] {
     start_mpi();
     return new Communicator(MPI_COMM_WORLD);

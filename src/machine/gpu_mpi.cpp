@@ -34,7 +34,7 @@ class Trial {
     write(sent_, rank);
     write(received_, -1);
   }
-  /// Sends and receives the message. Returns the problem on this rank; empty on success.
+  /// Sends and receives the trial message. Returns the problem on this rank; empty on success.
   std::string run(double limit, Liar liar) {
     const std::string problem = without_crash([&] { return exchange(limit, liar); });
     return problem.empty() ? verify() : problem;

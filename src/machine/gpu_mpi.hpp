@@ -33,7 +33,7 @@ std::string gpu_mpi_claim(Backend backend);
 
 // Common parts of trials of MPI with device memory: a guard against crashes, and a cache of the answers.
 
-/// The answer to a question about MPI with device memory. `ask` runs once per communicator, which caches the answer.
+/// Result of a test of MPI with device memory. The test `ask` runs once per communicator, which caches the result.
 std::string answer_of(const Communicator& comm, const std::string& question, Backend backend,
                       const std::function<std::string()>& ask);
 /// Result of a trial of MPI; a message if MPI crashed in it on an invalid address. After a crash no destructors of the

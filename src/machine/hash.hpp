@@ -11,7 +11,7 @@ namespace slipstream {
 /// FNV-1a hash of numbers, in the order in which they are added.
 class Hash {
  public:
-  /// Adds numbers, texts, boxes, or the elements of ranges.
+  /// Adds numbers, texts, boxes, or the elements of ranges to the hash.
   template <class... Values>
   void add(const Values&... values) {
     (add_one(values), ...);

@@ -65,7 +65,7 @@ class Nvml {
   LinkKind path(Handle from, Handle to) const {
     int level = 0;
     if (!common_ancestor_ || common_ancestor_(from, to, &level) != success) return LinkKind::system;
-    if (level <= 20) return LinkKind::pcie_switch;  // the path stays on one board, or crosses PCIe switches only
+    if (level <= 20) return LinkKind::pcie_switch;  // both GPUs are on one board, or joined by PCIe switches
     if (level <= 30) return LinkKind::host_bridge;
     return level <= 40 ? LinkKind::numa : LinkKind::system;
   }
@@ -126,7 +126,7 @@ class CudaLinks final : public LinkProbe {
   double memory_gb_per_s(Device device) const override {
     const double kilohertz = attribute(device.index, cudaDevAttrMemoryClockRate);
     const double bits = attribute(device.index, cudaDevAttrGlobalMemoryBusWidth);
-    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // the factor 2 stands for double data rate
+    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // memory transfers two words per clock cycle (double data rate)
   }
 
   bool takes_turns(Device device) const override { return attribute(device.index, cudaDevAttrMpsEnabled) == 0; }

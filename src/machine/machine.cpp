@@ -130,8 +130,8 @@ class Checker {
     std::string words;
   };
 
-  /// The flaw of a link, with the way back; empty if it has none. `apart`: between nodes; `own`: from a device to
-  /// itself.
+  /// Tells what is wrong with a link, given the link `back` in the opposite direction; empty if nothing. `apart`: it
+  /// joins two nodes; `own`: it leads from a device to itself.
   static std::optional<Flaw> flaw_of(const Link& link, const Link& back, bool apart, bool own) {
     const auto kind = [&] { return " is of kind " + to_string(link.kind); };
     if (!(link.gb_per_s > 0 && std::isfinite(link.gb_per_s)))
@@ -221,7 +221,7 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
     links.kind.push_back(detail::place_among(links.within, within));
   }
   constexpr std::size_t most_groups = 64;
-  std::vector<int> of_group;  // a representative device of each group
+  std::vector<int> of_group;  // a representative device of each group of equally linked ones
   for (int d = 0; d < static_cast<int>(devices.size()) && of_group.size() <= most_groups; ++d) {
     const auto known =
         std::find_if(of_group.begin(), of_group.end(), [&](int other) { return alike(devices, link, d, other); });

@@ -74,7 +74,7 @@ class Measurement {
     share_handles();
     const auto start = Clock::now();
     for (const std::vector<Pair>& step : steps()) {
-      // This collective call is also the barrier between steps.
+      // This collective call is also the barrier between groups of pairs that are measured concurrently.
       if (!comm_.all(seconds_since(start) < options_.seconds)) break;
       for (const Pair& pair : step) measure(pair);
     }
@@ -171,7 +171,7 @@ class Measurement {
     if (!failure_) failure_ = failure_of(work);
   }
 
-  /// Combines the results of both ranks of a pair. One rank that holds both devices returns its own result.
+  /// Combines the rates that both ranks of a pair measured. One rank that holds both devices returns its own rates.
   BothWays agreed(const Pair& pair, const BothWays& mine) const {
     BothWays theirs = mine;
     swap(pair, &mine, &theirs, sizeof mine);
@@ -202,7 +202,7 @@ class Measurement {
   /// Times direct copies in each direction by device events. Both start together, as exactly as two hosts can.
   BothWays by_peer(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     BothWays best;
-    for (int trial = 0; trial <= options_.trials; ++trial) {  // the first trial warms up
+    for (int trial = 0; trial <= options_.trials; ++trial) {  // the first trial copy warms up
       std::vector<Event> begun, done;
       std::vector<std::byte*> targets;
       guarded([&] {

@@ -26,7 +26,7 @@ class PrivateCommunicator {
   /// after a timed-out wait or during an exception, because other ranks may never come.
   static double timeout(double wait_limit, bool late);
 
-  /// Takes part in a duplicate. `what`: its purpose, for the error if MPI cannot duplicate. Collective.
+  /// Makes or joins a duplicate of `comm`. `what`: its purpose, for the error if MPI cannot duplicate. Collective.
   PrivateCommunicator(const Communicator& comm, const char* what, Purpose purpose = Purpose::messages);
   ~PrivateCommunicator();
   PrivateCommunicator(const PrivateCommunicator&) = delete;

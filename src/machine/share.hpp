@@ -9,7 +9,7 @@ namespace slipstream::detail {
 /// `distance[rank][device]`; with equal distances, consecutive ranks get consecutive devices.
 std::vector<std::vector<int>> share_devices(const std::vector<std::vector<int>>& distance);
 
-/// The `count` devices, out of `devices`, of the rank at `place` among the ranks of its host, in turn.
+/// Devices of the rank at position `place` on its host: each rank takes the next `count` of all `devices`, cyclically.
 std::vector<int> devices_in_turn(int place, int count, int devices);
 
 /// Cores for rank `me` of a host. `near`: sorted cores near to each rank. Ranks with equal sets split their set; if

@@ -5,11 +5,11 @@
 
 namespace slipstream {
 
-/// Number of values per word of a mover: several if they are encoded or decoded together, else 1.
+/// Number of values per word of a mover (a copy of an exchange): several if they are coded together, else 1.
 int values_of(const Mover& mover);
-/// Bytes that a mover writes at its target per word.
+/// Bytes that a mover (a copy of an exchange) writes at its target for each word that it reads at its source.
 int target_word(const Mover& mover);
-/// Rewrites a mover so that each word has one value.
+/// Rewrites a mover (a copy of an exchange) so that each of its words holds one value instead of several.
 Mover by_values(Mover mover);
 
 }  // namespace slipstream

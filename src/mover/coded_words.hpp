@@ -1,5 +1,5 @@
 #pragma once
-// Device functions by which the threads of a team encode and decode values while they move them; see words.hpp.
+// Device functions by which a thread block encodes and decodes values while it copies them; see words.hpp.
 #include <type_traits>
 
 #include "coding/blockfloat.hpp"
@@ -21,7 +21,7 @@ SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
   turned(RoundTrip<Cast>{});
 }
 
-/// Calls f with the function that converts single values, for any coding of single values.
+/// Calls f with the function that encodes, decodes or rounds single values in the copy's number format.
 template <class Own, class F>
 SLIP_FN void with_turn(const Work& w, const Watch& watch, F f) {
   with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
@@ -41,7 +41,7 @@ SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, S
   });
 }
 
-/// Decodes contributions of several blocks and combines them with the target's values.
+/// Decodes the packed values that several blocks contribute, and combines (such as sums) them with the target's values.
 template <class Own>
 SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, Share share) {
   with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
@@ -61,7 +61,7 @@ SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& wa
   });
 }
 
-/// Positions of the four cells that a thread codes, at one end of a copy: in a box, or at listed elements.
+/// Positions of the four cells whose values one thread encodes or decodes, at one end of a copy: in a box or a list.
 struct LanePlaces {
   const std::int64_t* ids;
   std::int64_t first, along;
@@ -77,9 +77,9 @@ struct LanePlaces {
 
 /// Computes positions of cells in blocks that are completely inside a box. This common case needs less arithmetic.
 struct WholeBlocks {
-  std::uint32_t count[3];          ///< number of whole blocks along each axis
-  std::int64_t x, y, z;            ///< distances in words between blocks along each axis
-  std::int64_t along, row, plane;  ///< distances between a thread's cells, and of threads along the other axes
+  std::uint32_t count[3];          ///< number of whole coded blocks along each axis of the box
+  std::int64_t x, y, z;            ///< distances in words between coded blocks along each axis
+  std::int64_t along, row, plane;  ///< strides: between a thread's cells (along), between threads (row, plane)
 
   SLIP_FN WholeBlocks(const Work& w, const End& end) {
     const auto& wide = w.block.extent;
@@ -173,7 +173,7 @@ SLIP_FN void store_blocks(const Work& w, const Turn& turn, const Rows& rows, std
       });
 }
 
-/// Calls f with the coding of a copy that is coded in blocks.
+/// Calls f with the coding of a copy that is coded in blocks: BlockFloat, or Zfp of the block's dimension.
 template <class F>
 SLIP_FN void with_blocks(const Work& w, F f) {
   if (w.wire.kind == Wire::blockfloat) return f(BlockFloat{});
@@ -182,11 +182,11 @@ SLIP_FN void with_blocks(const Work& w, F f) {
   dimensions == 2 ? f(Zfp<2>{}) : f(Zfp<3>{});
 }
 
-/// Memory of 32 threads that code blocks. It also holds the values of the blocks at hand. In registers they would be
-/// spilled, and the spilled registers of all teams do not fit the cache.
+/// Memory of 32 threads that encode or decode blocks of cells: scratch space, positions and the coding's constants. In
+/// registers these would be spilled, and the spilled registers of all thread blocks do not fit the cache.
 struct BlockMemory : BlockScratch {
   Rows rows;
-  WholeBlocks places;  ///< positions of the whole blocks at the end that is not coded
+  WholeBlocks places;  ///< positions of whole blocks in the array of uncoded values
   std::int32_t rate, quantum, words;
 
   template <class Lanes>
@@ -204,8 +204,8 @@ struct BlockMemory : BlockScratch {
   }
 };
 
-/// Calls f(turn, number of its first block in the part) for groups of blocks that 32 threads code together. `end`: the
-/// end of the copy that is not coded.
+/// Calls f(group, index of its first block) for each group of blocks of cells that 32 threads encode or decode
+/// together. `end`: address and strides of the end of the copy that is not coded, its source or target.
 template <class Blocks, bool sequential, class F>
 SLIP_FN void each_turn(const Work& w, const Part& part, const End& end, BlockMemory* memory, Share share, F f) {
   using Turn = BlockTurn<sequential, Blocks::rows>;

@@ -21,7 +21,7 @@ struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
   int peer = 0;  ///< number of the device that sets the counter
-  /// Whether values are then stored into a field. They must not be if the exchange has failed meanwhile.
+  /// Whether the work behind this wait stores into a field. It must not, if the exchange has failed meanwhile.
   bool into_field = false;
 };
 
@@ -31,8 +31,8 @@ struct Batch {
   std::vector<Mover> movers = {};
   std::vector<Wait> before = {};
   std::vector<Signal*> after = {};
-  int round = 0;  ///< number of the batch's chunk among those sent through the ring
-  /// whether the batch runs in end() only, because it waits for slots that other batches of this exchange free
+  int round = 0;  ///< index of the message's chunk that the batch packs or unpacks
+  /// whether the batch runs in end() only: it waits for receive buffers that other batches of this exchange free
   bool late = false;
   /// Number of a family of batches, other than 0. They share their counters, which are set after all values of these
   /// batches are stored.
@@ -44,9 +44,9 @@ struct Batch {
 
 /// Receive buffer of a message and its counters. `full` and `free` have one counter per chunk.
 struct ReceiveBuffer {
-  std::byte* slot = nullptr;    ///< first slot of the ring, in the target's memory
-  std::vector<Signal*> full;    ///< counters of full slots in the target's memory, set by the source
-  std::vector<Signal*> free;    ///< counters of free slots in the source's memory, set by the target
+  std::byte* slot = nullptr;    ///< first of the receive buffers used in turn, in the target's memory
+  std::vector<Signal*> full;    ///< counters by chunk in the target's memory: the source has filled the buffer
+  std::vector<Signal*> free;    ///< counters by chunk in the source's memory: the target has emptied the buffer
   Signal* ready = nullptr;      ///< counter in the source's memory: the target's ghosts may be overwritten
   Signal* delivered = nullptr;  ///< counter in the target's memory: its ghosts hold the new values
   std::byte* host = nullptr;    ///< pinned host memory that both ends reach, zeroed; SlotNeed::host_bytes
@@ -87,18 +87,18 @@ struct EndSite {
   Trace* trace = nullptr;  ///< record of times and states; null if the exchange keeps no trace
 };
 
-/// Packed values of one transfer that have arrived, for messages that are combined.
+/// Received packed values of one transfer, for messages whose values are combined with (such as added to) the target's.
 struct Arrived {
   const Leg* leg = nullptr;
   const std::byte* values = nullptr;
 };
 
-/// Common parts of the sender and the receiver of a message. Batches run in the one launch of their device.
+/// Common parts of a message's sender and receiver. Batches of copies run in one launch per device.
 class MessageEnd {
  public:
   virtual ~MessageEnd() = default;
   std::vector<Batch> batches;
-  /// True if transfer() queues work at begin.
+  /// Whether this end of the message queues copies or library calls at the exchange's begin, by transfer().
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
   /// Does this message's work on the host. Returns true once this exchange needs no more of it.
@@ -116,9 +116,9 @@ class MessageEnd {
 /// sender and receiver.
 class Sender : public MessageEnd {
  public:
-  /// Copies in launches of transfer(), although Pack::fused was requested. Their coding errors are measured, too.
+  /// Copies that transfer() launches by itself, even under Pack::fused. The list serves to measure their coding errors.
   std::vector<Mover> apart;
-  std::vector<Window> windows;  ///< views for the caller's kernels; `base` refers to the first combination of Arrays
+  std::vector<Window> windows;  ///< addresses where the caller's kernels store values, for each field's first copy
 
   /// Called after transfer() of all messages. Makes the stream wait for work that this one queued on other streams.
   virtual void join(Stream&) {}
@@ -133,7 +133,7 @@ class Receiver : public MessageEnd {
   std::vector<Arrived> arrived;
 
   virtual void post(Stream&, std::uint64_t) {}
-  /// True if deliver() queues work that must run before the batches.
+  /// Whether deliver() must queue work, such as a library's wait, before the copies that unpack the message.
   virtual bool delivers() const { return false; }
   virtual void deliver(Stream&, std::uint64_t) {}
 };
@@ -142,8 +142,8 @@ class Receiver : public MessageEnd {
 struct SlotNeed {
   std::size_t slot_bytes = 0;  ///< size of one slot in bytes; 0: the message uses no slots
   int depth = 1;               ///< number of slots in the ring of receive buffers
-  int chunks = 0;              ///< number of counters of full slots, and of free slots
-  bool in_place = false;       ///< needs the counters ready and delivered, and access to the target's fields
+  int chunks = 0;              ///< number of chunks; each has one counter for filled and one for emptied buffers
+  bool in_place = false;       ///< whether the source stores directly into ghosts, which needs further counters
   std::size_t host_bytes = 0;  ///< bytes of pinned host memory of the target that the source reaches too
 };
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
 constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 
-/// Splits a length at about half its cells, rounded to whole blocks.
+/// Number of cells in the first half of a length that is split in two: a multiple of the coded block's length.
 std::int64_t half(std::int64_t cells, std::int64_t block) {
   return std::max(cells / 2 / block, std::int64_t{1}) * block;
 }
@@ -37,7 +37,7 @@ std::pair<IndexSet, IndexSet> halves_in_order(const IndexSet& whole) {
   return {first, second};
 }
 
-/// Splits a transfer with a list into two. If the other end is a box, the box decides where.
+/// Splits a transfer of listed elements into two. If one end is a box, the box is halved and the list is cut to match.
 std::pair<Transfer, Transfer> halves_of_list(const Leg& leg, const Transfer& whole) {
   Transfer a = whole, b = whole;
   std::int64_t middle = half(whole.source.size(), leg.block.extent[0]);
@@ -54,7 +54,7 @@ std::pair<Transfer, Transfer> halves_of_list(const Leg& leg, const Transfer& who
   return {a, b};
 }
 
-/// Splits both index sets into halves, by components first if these are stored apart.
+/// Splits source and target of a transfer into matching halves, by components first if these are stored apart.
 std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
   if (whole.source.ids || whole.target.ids) return halves_of_list(leg, whole);
   Transfer a = whole, b = whole;
@@ -216,7 +216,7 @@ int target_word(const Mover& mover) { return mover.target_word() * values_of(mov
 
 namespace {
 
-/// Splits each word of a mover into `parts`.
+/// Splits each word of a mover (a copy) into `parts` smaller words.
 Mover split(Mover mover, int parts) {
   mover.extent[0] *= parts;
   for (int a = 1; a < 3; ++a) {
@@ -244,7 +244,7 @@ Lowering::End Lowering::field_end(const Leg& leg, IndexSet Transfer::*end_of, co
   end.base = place.origin;
   end.array = place.array;
   end.count = set.size();
-  // Gaps are free only if the box extends to the end of the ghost cells along its rows.
+  // Padding between rows may be overwritten only if the box extends to the end of the ghost cells along its rows.
   const int along = place.shape.row_axis;
   const std::int64_t ghost = place.shape.ghost[along];
   end.free_gaps =
@@ -353,7 +353,7 @@ void widen(Mover mover, std::vector<Mover>& movers) {
 
 }  // namespace
 
-/// A mover from one end of a transfer to the other, without its word, addresses and strides.
+/// Makes a mover (a copy) from one end of a transfer to the other. Its word, addresses and strides are set later.
 Mover Lowering::between(const End& source, const End& target, const Leg& leg, const Extent& extent) {
   Mover mover;
   std::copy(extent.begin(), extent.end(), mover.extent);

@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// Legs (transfers of a message) whose packed values fit in one slot. A large leg is cut into several.
+/// Part of a message that fits in one receive buffer: a list of transfers (legs). A large transfer is cut into several.
 struct Chunk {
   std::vector<Leg> legs;            ///< transfers in the chunk; their offsets count from the chunk's start
   std::vector<std::size_t> parent;  ///< for each transfer, index of the message's transfer that it was cut from
@@ -32,7 +32,7 @@ Extent packed_extent(const Leg& leg);
 /// Whether all components of a cell travel and are adjacent at both ends. They are then adjacent in the packed values
 /// too, unless cells are coded together.
 bool rows_hold_components(const Leg& leg);
-/// Contiguous bytes of a transfer in a row of the target; one value for lists.
+/// Length in bytes of a contiguous row at a transfer's target; the size of one value if either end lists elements.
 std::size_t row_bytes(const Leg& leg);
 /// Debug mode: value of each byte that was not written yet. Floats made of such bytes are NaN.
 constexpr unsigned char poison_byte = 0xff;
@@ -42,7 +42,7 @@ constexpr std::size_t leg_alignment = 16;
 constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// Position of packed values: at `base`, in the current slot of the ring.
+/// Position of packed values: `base` plus the offset of the current buffer in a ring of receive buffers.
 struct Slot {
   std::byte* base = nullptr;
   Ring ring;
@@ -65,7 +65,7 @@ class Lowering {
   /// Movers between fields and packed values. `wide`: use the widest words that serve both ends.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide = true);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide = true);
-  /// Movers from packed values. If the message is combined, there are none, and the legs are appended to `arrived`.
+  /// Makes copies from packed values to fields. If received values are to be combined, it only appends to `arrived`.
   std::vector<Mover> unpack(const Message& message, const std::vector<Leg>& legs, const Places& targets,
                             const Slot& slot, std::vector<Arrived>& arrived);
   /// Movers (copies) that decode a transfer's packed blocks into packed values without a coding.
@@ -77,13 +77,13 @@ class Lowering {
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
   /// Bytes of device memory that the lists of elements take.
   std::int64_t bytes() const;
-  /// Views for the caller's kernels, of the transfers seen so far that these kernels store. Such transfers have no
-  /// movers.
+  /// Windows, the places where the caller's kernels store values, for those of the transfers seen so far that these
+  /// kernels serve. Such transfers need no movers (copies).
   const std::vector<Window>& windows() const { return windows_; }
 
  private:
   struct End;
-  /// End of a transfer in a field.
+  /// Describes the end of a transfer that lies in a field: its address, extents and strides.
   End field_end(const Leg& leg, IndexSet Transfer::*end_of, const Place& place);
   static End slot_end(const Leg& leg, const Slot& slot);
   static Mover between(const End& source, const End& target, const Leg& leg, const Extent& extent);
@@ -96,8 +96,8 @@ class Lowering {
   std::vector<Window> windows_;
 };
 
-/// Adds the windows of a transfer that the caller's kernels store, one per component. They refer to packed values with
-/// the layout of movers, or to the target's array.
+/// Adds windows, the places where the caller's kernels store the values of a transfer, one per component. They lie in
+/// the packed message, with the layout of movers (copies), or in the target's array.
 void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows);
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows);
 

@@ -23,7 +23,7 @@ struct Pair {
   bool same_node = false;
   bool peer = false;         ///< kernels of the source can store to the target
   bool mappable = true;      ///< other processes can map the target's fields
-  bool combines = false;     ///< whether some transfer combines values
+  bool combines = false;     ///< whether a transfer adds to, or otherwise combines with, target values
   bool host = false;         ///< both devices belong to the host backend
   bool unshared = true;      ///< neither device is used by a second rank
   bool takes_turns = false;  ///< ranks that share one of the devices use it one at a time
@@ -59,7 +59,7 @@ struct Message {
   Knobs knobs;
   Throttle throttle;
   std::shared_ptr<RouteState> state;  ///< state that the route's prepare() made for the exchange
-  bool combines = false;              ///< whether received values are combined, in an order over all messages
+  bool combines = false;              ///< whether received values are combined, such as summed, in a fixed order
   bool answered = false;              ///< symmetric pair: whether the target sends to the source too, by the same route
   bool in_place_ok = true;            ///< whether the source can address the target's ghosts
   bool host_shared = false;           ///< whether both ends can map the same host memory

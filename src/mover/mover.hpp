@@ -20,7 +20,7 @@ struct Ring {
   bool operator==(const Ring&) const = default;
 };
 
-/// A further operand of a copy that combines values.
+/// A further operand of a copy that combines (such as sums) several values in its target.
 struct Contribution {
   const std::byte* base = nullptr;
   std::int64_t stride[3] = {0, 0, 0};  ///< strides along the axes in words
@@ -73,10 +73,10 @@ struct Mover {
 /// may replace. Each launch reads the current addresses.
 struct Arrays {
   int count = 0;
-  /// number of the current combination of the fields' copies; constant from begin to end
+  /// number of the current combination of copies, if fields have several that take turns; constant in an exchange
   int combination = 0;
-  std::vector<std::byte*> host;     ///< addresses of the arrays, [combination][array]
-  std::vector<std::byte*> planned;  ///< addresses of the first combination when the movers were planned
+  std::vector<std::byte*> host;     ///< addresses of the arrays, [combination of field copies][array]
+  std::vector<std::byte*> planned;  ///< addresses when the movers (copies) were planned, for each field's first copy
   Buffer<std::byte*> device;        ///< copy of the table `host` in device memory
 
   std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }

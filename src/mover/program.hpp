@@ -28,12 +28,12 @@ struct ProgramParts {
   std::uint32_t* counters = nullptr;
   std::uint32_t tile_count = 0;
   int teams = 1;
-  std::int64_t cost = 0;  ///< bytes that a team moves per launch
+  std::int64_t cost = 0;  ///< bytes that a thread block copies per launch
   bool transposes = true;
 };
 /// The kernels of programs with the same conversion of values.
 struct ProgramKernels {
-  int (*resident)(Device device, bool combines);  ///< number of teams that fit on a multiprocessor
+  int (*resident)(Device device, bool combines);  ///< number of thread blocks that a multiprocessor holds at once
   void (*start)(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 };
 
@@ -42,27 +42,27 @@ struct ProgramKernels {
 class Program {
  public:
   Program() = default;
-  /// Cuts batches into tiles. `arrays`: table of the arrays that movers name by number; it must outlive the program.
-  /// `teams`: 0 selects as many teams as the device holds at once. That is also the limit. If `users` processes share
-  /// the device, each gets its share. More teams would not fit under MPS, and teams of all processes may wait for one
-  /// another.
+  /// Cuts batches of copies into tiles. `arrays`: table of the arrays that movers name by number; it must outlive the
+  /// program. `teams`: number of thread blocks; at most, and by default (0), as many as the device holds at once. If
+  /// `users` processes share the device, each gets its share. More blocks would not fit under MPS, and those of all
+  /// processes may wait for one another.
   Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users = 1);
   bool empty() const { return tile_count_ == 0; }
   std::int64_t bytes() const;
-  /// Runs all batches, on as many teams as the device has room for (Residency); runs nothing if the exchange has
-  /// failed. A wait that times out makes the exchange fail. Its batch, and all later work of the team, moves nothing
-  /// and sets no counter. Batches whose waits held are completed. `advance`: this launch starts a new exchange and
-  /// counts it when done.
+  /// Runs all batches, on as many thread blocks as the device has room for (Residency); runs nothing if the exchange
+  /// has failed. A wait that times out makes the exchange fail. Its batch, and all later work of the thread block,
+  /// moves nothing and sets no counter. Batches whose waits held are completed. `advance`: this launch starts a new
+  /// exchange and counts it when done.
   void run(Stream& stream, const Pulse& pulse, bool advance) const;
 
  private:
   Buffer<std::byte> smalls_, tiles_;
   Buffer<Wait> waits_;
   Buffer<Signal*> posts_;
-  mutable Buffer<std::uint32_t> counters_;  // number of tiles drawn, then number of finished tiles per batch
+  mutable Buffer<std::uint32_t> counters_;  // number of tiles handed out, then number of finished tiles per batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
-  int resident_ = 1;  // number of teams that fit on a multiprocessor
+  int resident_ = 1;  // number of thread blocks that a multiprocessor holds at once
   std::int64_t bytes_moved_ = 0;
   const Arrays* arrays_ = nullptr;
   bool combines_ = false, transposes_ = false;

@@ -60,7 +60,7 @@ struct RunProgram {
   struct Shared {
     std::uint64_t now;
     std::uint32_t next;
-    std::uint32_t broken;  // 1 once a wait has failed: the team then only draws the remaining tiles
+    std::uint32_t broken;  // 1 once a wait has timed out: the thread block then only skips tiles
     Tile tile[2];          // two buffers, because the last tile is still read while the next one is loaded
     alignas(16) std::byte square[transposes ? square_bytes : 16];
   };
@@ -95,7 +95,7 @@ struct RunProgram {
     return false;
   }
 
-  /// Counts finished tiles of a batch. The team that counts the last one sets the batch's counters.
+  /// Counts finished tiles of a batch. The thread block that counts the last one sets the batch's counters.
   template <class Team>
   SLIP_FN void finish(const Team& team, const Tile& tile, std::uint64_t now, std::uint32_t tiles_done) const {
     const BatchInfo& info = tile.info;
@@ -106,8 +106,8 @@ struct RunProgram {
       if (thread != 0) return;
       if (info.stamp) keep_larger(self.pulse.stamps + info.stamp, clock_ns());
       if (!info.posts) return;
-      // The first fence orders the team's stores before the count. The second orders the stores of all teams before the
-      // neighbours' counters.
+      // The first fence orders the thread block's stores before the count. The second orders the stores of all thread
+      // blocks before the neighbours' counters.
       fence_device();
       if (info.tiles != tiles_done && atomic_add(done, tiles_done) + tiles_done != info.tiles) return;
       if (info.tiles != tiles_done) *done = 0;
@@ -116,9 +116,9 @@ struct RunProgram {
     });
   }
 
-  // Draws the next tile. On a GPU all teams are resident, so a team's first tile is its own number. On the host a team
-  // that runs alone must find all tiles in order, so it draws the first one too. Every team draws until no tile is
-  // left. The last draw advances the exchange's number, because all other teams have read it by then.
+  // Takes the next tile. On a GPU all thread blocks are resident, so the first tile of a block is its own number. On
+  // the host a block that runs alone must find all tiles in order, so it draws the first one too. Every block draws
+  // until no tile is left. The last draw advances the exchange's number, because all other blocks have read it by then.
   template <class Team>
   SLIP_FN std::uint32_t draw(std::uint64_t now) const {
     constexpr bool counted = Team::sequential;
@@ -204,7 +204,7 @@ struct RunProgram {
   }
 };
 
-/// Number of teams of a variant of the copying kernel that a multiprocessor holds.
+/// Number of thread blocks of a variant of the copying kernel that a multiprocessor holds at once.
 template <bool combines, Coded coded, class Own>
 int resident_of_form(Device device) {
   using Kernel = RunProgram<combines, true, coded, Own>;
@@ -230,7 +230,7 @@ void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse
   launch_teams(stream, parts.teams, threads, sizeof(typename Kernel::Shared), kernel);
 }
 
-/// The kernels for one kind of conversion. Without conversion, tiles without transposes have kernels of their own.
+/// Kernels that copy with one kind of number conversion. Without conversion, tiles without transposes have their own.
 template <Coded coded, class Own = void>
 ProgramKernels program_kernels_of() {
   return {[](Device device, bool combines) {

@@ -53,8 +53,8 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, const Arr
   if (host) {
     teams_ = teams > 0 ? teams : host_threads();
   } else {
-    // All teams must be resident. Others would start only after some team ends, and running teams may wait for their
-    // messages.
+    // All thread blocks must be resident. Others would start only after some block ends, and running blocks may wait
+    // for their messages.
     resident_ = kernels_.resident(device, combines_);
     const int most = std::max(1, info(device).processors * resident_ / users);
     teams_ = teams > 0 ? std::min(teams, most) : most;

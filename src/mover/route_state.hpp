@@ -31,11 +31,11 @@ class RouteState {
   virtual void leave() {}
   /// Keeps for ever the memory that other ranks may still write, because not all of them have left.
   virtual void keep_memory() {}
-  /// Whether a graph may replay the message of a source and a target device. Both ends answer alike, after mapping.
+  /// Whether a graph may replay the message between two devices. Both ends answer alike, once they have mapped memory.
   virtual bool capturable(int, int) const { return true; }
   /// Whether queued work waits on the device without a timeout. A watchdog then calls abandon().
   virtual bool waits_for_ever() const { return false; }
-  /// Whether deliver() queues work that waits without a timeout.
+  /// Whether receivers queue work, by deliver(), that waits on the device without a timeout.
   virtual bool waits_in_deliver() const { return false; }
   /// Ends waits on the device for ranks that are gone; may be called from any thread. Returns false if that is
   /// impossible: the job must then end.

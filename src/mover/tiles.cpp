@@ -14,7 +14,7 @@
 namespace slipstream {
 namespace {
 
-/// Bytes per tile: enough to pay for taking a tile, and few enough that all teams end at about the same time.
+/// Bytes per tile: enough to pay for taking a tile, and few enough that all thread blocks end at about the same time.
 std::int64_t tile_bytes_for(std::int64_t all, int teams) {
   return std::clamp<std::int64_t>(all / (6 * std::max(1, teams)), 4096, 32768);
 }
@@ -127,7 +127,7 @@ struct Piece {
 
 /// A seam is the memory between the end of a row and the start of the next. A short seam shares its sectors with words
 /// of both boxes.
-constexpr std::int64_t wide_seam = 64;  // widest seam in bytes at which two boxes are joined
+constexpr std::int64_t wide_seam = 64;  // two boxes and the gap between them are joined up to this width in bytes
 
 /// Joins two packed boxes whose targets are both ends of the same rows. Returns false if that is not the case.
 bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
@@ -135,7 +135,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const int parts = a.word == 16 ? 2 : 1;
   if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
   const std::int64_t thin = a.extent[0], row = a.target_stride[1];
-  // The first of both boxes is the one that starts a row, which may be the twin.
+  // The box with lower addresses starts a row and counts as the first: box a or its twin at the rows' other end.
   const bool swapped = twin.target < 0;
   // distance in words from the later box of a row to the earlier one of the next row
   const std::int64_t gap = row - std::abs(twin.target);
@@ -284,8 +284,8 @@ void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
       }
 }
 
-/// Number of coded blocks in a tile: full turns of a team, of which each thread codes four cells. More bytes than in
-/// other tiles pay for the longer start.
+/// Number of blocks of cells in a tile of encoded or decoded values: a multiple of what a thread block processes at
+/// once, four cells a thread. More bytes than in other tiles pay for the longer start.
 std::int64_t blocks_in_tile(const Piece& piece, std::int64_t tile_bytes) {
   const std::int64_t turn = 4 * team_threads / piece.work.block.cells();
   return std::max<std::int64_t>(1, 2 * tile_bytes / piece.bytes / turn) * turn;

@@ -57,7 +57,7 @@ enum class Form : std::uint8_t {
   from_packets,  ///< unpacks latency-optimised packets into a box
 };
 
-/// Threads of a team on a GPU.
+/// Number of threads per thread block of the copying kernel on a GPU.
 constexpr int team_threads = 512;
 
 /// Shared memory in bytes for a square of a transpose, and the sides of the square. Rows are padded by one word along
@@ -78,7 +78,7 @@ struct Work {
   /// `width` words. Row y of plane z starts at row y - 1 of the second box and ends with row y of the first box.
   std::uint32_t thin = 0;
   bool fills_gaps = false;  ///< for a seam: whether memory sectors are stored whole, which is faster
-  std::int32_t words = 0;   ///< number of words of the copy; for packets, the words in them
+  std::int32_t words = 0;   ///< number of words of the copy, also if these travel in packets
   Ring source_ring, target_ring;
   const std::int64_t *source_ids = nullptr, *target_ids = nullptr;
   const Contribution* contributions = nullptr;
@@ -109,7 +109,7 @@ struct BatchInfo {
   std::int32_t stamp = 0;
 };
 
-/// A tile of a copy. It holds all that a team needs to start, because each dependent load would cost its latency.
+/// A tile of a copy. It holds all that a thread block needs at its start: each dependent load would cost its latency.
 struct alignas(16) Tile {
   Work work;
   std::int64_t first = 0;        ///< index of the first word, for lists
@@ -119,7 +119,7 @@ struct alignas(16) Tile {
   std::int32_t first_small = 0, smalls = 0;
   std::uint32_t batch = 0;
   BatchInfo info;
-  Wait wait;  ///< first wait of the tile's batch
+  Wait wait;  ///< first condition that the tile's batch of copies waits for
 };
 static_assert(33 * 64 * 16 <= square_bytes && 65 * 64 * 8 <= square_bytes);
 
@@ -131,20 +131,20 @@ struct Table {
   std::int64_t bytes = 0;  ///< bytes that all tiles move
 };
 
-/// A whole mover as one copy in the kernel's form. `words` counts its words or blocks.
+/// Converts a whole mover (a copy) to the form that the kernel reads. `words` then counts its words or coded blocks.
 Work whole_work(const Mover& mover, const Arrays* arrays);
 
-/// Whether some mover of the batches combines values.
+/// Whether some copy of the batches combines (such as sums) values.
 bool combines(const std::vector<Scheduled>& batches);
-/// Most general conversion that movers of the batches need.
+/// Most general number conversion that copies of the batches need: none, of single values, or of blocks.
 Coded coded(const std::vector<Scheduled>& batches);
 /// Number of the caller's own coding that movers use; 0: none.
 int own_coding_of(const std::vector<Scheduled>& batches);
 /// Whether some tile is a transpose, which goes through shared memory.
 bool transposes(const Table& table);
 
-/// Cuts the movers into tiles, enough for this number of teams. `arrays`: table of the arrays that movers name by
-/// number; null if there are none.
+/// Cuts the movers into tiles, enough for this number of thread blocks. `arrays`: table of the arrays that movers name
+/// by number; null if there are none.
 Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams);
 
 }  // namespace slipstream

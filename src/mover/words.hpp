@@ -1,6 +1,6 @@
 #pragma once
-// Device functions by which the threads of a team move the words of a copy: boxes, thin rows, lists, latency-optimised
-// packets and combined values.
+// Device functions by which the threads of a thread block move the words of a copy: boxes, thin rows, lists,
+// latency-optimised packets and combined values.
 #include <cstdint>
 
 #include <slipstream/signal.hpp>
@@ -12,13 +12,13 @@
 
 namespace slipstream {
 
-/// Ends the waits of a team at the timeout, or at once if another wait has timed out.
+/// Ends the waits of a thread block at the timeout, or at once if another wait has timed out.
 struct Watch {
   const Pulse& pulse;
   std::uint64_t now;
-  int peer;  ///< number of the device for which the team waits
+  int peer;  ///< number of the device for which the thread block waits
 
-  // The failure flag lies in device memory, because many teams poll it and host memory is slow to reach.
+  // The failure flag lies in device memory, because many thread blocks poll it and host memory is slow to reach.
   SLIP_FN bool broken() const { return load_acquire(pulse.broken) != 0; }
   /// Records the device that was waited for, and makes the exchange fail.
   SLIP_FN void give_up() const {
@@ -52,10 +52,10 @@ struct AsTheyAre {
   }
 };
 
-/// Offset in bytes from a ring's first slot to the slot of this exchange.
+/// Offset in bytes from the first of the receive buffers used in turn to that of this exchange.
 SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
   if (ring.bytes == 0) return 0;
-  // Avoids the division for the common rings of one or two messages.
+  // Avoids the division in the common case of one or two receive buffers per chunk.
   if (ring.depth == ring.chunks) return ring.chunk * ring.bytes;
   if (ring.depth == 2 * ring.chunks) return (ring.chunk + (now & 1 ? 0 : ring.chunks)) * ring.bytes;
   const std::uint64_t chunk = (now - 1) * static_cast<std::uint64_t>(ring.chunks) + ring.chunk;
@@ -155,18 +155,18 @@ struct Seam {
   SLIP_FN bool starts_row(const Rows::Cell& c) const { return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by; }
   SLIP_FN bool ends_row(const Rows::Cell& c) const { return c.x < thin && c.y > 0; }
   SLIP_FN bool has(const Rows::Cell& c) const { return starts_row(c) || ends_row(c); }
-  /// Words between the boxes are stored only between two rows, because memory outside may not be allocated.
+  /// Whether the seam stores a word: of a box, or padding between two rows. Memory beyond these may not be allocated.
   SLIP_FN bool stores(const Rows::Cell& c) const {
     return has(c) || (fills_gaps && c.y > 0 && c.y + 1 < rows.height.by);
   }
-  /// Index of a word's packed value. Packed rows are contiguous. A seam has one more row per plane than a box.
+  /// Index of the packed value for a word of the seams between array rows. A plane has one more seam than packed rows.
   SLIP_FN std::int64_t source(const Rows::Cell& c) const {
     const std::int64_t row = std::int64_t{c.z} * (rows.height.by - 1) + c.y;
     return c.x < thin ? (row - 1) * thin + c.x + fold : row * thin + (c.x + thin - rows.width.by);
   }
 };
 
-/// Copies two boxes into a seam. Adjacent threads store adjacent words, even if they come from two boxes.
+/// Copies two packed boxes to both ends of an array's rows. Adjacent threads store adjacent words, even across rows.
 template <class From, class To, class Turn>
 SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t count, const From* from, To* to,
                        Share share, const Turn& turn) {
@@ -411,7 +411,7 @@ SLIP_FN void words_from_packets(const Work& w, const Part& part, const Watch& wa
     });
 }
 
-/// Combines all contributions with the target's own values, in order.
+/// Combines the values of all messages with the target's own values in a fixed order, such as by a sum.
 template <class T, class From, class Turn>
 SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
   const Rows rows(w, part);

@@ -74,7 +74,7 @@ class NodeInlet final : public Inlet {
   Signal* free_;
   Message message_;
   std::uint64_t sequence_ = 0;
-  int next_ = 0;  // number of the first chunk of the part that has not arrived
+  int next_ = 0;  // index of the first chunk with values of this device's message that has not arrived
   bool verified_ = false;
 };
 

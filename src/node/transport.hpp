@@ -99,7 +99,7 @@ class Mail : public RouteState {
   virtual std::unique_ptr<Inlet> inlet(const Message& message) = 0;
 };
 
-/// Mail with one message for each pair of nodes. Collective.
+/// Makes the shared buffers (Mail) by which each pair of nodes exchanges a single message per direction. Collective.
 std::shared_ptr<RouteState> node_mail(const RouteSetup& setup);
 
 /// The object whose shared buffers carry a message; null if the message has buffers of its own.

@@ -307,7 +307,7 @@ class AllToAll final : public Mail {
     if (bytes_in_) in_ = arena.take<std::byte>(static_cast<std::size_t>(bytes_in_ * depth_), memory);
   }
 
-  /// Number of a rank in comm_; that of members_ if it is none of them.
+  /// Index of a rank among the ranks that send or receive by this route; their number if it is none of them.
   std::size_t place_of(int rank) const {
     return static_cast<std::size_t>(std::find(members_.begin(), members_.end(), rank) - members_.begin());
   }

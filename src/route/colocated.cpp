@@ -1,5 +1,5 @@
 // Route between devices of different processes on one node. The source packs, its copy engine writes the target's
-// mapped slot, and the target unpacks.
+// receive buffer, which it has mapped, and the target unpacks.
 #include "route/copy_ends.hpp"
 
 namespace slipstream {

@@ -31,8 +31,8 @@ void CopySender::transfer(Stream& stream, std::uint64_t) {
   }
   const DeviceSpan span(trace_, lane, row_, "copy", "copy");
   faults::reach(faults::Lane::departure, lane);
-  // If the wait for the slot has timed out, nothing was packed. The copy then writes the bytes that the slot holds
-  // already.
+  // If the wait for a free receive buffer has timed out, nothing was packed. The copy then writes the old values that
+  // the buffer holds already.
   copy(lane, receive_buffer_.slot, packed_.data(), message_.bytes);
   post(lane, receive_buffer_.full.front(), pulse_);
   if (lane_) lane.record(sent_);

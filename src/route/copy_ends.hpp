@@ -1,6 +1,6 @@
 #pragma once
-// Sender and receiver of the routes peer and colocated. The source packs, the copy engine writes the target's slot, and
-// the target unpacks.
+// Sender and receiver of the routes peer and colocated. The source packs, the copy engine writes the target's receive
+// buffer, and the target unpacks.
 
 #include "mover/lower.hpp"
 #include "route/route.hpp"

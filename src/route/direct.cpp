@@ -1,6 +1,6 @@
 // Route in which the source's kernel stores into the target's memory. Long rows go directly into the target's ghost
 // cells. The target opens these at begin, once earlier readers have finished in stream order. Thin rows are packed into
-// the target's slots. Small messages travel in latency-optimised packets that carry the exchange's number.
+// the target's receive buffers. Small messages travel in latency-optimised packets that carry the exchange's number.
 #include "route/route.hpp"
 #include "route/store_ends.hpp"
 

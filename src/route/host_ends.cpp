@@ -30,7 +30,7 @@ bool goes_straight(const Message& m, bool staged) {
 
 std::string within(const std::string& escort) { return escort.empty() ? "" : ", in " + escort; }
 
-/// Members of both ends. MPI sends from, or receives into, `places_`.
+/// Common base of sender and receiver. MPI sends from, or receives into, the buffers `places_`.
 class HostEnd {
  protected:
   HostEnd(const Message& message, const EndSite& site, bool staged, bool straight, std::string row)
@@ -67,13 +67,13 @@ class HostEnd {
   }
 
   Message message_;
-  bool staged_, straight_;  // straight: movers access the place in host memory directly
+  bool staged_, straight_;  // straight_: kernels pack into the send buffer, or unpack from the receive buffer, directly
   Lowering lowering_;
   Pieces pieces_;
   Span<std::byte> packed_, own_place_;
   PlaceRing places_;
   std::unique_ptr<Moves> moves_;  // copies of the whole message; null if the device's one launch runs them
-  std::vector<PartMoves> parts_;  // copies by part, which replace moves_
+  std::vector<PartMoves> parts_;  // copies of each part, if the message is cut into parts; moves_ is then null
   std::unique_ptr<Stream> lane_;
   Trace* trace_;
   std::string row_;  // name of the end's row in the trace
@@ -402,7 +402,7 @@ class HostReceiver final : public Receiver, private HostEnd {
   Event received_;
   std::unique_ptr<Stream> unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
-  std::uint64_t poisoned_ = 0;  // number of first exchanges whose receive buffers were poisoned at set-up
+  std::uint64_t poisoned_ = 0;  // debug mode: number of first exchanges whose buffers were filled with NaN at set-up
   int uploaded_ = 0;
   bool waiting_ = false;
 };

@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// Base of routes with these ends.
+/// Base class of the routes staged and gpu_mpi, whose senders and receivers are driven by the host.
 class HostRoute : public Route {
  public:
   /// `staged`: messages go through host memory.

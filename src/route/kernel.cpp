@@ -1,5 +1,5 @@
 // Route within a device. Kernels copy from block to block, ordered by the stream alone. Values that are combined go
-// through slots, as those from other devices do: all are read before any target changes.
+// through receive buffers, as those from other devices do: all are read before any target changes.
 #include "route/route.hpp"
 #include "route/store_ends.hpp"
 

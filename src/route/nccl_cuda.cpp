@@ -189,7 +189,7 @@ class Clique final : public NcclClique {
   struct Member {
     Device local;
     std::atomic<ncclComm_t> comm = nullptr;  // NCCL communicator; null after abandon(), which a watchdog may call
-    unsigned long long capture = 0;          // number of the last captured graph that got a copy of graphs_
+    unsigned long long capture = 0;          // number of the last captured graph that holds a copy of graphs_
   };
 
   struct Seat {
@@ -197,7 +197,7 @@ class Clique final : public NcclClique {
     Device local;
     ncclComm_t comm;  // communicator that NCCL sets when the group closes
   };
-  /// State of a thread that joins devices; the thread may never return.
+  /// State of a thread that lets devices join an NCCL communicator; its call may never return.
   struct Joining {
     ncclUniqueId id{};
     int ranks = 0;
@@ -205,7 +205,7 @@ class Clique final : public NcclClique {
     std::string end;
   };
 
-  /// Joins all devices of a rank at once, by a group. Each call alone would block until all members have joined.
+  /// Lets all devices of a rank join NCCL in one group of calls. A single call would block until all members joined.
   static void join(Joining& joining) {
     if (joining.seats.empty()) return;
     const Nccl& nccl = Nccl::get();
@@ -280,9 +280,9 @@ class Clique final : public NcclClique {
 
   std::map<int, int> place_of_;
   std::map<int, Member> members_;
-  // communicator on which ranks agree how the clique ends
+  // MPI communicator on which ranks agree how their NCCL communicators end
   PrivateCommunicator own_;
-  // a copy lives in each graph that holds work of the clique, so its use count tells whether one is alive
+  // each graph with work of these NCCL communicators holds a copy of this pointer; the use count shows if one lives
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();
 };
 
@@ -290,8 +290,8 @@ class Clique final : public NcclClique {
 /// may outlive all static objects.
 struct Cliques {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Clique>> retired;  // unused cliques whose work graphs hold
-  // cliques in use by exchanges; each user holds the MPI communicator, so its handle stays unique
+  std::vector<std::unique_ptr<Clique>> retired;  // unused sets of NCCL communicators that live graphs still need
+  // sets of NCCL communicators that exchanges use; these hold the MPI communicator, so its handle stays unique
   std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> in_use;
 };
 
@@ -307,7 +307,7 @@ void retire(Clique* clique) {
     const std::lock_guard lock(cliques().mutex);
     cliques().retired.push_back(std::move(ended));
   } else if (ending == Clique::Ending::abandoned) {
-    ended->abandon();  // abort, because a regular end would wait for ranks that did not come
+    ended->abandon();  // abort NCCL, because a regular end would wait for ranks that did not come
   }
 }
 
@@ -320,7 +320,7 @@ void destroy_retired(const Communicator& comm) {
     for (const auto& clique : cliques().retired)
       if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs()) append_record(mine, clique->serial);
   }
-  std::map<std::int64_t, int> ready;  // by serial number: on how many ranks the clique is ready
+  std::map<std::int64_t, int> ready;  // by number of a set of NCCL communicators: ranks where no graph holds it
   for (const std::int64_t serial : records_of<std::int64_t>(comm.all_gather(mine))) ++ready[serial];
   std::vector<std::unique_ptr<Clique>> over;
   for (const auto& [serial, count] : ready) {
@@ -350,7 +350,7 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
     std::erase_if(cliques().in_use, [](const auto& entry) { return entry.second.expired(); });
     if (const auto known = cliques().in_use.find(key); known != cliques().in_use.end()) clique = known->second.lock();
   }
-  // An exchange may end earlier on some ranks. A cached clique is used only if all ranks still have the same one.
+  // An exchange may end earlier on some ranks. Cached NCCL communicators serve only if all ranks still have the same.
   bool same = clique != nullptr;
   for (const std::int64_t serial : setup.comm.all_gather(clique ? clique->serial : 0))
     same &= clique && serial == clique->serial;

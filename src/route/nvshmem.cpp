@@ -1,5 +1,5 @@
-// Route between GPUs of one process each. The source packs and puts the values into the slot in the target's symmetric
-// memory. The put increments a counter by one, so its arguments stay valid in a graph. The target then unpacks.
+// Route between GPUs of one process each. The source packs and puts the values into a receive buffer in the target's
+// symmetric memory. The put adds one to a counter, so its arguments stay valid in a graph. The target unpacks.
 #include "route/nvshmem.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
 
 namespace {
 
-/// Offsets at one end of a message, as told to the rank of the other end. `value`: the slot, told by the target.
+/// Offsets at one end of a message, as told to the rank of the other end. `value`: that of the target's receive buffer.
 struct ToldEnd {
   int source = 0, target = 0;
   bool of_target = false;
@@ -117,8 +117,8 @@ class NvshmemSender final : public Sender {
   Lowering lowering_;
 };
 
-/// Receiver by NVSHMEM. Within a node kernels wait for the slot and free it. Between nodes the library does both, and
-/// the slot is freed at the next begin.
+/// Receiver by NVSHMEM. Within a node kernels wait until the receive buffer is full, and mark it free. Between nodes
+/// the library does both, and the buffer becomes free at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
   NvshmemReceiver(const Message& message, const EndSite& site)
@@ -151,7 +151,7 @@ class NvshmemReceiver final : public Receiver {
  private:
   NvshmemEnd end_;
   Lowering lowering_;
-  Signal* free_;  // counter of free slots in the source's memory; null between nodes
+  Signal* free_;  // counter in the source's memory: the receive buffer is free; null between nodes
 };
 
 class NvshmemRoute final : public RouteOf<NvshmemSender, NvshmemReceiver> {

@@ -11,12 +11,12 @@ namespace slipstream {
 /// Offsets of this rank's messages in a block of symmetric memory, of which every rank has one.
 struct SymmetricLayout {
   struct Place {
-    std::size_t full = 0;  ///< offset of the counter of full slots, at the target
-    std::size_t free = 0;  ///< offset of the counter of free slots, at the source
-    std::size_t slot = 0;  ///< offset of the slot, at the target
+    std::size_t full = 0;  ///< offset of the target's counter of filled receive buffers
+    std::size_t free = 0;  ///< offset of the source's counter of emptied receive buffers
+    std::size_t slot = 0;  ///< offset of the receive buffer, at the target
     /// offset of the values to send, at the source: the library sends from its own heap only
     std::size_t outgoing = 0;
-    std::size_t bytes = 0;  ///< size of the slot, and of the values to send
+    std::size_t bytes = 0;  ///< size of the receive buffer, and of the values to send
   };
   std::map<std::pair<int, int>, Place> places;  ///< offsets of messages, by source and target device
   std::size_t counter_bytes = 0;                ///< size of this rank's counters in bytes, at the block's start

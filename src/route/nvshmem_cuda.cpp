@@ -91,9 +91,9 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
 struct HeapChunk {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
-  bool used = false;  ///< whether an exchange of this rank uses the chunk
+  bool used = false;  ///< whether an exchange of this rank uses this part of symmetric memory
 };
-/// The chunks of this process. Exchanges may end in any thread.
+/// The parts of symmetric memory of this process. Exchanges that use them may end in any thread, hence the mutex.
 struct Heap {
   std::mutex mutex;
   std::vector<HeapChunk> chunks;
@@ -132,7 +132,7 @@ class OneAtATime {
   std::unique_lock<std::mutex> lock_;
 };
 
-/// Returns the index of the smallest chunk that is free on all ranks and large enough, or of a new one. Collective.
+/// Index of the smallest part of symmetric memory that is free on all ranks and large enough, or a new one. Collective.
 std::size_t take_chunk(const Communicator& comm, Device device, std::size_t bytes, double seconds) {
   const Nvshmem& library = Nvshmem::get();
   const Deadline deadline(comm, seconds, "an allocation of NVSHMEM, which all ranks make together,");
@@ -188,7 +188,7 @@ class HeapBlock final : public NvshmemBlock {
     if (!abandoned_) set_free(chunk_);
   }
   bool capturable(int source, int target) const override { return !unmapped_.contains({source, target}); }
-  /// If the memory is not mapped, NVSHMEM itself waits and has no timeout. Waits of kernels have one.
+  /// If the source's memory is not mapped, NVSHMEM itself waits for messages, without a timeout. Kernels have one.
   bool waits_for_ever() const override { return waits_; }
   bool waits_in_deliver() const override { return waits_; }
   /// NVSHMEM waits cannot be cancelled, so the memory they poll must never be reused.
@@ -231,7 +231,7 @@ class HeapBlock final : public NvshmemBlock {
           mapped_[rank] = rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank));
   }
 
-  /// Tells sources that their memory cannot be accessed by kernels of a message's target, which finds this out.
+  /// Tells the source of a message if the target's kernels cannot access its memory, as only the target knows this.
   void tell_unmapped(const RouteSetup& setup) {
     std::map<int, std::string> told;
     for (const RouteSetup::Letter& letter : setup.letters) {

@@ -1,5 +1,5 @@
-// Route between devices of one process. The source packs, the copy engine writes the target's slot, and the target
-// unpacks.
+// Route between devices of one process. The source packs, the copy engine writes the target's receive buffer, and the
+// target unpacks.
 #include "route/copy_ends.hpp"
 
 namespace slipstream {

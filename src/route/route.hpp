@@ -56,7 +56,7 @@ class Route {
   virtual std::optional<RouteLibrary> library() const { return {}; }
   /// Reason why the route cannot serve a pair of devices; empty if it can.
   virtual std::string refusal(const Pair& pair) const = 0;
-  /// Message::parts of a message with these legs (transfers). All other members of the message are set.
+  /// Cut of a message of these legs (transfers) into parts that are packed one after another; null: one part.
   virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   bool needs_host() const { return traits_.needs_host; }
@@ -79,7 +79,7 @@ class Route {
   RouteFacts facts_;
 };
 
-/// A route with these sender and receiver classes.
+/// A route whose sender and receiver classes are template arguments.
 template <class SenderEnd, class ReceiverEnd>
 class RouteOf : public Route {
  public:

@@ -5,8 +5,8 @@
 namespace slipstream {
 namespace {
 
-// Message size in bytes below which packing into slots and unpacking costs less than the handshake for stores into
-// ghost cells.
+// Message size in bytes below which packing into receive buffers and unpacking costs less than the handshake for stores
+// into ghost cells.
 constexpr std::size_t small_message = 4 << 20;
 // Row length in bytes below which rows fill their 32-byte sectors badly and reach a quarter of the link's bandwidth.
 constexpr std::size_t short_row = 128;
@@ -39,7 +39,7 @@ std::size_t bytes_in_packets(const Message& m, const std::vector<Leg>& legs) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  // Combined messages, and others in slots at once, are one chunk: values keep their order, or all places must be open.
+  // One chunk, if values are combined in order or all places of the message must be writable at the same time.
   if (m.at_once()) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
@@ -57,7 +57,7 @@ Slot slot_of_packets(const StorePlan& plan, std::byte* base) {
   return {base, {static_cast<std::int64_t>(plan.packet_bytes), plan.depth, 1, 0}};
 }
 
-/// Previous content of a slot: the chunk that it held, and how many exchanges ago.
+/// Previous content of a receive buffer: the chunk of the message that it held, and how many exchanges ago.
 struct Before {
   int chunk = 0, lag = 0;
 };
@@ -93,12 +93,12 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   if (message.at_once()) {
     plan.depth = chunks;
   } else if (room >= 2 * chunks) {
-    // No sender waits: the target's last message proves that it had emptied the slots of the exchange before.
+    // No sender waits: the target's last message proves that it had emptied the receive buffers of the exchange before.
     plan.depth = 2 * chunks;
     plan.freed = !message.answered;
   } else {
     plan.depth = static_cast<int>(std::clamp<std::int64_t>(room, 2, 2 * chunks));
-    if (plan.depth == chunks) ++plan.depth;  // one slot more, because depth == chunks means a layout without a ring
+    if (plan.depth == chunks) ++plan.depth;  // one buffer more: depth == chunks would mean one fixed buffer per chunk
   }
   return plan;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Sender and receiver of the routes kernel and direct: the source's kernel stores into the target's ghosts or slots.
+// Sender and receiver of the routes kernel and direct: the source's kernel stores into ghosts or receive buffers.
 
 #include "mover/ends.hpp"
 #include "mover/lower.hpp"
@@ -13,14 +13,14 @@ struct StorePlan {
   std::vector<std::size_t> packed_parent;
   std::shared_ptr<const Cut> cut;
   int depth = 1;      ///< number of slots in the ring of receive buffers
-  bool freed = true;  ///< whether the sender must wait for a free slot
-  /// Bytes of each of two slots if all values travel in latency-optimised packets, else 0. The target's message of the
-  /// last exchange proves that it had emptied the slot of the exchange before.
+  bool freed = true;  ///< whether the sender must wait for a free receive buffer
+  /// Bytes of each of two receive buffers if all values travel in latency-optimised packets, else 0. The target's
+  /// message of the last exchange proves that it had emptied the buffer of the exchange before.
   std::size_t packet_bytes = 0;
 };
 StorePlan store_plan(const Message& message, const std::vector<Leg>& legs);
 
-/// Sizes of the slots and numbers of the counters that a message needs.
+/// Sizes of the receive buffers and numbers of the counters that a message needs.
 SlotNeed store_need(const Message& message, const std::vector<Leg>& legs);
 
 class StoreSender final : public Sender {

@@ -22,7 +22,7 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
  private:
-  // The name is stored here, because GoogleTest holds its lock while it reports a result.
+  // Stores the test's name at its start, because GoogleTest holds its lock while it reports a failure.
   void OnTestStart(const testing::TestInfo& test) override {
     test_ = std::string(test.test_suite_name()) + "." + test.name();
   }

@@ -68,7 +68,7 @@ const std::vector<Row>& table() {
       {"Backends/OwnUpdate*", "1 2", "2", to_four, "steps across cuts within a rank and between"},
       {"OwnUpdateRefuses*", "1", "1", to_four, "refused before ranks speak"},
       {"StencilRefuses*", "1 2", "1", to_four, "refused before ranks speak"},
-      // Numbers of ranks for tests of other exchange patterns
+      // Numbers of ranks for tests of gather-scatters, transposes and Fourier transforms
       {"Chaos/Toys*chaos_2", none, none, to_four, "as with other pauses"},
       {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},
       {"Chaos/Toys*", "2", "2", to_four, "delays of streams in a process and between two"},
@@ -190,7 +190,7 @@ const std::vector<Row>& table() {
       {"ProducedInTime*", "2", "2", "2", "a place that the other rank has not opened; seconds of waiting"},
       {"Routes/ComplexNumbers*", "2", "2", all, "sums by a route within a process and between two"},
       {"Routes/Bound*", "2", "2", all, "arrays that one rank changes and the other stores to"},
-      // Numbers of ranks for tests of an exchange and its surroundings
+      // Numbers of ranks for tests of an exchange's set-up: memory, recorded graphs, failures and tuning
       {"*/AdoptedBy*nodes*", "4", "4", all, "nodes of two ranks"},
       {"*/AdoptedBy*", "2", "2", all, "the caller's memory by a route between two processes"},
       {"Memories/Adopted*", "1 2", "2", all, "every kind of memory within a process and between two"},

@@ -1,6 +1,6 @@
 #pragma once
-// The number of ranks of each test, with reasons. `make test`, `make test-all` and the sanitizers use this table. The
-// first matching row counts.
+// Numbers of MPI ranks on which each test runs, with reasons. `make test`, `make test-all` and the sanitizers use this
+// table. A test takes the first row that matches its name.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace slipstream::ranks {
 
-/// A row of the table. Numbers of ranks are texts such as "1 2 4 8".
+/// Numbers of ranks for the tests that a pattern matches, as texts such as "1 2 4 8".
 struct Row {
   const char* tests;      ///< GoogleTest's pattern of `Suite.Test/parameter`
   const char* quick;      ///< numbers of ranks in `make test`
@@ -17,17 +17,17 @@ struct Row {
   const char* why;
 };
 
-/// All rows; specific ones come before general ones.
+/// All rows of test patterns and numbers of ranks; rows for few tests come before rows for many.
 const std::vector<Row>& table();
 
 /// Tests that are always skipped at some numbers of ranks.
 struct Gap {
   const char* tests;   ///< GoogleTest's pattern of `Suite.Test/parameter`
-  const char* counts;  ///< numbers of ranks; none: these tests run, and later gaps do not exclude them
+  const char* counts;  ///< numbers of ranks at which to skip; if empty, the tests run in spite of later entries
   const char* why;
 };
 
-/// All gaps; specific ones come before general ones. At a number of ranks the first match counts, in every column.
+/// All rules for skipped tests, those for few tests first. The first rule for a test and a number of ranks counts.
 const std::vector<Gap>& gaps();
 
 enum class Column { quick, sanitized, every };
@@ -35,13 +35,13 @@ enum class Column { quick, sanitized, every };
 /// The column that SLIPSTREAM_TESTS names (`quick`, `sanitized` or `every`); without it, the column of the build type.
 Column column_here();
 
-/// Whether the n-th of many similar cases runs here. All run in `make test-all`, otherwise one in `of`. If n also
-/// counts other parameters, each case runs in some tests.
+/// Whether the n-th of many similar test cases runs here: always in `make test-all`, otherwise every `of`-th case. If n
+/// also counts other parameters of the test, each case still runs for some of them.
 bool is_due(std::size_t n, std::size_t of);
 
 struct Chosen {
   std::string filter;             ///< filter that GoogleTest gets
-  std::vector<std::string> gaps;  ///< number of tests omitted by gaps and why; one line per reason
+  std::vector<std::string> gaps;  ///< numbers of skipped tests, one line of text per reason
 };
 
 /// The tests for a number of ranks, within the filter `asked`. A user who filters by name and does not set

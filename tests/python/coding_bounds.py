@@ -16,9 +16,9 @@ import slipstream as slip
 
 RUNS = 200  #: number of runs of each exchange object
 ROUTES = (["kernel", "direct"], ["kernel", "peer"], ["staged"], ["kernel", "staged"])
-#: Type names of gather-scatters.
+#: NumPy format and its name as an argument of GatherScatter.
 FORMATS = {"f4": "f32", "f8": "f64"}
-#: Largest finite exponent, and smallest normal exponent.
+#: Largest finite exponent and smallest normal exponent of each floating-point format.
 ENDS = {"f4": (127, -126), "f8": (1023, -1022)}
 
 #: A coding, and its bound as a function of the largest magnitude in a message

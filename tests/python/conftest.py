@@ -109,10 +109,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
             change.setenv("PYTHONPATH", _path())  # path of the modules for ranks that -n starts
-            if words and words[0] in ("check", "plan"):  # these commands time steps to predict the time of a run
+            if words and words[0] in ("check", "plan"):  # check and plan time steps to predict a run's duration
                 change.setattr(meter, "SECONDS", 0.02)
                 change.setattr(meter, "STEPS", 3)
-            # Replaced, because the real function would end pytest.
+            # end_all_ranks() is replaced, because the real function would end pytest.
             change.setattr(failure, "end_all_ranks", lambda *_: None)
             change.setenv(errors.FILE, str(said_there := _new_file()))
             try:

@@ -54,13 +54,13 @@ ZFP_ERROR = 0.04
 
 
 def knobs(r: random.Random) -> Options:
-    """Draws some options and leaves the others at their defaults. A few cases are tuned."""
+    """Draws some tuning parameters of an exchange; others keep their defaults. Sometimes the tuner measures them."""
     found = {name: r.choice(values) for name, values in KNOBS.items() if r.random() < 0.3}
     return found | ({"tune": "measure"} if r.random() < 0.04 else {})
 
 
 def keywords(options: Options) -> Options:
-    """The tuning parameters among some options, as keyword arguments."""
+    """Tuning parameters as keyword arguments; adds the cache's folder if the tuner measures."""
     return options | ({"tuner_cache": sys.argv[3]} if "tune" in options else {})
 
 
@@ -83,7 +83,7 @@ def coding_refusals(coding: str, dtype: str) -> list[Refusal]:
 
 
 def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
-    """Errors that may occur: a draw does not know what routes support."""
+    """Errors that these tuning parameters may cause; drawing them ignores which routes support them."""
     pack, mpi = options.get("pack", "fused"), options.get("mpi", "sends")
     names = [routes] if isinstance(routes, str) else list(routes)
     by_mpi = not names or "gpu_mpi" in names or "-direct" in names
@@ -102,7 +102,7 @@ def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
 
 
 def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Callable[[], None]) -> None:
-    """Runs `check`: results must be right, unless an error must or may occur."""
+    """Calls `check`, which compares an exchange's results. An error in `must` has to occur, one in `may` can."""
     due = [words for holds, words in must if holds]
     known = due + [words for holds, words in may if holds]
     try:

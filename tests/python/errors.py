@@ -12,7 +12,7 @@ from slipstream.base.errors import Coded, ErrorCode, Fault
 
 
 def has(faults: Iterable[Fault], code: str | None, **facts: Any) -> Fault:
-    """The fault with this code and with these facts among others. No code: any code of the compiled module."""
+    """The first fault with this error code and these facts; other facts do not count. None as code allows any code."""
     wanted = {name: None if value is None else str(value) for name, value in facts.items()}
     for fault in faults:
         if code in (None, fault.code) and {name: fault.facts.get(name) for name in facts} == wanted:

@@ -15,7 +15,7 @@
 
 namespace slipstream::lbm {
 
-/// Pulls the populations of a cell, collides them and writes them. The row is its own neighbour in y and z.
+/// Streams populations to a cell from its row, which is periodic in x, y and z; collides and stores them.
 template <class L, class T, class Collision>
 struct PullRow {
   const T* in;

@@ -24,7 +24,7 @@ struct WriteRamp {
   SLIP_FN void operator()(int i, int, int) const { data[i] = value + i; }
 };
 
-/// Kernel that sets a flag if a cell does not hold the ramp.
+/// Kernel that sets a flag if some cell does not hold `value` plus its position.
 struct CheckRamp {
   const int* data;
   int value;

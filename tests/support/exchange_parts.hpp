@@ -55,7 +55,7 @@ inline Plan routed(const Grid& grid, const std::vector<PlannedItem>& items, cons
   return plan;
 }
 
-/// Plan, memory and arrays of an exchange, joined.
+/// Plan, memory and arrays of an exchange within one process, with routes chosen and buffers allocated.
 struct Parts {
   Parts(const Grid& grid, const std::vector<ExchangeItem>& items, const ExchangeOptions& options = {})
       : plan(grid, planned(items), options) {
@@ -73,7 +73,7 @@ struct Parts {
   std::optional<ItemArrays> arrays;
 };
 
-/// State that sender and receiver of a route share, whose answers a test sets.
+/// State that sender and receiver of a route share. A test sets what its functions return.
 struct FakeState final : RouteState {
   bool endless = false, ends = true, replays = true;
   int abandoned = 0;

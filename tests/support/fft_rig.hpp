@@ -119,7 +119,7 @@ inline double difference(const Field& field, int component, const Whole& whole,
       const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
       const Complex found = get(field.options().type, bytes.data(), element(field.shape(id), component, local));
       const double off = std::abs(found - whole.at(p));
-      most = off <= most ? most : off;  // written so that a NaN is kept
+      most = off <= most ? most : off;  // this comparison keeps a NaN as the maximum
       if (std::isnan(off)) most = off;
     });
   }
@@ -164,7 +164,7 @@ inline std::span<const DType> types_of_kernels(Backend backend) {
   return std::span(types).first(backend == Backend::host ? 2 : 4);
 }
 
-/// Fields for both sides at the same address, in memory of the larger one.
+/// Cells and modes of an in-place transform: two fields at the same address, in memory of the larger one.
 struct InPlace {
   std::vector<Buffer<std::byte>> memory;
   std::optional<Field> u, v;

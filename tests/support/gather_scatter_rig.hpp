@@ -1,5 +1,5 @@
 #pragma once
-// Distributes random ids over the devices of a machine, and reduces over blocks on the host.
+// Test fixture for gather-scatter: random ids of points on the devices of a machine, and expected sums on the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -83,7 +83,7 @@ T folded(Op op, T a, T b) {
 template <class T>
 using Turn = std::function<T(T)>;
 
-/// Reduces each id: first its copies within a block in their order, then the blocks in order.
+/// Expected value of each id: reduces first its copies within a block, in their order, then the blocks in order.
 template <class T>
 std::map<std::int64_t, T> expected(const Domain& domain, int component, int round, Op op, const Turn<T>& turn) {
   std::map<std::int64_t, std::vector<T>> blocks;

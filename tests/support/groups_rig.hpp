@@ -15,7 +15,7 @@
 namespace slipstream::lbm {
 
 inline constexpr Extent extent{12, 5, 4};
-inline constexpr int ghost = 4;  // ghost cells in x, so that rows start at whole groups; y and z have one
+inline constexpr int ghost = 4;  // ghost cells in x, so that rows are aligned to groups of cells; one in y and z
 
 inline BlockShape shape_of(int components) {
   BlockShape shape;
@@ -106,7 +106,7 @@ void compare_walls(Backend backend, const Box& whole, const Box& part) {
   }
 }
 
-/// Solid cells are read or skipped, and left alone or set to rest; others must equal the step by single cells.
+/// Compares grouped with single cells: results may differ only in solid cells, which keep their values or are at rest.
 template <class L, class S, bool in_place>
 void compare_left_alone(Backend backend, const Box& box, Form form, bool skip) {
   const auto left = step<L, S, AtSolids::leave, Sides::wrap, in_place>(backend, By::cells, box, form, 0, skip);

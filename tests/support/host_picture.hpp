@@ -51,7 +51,7 @@ inline std::string difference(const HostPicture& before, const HostPicture& afte
   return text;
 }
 
-/// Snapshots that main() of the MPI tests takes before and after MPI starts.
+/// Environment, signal handlers and CPU affinity that main() of the MPI tests records before and after MPI starts.
 struct StartOfMpi {
   HostPicture before, after;
   static StartOfMpi& taken() {

@@ -100,7 +100,7 @@ struct Method {
     if (moments()) o.representation = Representation::moments;
     return o;
   }
-  /// D2Q9 takes one layer, other methods at least two.
+  /// Extents of a grid: D2Q9 has one layer of cells in z, other lattices at least two.
   Extent cells(std::int64_t x, std::int64_t y, std::int64_t z = 2) const { return {x, y, flat() ? 1 : z}; }
 };
 /// D2Q9 represents all population methods, because it is the fastest.

@@ -13,7 +13,7 @@ class Listed final : public Pattern {
   explicit Listed(std::vector<Transfer> transfers, Op op = Op::copy) : transfers_(std::move(transfers)), op_(op) {}
   std::string name() const override { return "listed"; }
   Op op() const override { return op_; }
-  /// Transfers of the rank, and transfers with blocks that the grid lacks.
+  /// Listed transfers from or to blocks of this rank, and those with ids of blocks that the grid lacks.
   std::vector<Transfer> transfers(const Grid& grid, int, const Extent&, int rank) const override {
     const auto blocks = static_cast<std::int64_t>(grid.blocks().size());
     const auto touches = [&](std::int64_t block) {
@@ -34,7 +34,7 @@ class Listed final : public Pattern {
 inline IndexSet cells_of(const Box& box, std::vector<int> components = {0}) {
   return {box, std::move(components), nullptr};
 }
-/// Elements relative to interior cell (0, 0, 0) of component 0.
+/// Index set from a list of array indices, counted from interior cell (0, 0, 0) of component 0.
 inline IndexSet elements_of(std::vector<std::int64_t> ids) {
   return {{}, {}, std::make_shared<const std::vector<std::int64_t>>(std::move(ids))};
 }

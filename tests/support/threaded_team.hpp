@@ -1,6 +1,6 @@
 #pragma once
-// Runs GPU teams with one host thread per GPU thread, including state that a kernel keeps between phases. It serves
-// kernels that are written for GPUs only.
+// Runs blocks of GPU threads with one host thread per GPU thread, including state that a kernel keeps between barriers.
+// It serves kernels that are written for GPUs only.
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ class ThreadedTeam {
   std::barrier<>* all_;
 };
 
-/// Runs one team after the other; `shared` keeps the contents of the previous team.
+/// Runs one block of GPU threads after the other. Shared memory keeps the contents of the previous block.
 template <class Kernel>
 void run_threaded(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
   std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);

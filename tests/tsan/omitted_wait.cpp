@@ -67,7 +67,7 @@ struct PassGate {
   }
 };
 
-/// Gives other streams time for their work after the gate.
+/// Kernel that sleeps, so that other streams can work after the gate opens.
 struct Pause {
   int milliseconds;
   template <class Team>
@@ -209,7 +209,7 @@ int run(int omitted, const Scenario& scenario) {
       exchange.run(others);
     } else if (scenario.split) {
       exchange.begin(streams);
-      // If end() drives the route, the steps must end first, because it locks the queues of both streams.
+      // If end() drives the route, kernels before it must end first, because it locks the queues of both streams.
       if (exchange.needs_host()) {
         gate.open(round);
         gate.await_steps(devices * round);
@@ -219,7 +219,7 @@ int run(int omitted, const Scenario& scenario) {
       exchange.run(streams);
     }
     if (round == tried) waits = host::waits_counted();
-    // The next step modifies data that the last call reads.
+    // The streams of the caller wait for the last exchange, because the next kernel modifies data that it reads.
     for (std::size_t i = 0; scenario.again && i < streams.size(); ++i) {
       const Event end(streams[i].device());
       others[i].record(end);

@@ -47,7 +47,7 @@ class Scheme:
     """A scheme of packing and sending halos."""
 
     name: str
-    knobs: dict[str, Any]  #: options of the exchange that select this scheme
+    knobs: dict[str, Any]  #: options of the exchange that select this packing scheme
     overlap: str
 
 
@@ -98,7 +98,8 @@ def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float
 
 
 def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
-    """Measures one row. Raises RuntimeError if no route of the packing scheme connects two devices. Collective."""
+    """Measures steps with one packing scheme. Raises RuntimeError if none of its routes connects two devices.
+    Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     case = case_of(replace(choice, overlap=scheme.overlap), setup, machine.nodes)
@@ -201,8 +202,8 @@ def _label(row: Row) -> str:
 
 
 def picture(path: Path, machine: str, rows: Sequence[Row]) -> None:
-    """Draws the rate in percent of n times one block, by size of the cube, one line per scheme; circles show the
-    thesis."""
+    """Draws cell updates per second on n devices in percent of n times those on one, by size of the cube. Each packing
+    scheme has a line; circles show Risso's thesis."""
     lines: dict[str, tuple[list[str], list[float]]] = {}
     marks: dict[str, tuple[list[str], list[float]]] = {}
     for row in rows:

@@ -42,7 +42,7 @@ class Choice(solids.Choice):
     """Options of `slipstream bench lbm_flagfield`."""
 
     cells: Sequence[int]  #: numbers of cells along the sides of the cubes
-    shares: Sequence[float] = ()  #: solid fractions of cubes; empty: CUBE_SHARES
+    shares: Sequence[float] = ()  #: solid fractions of cubes; empty: the defaults in CUBE_SHARES
 
 
 def flagfield(choice: Choice, backend: str) -> list[Row]:

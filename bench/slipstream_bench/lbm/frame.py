@@ -92,7 +92,7 @@ def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | 
 
 
 def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]:
-    """Measures the rows of all scenarios for one size of the cube. Collective."""
+    """Measures steps with each width of the boundary region, for one size of the cube. Collective."""
     rows = []
     for scenario, (rim, paper) in enumerate(SCENARIOS, 1):
         case = case_of(choice, cells, grid, machine.nodes, rim)
@@ -155,7 +155,8 @@ def name_of(rim: Sequence[int] | None) -> str:
 
 
 def picture(path: Path, machine: str, sizes: dict[int, list[Row]]) -> None:
-    """Draws the speed-up over no overlap by scenario, and the published one on its fewest nodes."""
+    """Draws the speed-up by overlap of exchange and computation, by width of the boundary region. Circles show that of
+    Zheng 2023 on the smallest published number of nodes."""
     places = [name_of(rim).replace(", ", "\n") for rim, _ in SCENARIOS]
     lines = {f"{n}^3 a device": (places, [row["speedup"] for row in rows]) for n, rows in sizes.items()}
     marks = {f"Zheng 2023, {NODES[0]} nodes": (places, [paper[0] for _, paper in SCENARIOS])}

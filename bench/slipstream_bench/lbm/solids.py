@@ -76,7 +76,7 @@ def measure(
     walls: bool = False,
     by_word: bool = False,
 ) -> Row:
-    """Measures one row: the least of several times; without a mask the box has no solid cells. Collective."""
+    """Measures time steps of a box, the least of several times; without a mask no cell is solid. Collective."""
     case = case_of(choice, cells, way, walls)
     setup = engine.prepare(case, discovery.discover(case.machine))
     setup.options["flags_by_word"] = by_word

@@ -73,7 +73,7 @@ class Experiment:
 
     name: str
     title: str  #: title of the picture of the experiment
-    place: str  #: heading of the column with the setup's place, in the table
+    place: str  #: heading of the table's column with a run's position along the picture's x axis
     axis: str  #: label of the x axis of the picture
     percent_of: str
     #: Default sides of the cubes by backend; they are small on a host, so that a minute is enough.
@@ -82,7 +82,7 @@ class Experiment:
     #: Whether the box has walls, beyond which there are ghosts also along rows, as in the arrays of Risso's thesis;
     #: else it is periodic.
     cavity: bool = False
-    scaling: bool = False  #: whether the reference is n times one block; else it is the fastest row
+    scaling: bool = False  #: whether rates are in percent of n times the rate of one device; else of the fastest run
     whole: bool = False  #: whether all devices divide one cube; else each has its own
     devices: Callable[[str, int], int] = devices_here  #: default devices per rank, by backend and ranks
     #: Function that gives the text on why numbers of devices and ranks are unsuitable; empty if they are suitable.
@@ -90,7 +90,8 @@ class Experiment:
 
 
 def scaled(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
-    """Setups of both decompositions, for all numbers of devices that the ranks can share equally."""
+    """Runs with both decompositions of Risso's thesis, along x and z or y and z, for all numbers of devices that the
+    ranks can share equally."""
     for n in cells:
         for name, splits in SPLITS.items():
             counts = [count for count in splits if least <= count <= most and count % least == 0]
@@ -127,7 +128,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
 
 
 def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
-    """Measures one row. Discovers the machine again, with as many devices as the setup has blocks. Collective."""
+    """Measures steps of one run. Discovers the machine again, with a device for each of its blocks. Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     if machine.nodes not in (1, setup.blocks):

@@ -38,7 +38,8 @@ UNASKED: Mapping[str, Sequence[tuple[str, int]]] = {
 }
 UNASKED_SECONDS = 75.0
 #: Seconds of steps per measurement, in several parts. The copy rate is measured before each part, because the rate
-#: drifts if others use the machine. Rates are medians; the share is the median of the pairs' shares.
+#: drifts if others use the machine. Rates are medians. The share of the copy rate is the median over all pairs of copy
+#: rate and step rate.
 DURATION = 2.0
 PAIRS = 7
 #: Columns with results of the benchmark; the other columns of its rows are inputs.
@@ -158,7 +159,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
 
 
 def _unasked(choice: Choice, machine: Any, backend: str, console: Console) -> Iterator[Row]:
-    """Measures those rows of UNASKED that fit the limits on memory and time. Collective."""
+    """Measures the default precisions and cubes (UNASKED) that fit the limits on memory and time. Collective."""
     began = time.perf_counter()
     for precision, n in UNASKED[backend]:
         name = f"{n}^3 a device, {precision}"

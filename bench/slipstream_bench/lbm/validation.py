@@ -237,7 +237,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []
     first: list[Moment] = []
-    further = [scaled(STEADY, cells)]  # numbers of further steps, for the first flow only
+    further = [scaled(STEADY, cells)]  # numbers of steps until the flow is steady, for the first flow only
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
         several = setup.name != ONE

@@ -47,8 +47,8 @@ struct FloatParts {
         magnitude(bits & 0x7fffffffu),
         sum(std::bit_cast<float>(magnitude) + half) {}
   std::uint32_t small() const { return std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(half); }
-  /// Assembles a half with this sign. Its other bits are `below` for subnormal results, `beyond` from 65536 on, and
-  /// else `usual`.
+  /// Assembles the half with the sign of the float. Its other bits are `below` where the result is subnormal, `beyond`
+  /// for magnitudes of 65536 or more, and else `usual`.
   Half half_of(std::uint32_t below, std::uint32_t usual, std::uint32_t beyond) const {
     const std::uint32_t finite = magnitude < least_normal ? below : usual;
     const std::uint32_t bounded = magnitude < too_large ? finite : magnitude < infinity ? beyond : 0x7c00u;
@@ -74,7 +74,7 @@ SLIP_FN Half half_towards_zero(float value) {
   return {__half_as_ushort(__float2half_rz(value))};
 #else
   const FloatParts parts(value);
-  // If the addition rounded up, the result is one less.
+  // If adding 1/2 has rounded the magnitude up, the result towards zero is one unit less.
   const bool up = parts.sum - FloatParts::half > std::bit_cast<float>(parts.magnitude);
   return parts.half_of(parts.small() - (up ? 1u : 0u), (parts.magnitude - FloatParts::rebias) >> 13, 0x7bffu);
 #endif

@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// A value for each lane of a warp, which lives from one each() to the next.
+/// A variable with one value for each lane of a warp. Values are kept from one call of Warp::each() to the next.
 template <bool sequential, class T>
 struct OfLane {
   T all[sequential ? 32 : 1];
@@ -17,10 +17,10 @@ struct OfLane {
 template <bool sequential>
 struct Warp {
   static constexpr int count = 32;
-  int own = 0;       ///< value of this thread's lane, on a GPU
-  int busy = count;  ///< number of leading lanes that the host runs; a GPU runs all
+  int own = 0;       ///< number of this thread's lane in its warp, on a GPU
+  int busy = count;  ///< number of a warp's leading lanes that the host runs; a GPU runs all 32
 
-  /// Calls f(lane) on every lane; all lanes must call it. Afterwards each lane sees what the others stored.
+  /// Calls f(lane) on every lane of the warp; all must call it. Afterwards each lane sees what the others stored.
   template <class F>
   SLIP_FN void each(F f) const {
     alone(f);
@@ -28,7 +28,7 @@ struct Warp {
     if constexpr (!sequential) __syncwarp();
 #endif
   }
-  /// Calls f(lane) as each() does, where no lane reads what another stores.
+  /// Calls f(lane) on every lane of the warp without synchronizing them, where no lane reads what another stores.
   template <class F>
   SLIP_FN void alone(F f) const {
     if constexpr (sequential) {
@@ -37,7 +37,7 @@ struct Warp {
       f(own);
     }
   }
-  /// Butterfly reduction: every lane's value becomes op of the values of its group of `width` lanes, a power of two.
+  /// Butterfly reduction: each lane gets all values of its group of `width` lanes (a power of two) combined by op.
   template <int width, class T, class Op>
   SLIP_FN void reduce(OfLane<sequential, T>& values, Op op) const {
     if constexpr (sequential) {
@@ -52,7 +52,7 @@ struct Warp {
 #endif
     }
   }
-  /// The value of the lane whose number differs in one bit. Exists on a GPU only.
+  /// Butterfly shuffle: the value of the lane whose number differs by the mask `bit`. Valid on a GPU only.
   SLIP_FN static std::uint32_t across(std::uint32_t value, [[maybe_unused]] int bit) {
 #if defined(__CUDA_ARCH__)
     return __shfl_xor_sync(~0u, value, bit);
@@ -60,8 +60,8 @@ struct Warp {
     return value;
 #endif
   }
-  /// Exclusive scan from above: every lane's value becomes op of the lanes above it in its group of `width`, or 0.
-  /// `all`: op of the whole group.
+  /// Exclusive scan over a warp's lanes from above: each lane gets op over the values of higher lanes in its group of
+  /// `width` lanes, or 0. `all` becomes op over the whole group.
   template <int width, class Op>
   SLIP_FN void from_above(OfLane<sequential, int>& values, OfLane<sequential, int>& all, Op op) const {
     if constexpr (sequential) {
@@ -88,7 +88,7 @@ struct Warp {
 #endif
     }
   }
-  /// Whether f(lane) holds on some lane.
+  /// True where f(lane) holds on at least one lane of the warp.
   template <class F>
   SLIP_FN bool any(F f) const {
     if constexpr (sequential) {
@@ -105,7 +105,7 @@ struct Warp {
   }
 };
 
-/// Sets bits of a word that several lanes may change at the same time.
+/// Sets bits of a 32-bit word that several lanes may change at the same time (an atomic OR on a GPU).
 SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   atomicOr(word, bits);

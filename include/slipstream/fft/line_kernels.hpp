@@ -6,8 +6,8 @@
 
 namespace slipstream::fft {
 
-/// Launches the kernel for lines of `length` values: one pass, or two passes. With `real`, the lines of the first pass
-/// hold real numbers. Lines that are read through an operation need one pass.
+/// Launches the FFT kernel for lines of `length` values: one pass, or two passes. With `real`, the lines of the first
+/// pass hold real numbers. Lines that are read through a point-wise operation need one pass.
 template <class T, bool real, int length, class Tiles = Tiling<T, length>, class Read>
 void launch_line_tiles_of(Stream& stream, const LineJob<T>& job, const Read& read) {
   if constexpr (is_narrow(length) && !real && std::is_same_v<Read, AsTheyAre> &&

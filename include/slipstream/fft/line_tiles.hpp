@@ -1,6 +1,6 @@
 #pragma once
-// Line transforms by a team in its shared memory, which store their results directly at the destinations. Lines have
-// 2^k values, 3, 5, 9 or 125 times 2^k, or lengths of a library for device code.
+// One-dimensional FFTs of lines by a team (thread block) in its shared memory. Results are stored directly at their
+// destinations. Lines have 2^k values, 3, 5, 9 or 125 times 2^k, or lengths of an FFT library for device code.
 //
 // A tile has as many adjacent lines as 128 bytes hold values, because a store over a link should fill 128 bytes. A tile
 // of more than 64 KB is split into `parts`. Let N = S M and w = exp(-2 pi i / N). Part q computes the modes k = q + S
@@ -28,17 +28,17 @@
 
 namespace slipstream::fft {
 
-/// One pass over lines. Lines are adjacent along the axis `across`, which is cut into tiles, and repeat along the axis
-/// `third`. Each line lies in memory without gaps.
+/// One FFT pass over the lines of a 3-D array. Lines are adjacent along the axis `across`, which is cut into tiles, and
+/// repeat along the axis `third`. Each line lies in memory without gaps.
 template <class T>
 struct LinePass {
-  /// the lines as numbers; a complex value counts as two
+  /// input array that holds the lines, as real numbers; a complex value counts as two
   const T* from = nullptr;
-  /// distances between lines along `across` and along `third`, in numbers
+  /// distances between neighbouring lines along the axes `across` and `third` of the array, in real numbers
   std::int64_t step_across = 0, step_third = 0;
-  /// part of the array to transform: number of lines, range of positions along `third`, range of tiles
+  /// part of the array to transform: number of lines, range of planes along the third axis, range of tiles of lines
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;
-  /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
+  /// Modes in use: the pass reads values below `low` and from `high` on, of lines below `used_lines`; others are zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
   Pair<T>* to = nullptr;                                   ///< array for the results; null: results go to windows
   std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances between values in the array, in complex values
@@ -47,31 +47,31 @@ struct LinePass {
   std::int32_t windows = 0;
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
-  std::int32_t line_axis = 0, tile_axis = 0;  ///< axes of the source along the lines, and across them
-  /// Positions along `third` are taken from this many ranges in turn. Where ranges go to different devices, their
-  /// links are busy at the same time.
+  std::int32_t line_axis = 0, tile_axis = 0;  ///< axes of the array along the lines, and across them (0: x)
+  /// Planes along the third axis are taken from this many ranges in turn. Where the results of ranges go to different
+  /// devices, several links are busy at the same time.
   std::int32_t ranges = 1;
 
-  /// The n-th position along `third` in the order of `ranges`.
+  /// The n-th plane along the third axis, where planes are taken from the ranges in turn.
   SLIP_FN std::int32_t third(std::int32_t n) const {
     const std::int32_t range = n % ranges, rest = thirds % ranges;
     return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
   }
 };
 
-/// Order of the items of two fused passes. A chunk of the second pass is `deep` tiles at each position along `third`.
-/// The first pass stores their lines in the planes of that chunk.
+/// Order of work in two fused FFT passes. A chunk of the second pass holds `deep` tiles of lines in each plane along
+/// the third axis. The first pass stores the lines of these tiles in the planes of the chunk.
 struct TwoPasses {
-  std::int32_t chunks = 0;  ///< number of chunks; 0: there is one pass
+  std::int32_t chunks = 0;  ///< number of chunks of the second FFT pass; 0: the passes are not fused
   std::int32_t deep = 0, lead = 0;
-  /// whether both passes are one launch without chunks, in which none waits for the other
+  /// whether both FFT passes share a launch without chunks, so that neither waits for the other
   bool apart = false;
-  /// counter of items that teams have drawn, followed by a counter for each chunk; all zero at the start
+  /// work items taken by thread blocks, then finished items of the first pass in each chunk; all zero at the start
   std::uint32_t* ticket = nullptr;
 };
 
-/// Whether narrow tiles are used: half as many lines with twice as much of each. Values that stay on the device are
-/// then read once. Over a link narrow tiles are slower.
+/// Whether an FFT kernel uses narrow tiles: half as many lines with twice as many values of each. Values that stay on
+/// the device are then read once. Over a link narrow tiles are slower.
 constexpr bool is_narrow(int length) {
   const int odd = odd_factor(length);
   return length > 512 && (odd == 1 || odd == 3 || odd == 5 || odd == 9);
@@ -80,9 +80,9 @@ constexpr bool is_narrow(int length) {
 template <class T, int length>
 struct NarrowTiling;
 
-/// Tile and thread counts. A thread makes two radix-8 butterflies, about three for lines with an odd factor, which have
-/// the threads of the next lower power of two. It needs 64 registers of 4 bytes or 8 bytes, which limits the resident
-/// blocks.
+/// Tile and thread counts of an FFT kernel. A thread makes two radix-8 butterflies, about three for lines with an odd
+/// factor, which have the threads of the next lower power of two. It needs 64 registers of 4 bytes or 8 bytes, which
+/// limits the resident blocks.
 template <class T, int length>
 struct Tiling {
   static constexpr int wide = 128 / static_cast<int>(sizeof(Pair<T>));
@@ -93,27 +93,27 @@ struct Tiling {
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
   static constexpr int block_rows = 1;  ///< number of rows of threads in a block
-  /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a packet are then a
-  /// row of the block. Thread i holds `first` of the values in registers: i, i + M / first, ...
+  /// Radices of the FFT of one part (M values) of a line. A device library has one pass (`count`): each row of the
+  /// thread block transforms a line. Thread i holds `first` of the values in registers: i, i + M / first, ...
   template <int values>
   using Passes = Radices<values>;
   using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;
 };
 
-/// The tiling with narrow tiles, for the same number of threads and the same shared memory.
+/// Tile counts of FFT kernels with narrow tiles, for the same number of threads and the same shared memory.
 template <class T, int length>
 struct NarrowTiling : Tiling<T, length> {
   static constexpr int wide = Tiling<T, length>::wide / 2;
   static constexpr int parts(int n) { return n > 2 * Tiling<T, length>::most ? 2 * parts(n / 2) : 1; }
 };
 
-/// Reads values of lines unchanged. Other readers of complex lines have `read(value, place, line, plane)`.
+/// Reads values of FFT lines unchanged. Other readers change them on load by `read(value, place, line, plane)`.
 struct AsTheyAre {};
 
-/// Destination of the values of a tile: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
+/// Destination of the FFT results of a tile: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
 struct Outlet {
   std::byte* at;
-  std::int64_t along, across;  // distances in bytes along a line, and across lines
+  std::int64_t along, across;  // distances in bytes between values of a line, and between lines
   std::int32_t lo, modes, first, lines;
 };
 
@@ -139,13 +139,13 @@ struct LineTiles {
     constexpr int a = first_half / first_parts, b = length / second_parts;
     return sizeof(Pair<T>) * wide * (a > b ? a : b) + sizeof(Head);
   }
-  /// Number of teams for one pass, or for two independent passes.
+  /// Number of thread blocks (teams) for one FFT pass, or for two independent passes.
   std::int64_t teams() const { return teams_of(0) + (two.apart ? teams_of(1) : 0); }
   SLIP_FN std::int64_t teams_of(int which) const {
     return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
            (which == 0 ? first_parts : Narrow::first_parts);
   }
-  /// Number of teams of a chunk for each of two fused passes.
+  /// Number of thread blocks (teams) that a chunk needs in each of two fused FFT passes.
   SLIP_FN std::int64_t items(int which) const {
     return which == 0 ? static_cast<std::int64_t>(two.deep) * wide * pass[0].tiles * first_parts
                       : static_cast<std::int64_t>(two.deep) * pass[1].thirds * second_parts;
@@ -171,7 +171,7 @@ struct LineTiles {
     if constexpr (plain) both(team, tile, head);
   }
 
-  /// Transforms the lines of team `index` of one pass.
+  /// Transforms the lines of thread block (team) number `index` of one FFT pass.
   template <class Team>
   SLIP_FN void of_pass(const Team& team, const LinePass<T>& p, std::int64_t index) const {
     auto* const tile = team.template shared<Pair<T>>();
@@ -221,11 +221,11 @@ struct LineTiles {
     return item;
   }
 
-  /// Order of items: the first pass for `lead` chunks, then both passes alternately, then the second pass for `lead`
-  /// chunks.
+  /// Order in which thread blocks take tiles of two fused FFT passes: the first pass for `lead` chunks, then both
+  /// passes alternately, then the second pass for `lead` chunks.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
-    std::int64_t index = number;  // index of the item within its pass
+    std::int64_t index = number;  // index of the work item within its FFT pass
     Item item;
     if (number >= begin + both) {
       item.second = 1;
@@ -256,8 +256,8 @@ struct LineTiles {
     return e * wide + ((line + e / rows) & (wide - 1));
   }
 
-  /// `ranges`: whether LinePass::low, high and used_lines exclude values. A template parameter, because tests for each
-  /// value cost a tenth of the time.
+  /// Transforms the lines of a tile. `ranges`: whether LinePass::low, high and used_lines leave values out. It is a
+  /// template parameter, because tests for each value cost a tenth of the time.
   template <int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void lines(const Team& team, const LinePass<T>& p, const Item& item, Pair<T>* tile, Head& head) const {
     constexpr int held_values = n / parts;
@@ -321,7 +321,7 @@ struct LineTiles {
     }
   }
 
-  /// Whether any result of this tile has a destination; without any, the team's work on it ends.
+  /// Whether any result of this tile has a destination; without any, the thread block skips the tile.
   SLIP_FN static bool some(const LinePass<T>& p, const Head& head) {
     if (p.to || p.windows > held) return true;
     bool any = false;
@@ -353,7 +353,7 @@ struct LineTiles {
             static_cast<std::int32_t>(end - begin)};
   }
 
-  /// Loads values i, i + m, ... of part q of a line, without the factor w^(n q).
+  /// Loads the values s(n), n = i, i + m, ..., of part q of a line (top of this file), without the factor w^(n q).
   template <int n, int parts, int radix, bool real, bool ranges>
   SLIP_FN void load(Pair<T> (&x)[radix], int i, int line, const T* from, const LinePass<T>& p, int first,
                     const Item& item) const {
@@ -376,7 +376,7 @@ struct LineTiles {
     } else {
       static_assert(parts == 4);
       const T sign = q % 2 == 0 ? T(1) : T(-1), other = q < 2 ? T(1) : T(-1);
-      // (-i)^q is 1, -i, -1, i. In a backward transform, real and imaginary parts are swapped, so i replaces -i.
+      // The factor (-i)^q is 1, -i, -1, i. A backward transform swaps real and imaginary parts, so i replaces -i.
       for (int j = 0; j < radix; ++j) {
         const int k = i + j * m;
         Pair<T> a = value(k), c = value(k + 2 * values), b1 = value(k + values), d = value(k + 3 * values);
@@ -415,7 +415,7 @@ struct LineTiles {
     }
   }
 
-  /// Transforms a part of a line by a library for device code.
+  /// Transforms a part of a line by an FFT library for device code.
   template <class R, int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void whole(const Team& team, Pair<T>* tile, const T* from, const LinePass<T>& p, int first, int count,
                      const Item& item) const {
@@ -487,7 +487,7 @@ struct LineTiles {
     });
   }
 
-  /// Computes the modes of the real values from the transform of z.
+  /// Computes the modes of real lines x from the transform of half as many values z_n = x_(2n) + i x_(2n+1).
   template <class R, int n, int parts>
   SLIP_FN void part(int thread, int size, const Pair<T>* tile, const LinePass<T>& p, const Head& head, int first,
                     const Item& item, int count) const {

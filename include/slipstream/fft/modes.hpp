@@ -35,7 +35,7 @@ struct ModeBlock {
   SLIP_FN std::int64_t volume() const { return static_cast<std::int64_t>(extent[0]) * extent[1] * extent[2]; }
 };
 
-/// Applies an operation and a factor to the values of a block. Modes that are not used become zero.
+/// Applies an operation and a factor to the Fourier modes of a block. Modes that are not used become zero.
 template <class T, class F>
 struct OnModes {
   ModeBlock block;

@@ -7,8 +7,8 @@
 
 namespace slipstream::fft {
 
-/// Lengths of lines along the first axis for which an operation compiles kernels: lengths of is_line(), up to
-/// longest_line_through.
+/// Lengths of lines along the first axis for which a user-defined operation compiles FFT kernels: lengths of is_line(),
+/// up to longest_line_through.
 template <int... lengths>
 struct Lengths {
   static bool hold(std::int64_t length) { return ((length == lengths) || ...); }

@@ -11,7 +11,7 @@
 
 namespace slipstream::fft {
 
-/// Number of a line in its block: across * (number in the plane) + third * (plane).
+/// Number of an FFT line in its block: across * (number of the line in its plane) + third * (number of the plane).
 struct LineNumbers {
   std::int32_t across = 1, third = 0;
 };
@@ -20,7 +20,7 @@ struct LineNumbers {
 class Pointwise {
  public:
   virtual ~Pointwise() = default;
-  /// Applies the operation in a separate pass; both arrays may be the same.
+  /// Applies a point-wise operation to modes in a separate pass; input and output may be the same array.
   virtual void pass(Stream& stream, const void* from, void* to) const = 0;
   /// Applies the operation on the host, to lines first .. behind - 1 along the block's first axis. `values` points to
   /// line `first`.
@@ -36,7 +36,7 @@ class Pointwise {
   }
 };
 
-/// Applies an operation to the lines of a launch on load.
+/// Applies a point-wise operation to the modes of FFT lines while a kernel loads them.
 template <class T, class F>
 struct ReadThrough {
   OnModes<T, F> on;
@@ -60,16 +60,16 @@ struct PassOver {
   }
 };
 
-/// An operation without kernels that apply it on load, so that only the separate pass exists.
+/// A point-wise operation without FFT kernels that apply it on load, so that only the separate pass exists.
 struct NoLengths {
   static bool hold(std::int64_t) { return false; }
   template <class T, class Read>
   static void launch(Stream&, int, const LineJob<T>&, const Read&) {}
 };
 
-/// Pointwise from a trivially copyable functor with `SLIP_FN Pair<T> operator()(const Mode&, const Pair<T>&) const`.
-/// Held: lengths of lines whose kernels apply it on load (Lengths of slipstream/fft/operations.hpp). To run on GPUs,
-/// compile the file that uses it as CUDA.
+/// Point-wise operation on modes, made from a functor with `SLIP_FN Pair<T> operator()(const Mode&, const Pair<T>&)
+/// const` that is trivially copyable. Held: lengths of lines whose FFT kernels apply it on load (Lengths of
+/// slipstream/fft/operations.hpp). To run on GPUs, compile the file that uses it as CUDA.
 template <class T, class F, class Held = NoLengths>
 class PointwiseOf final : public Pointwise {
  public:

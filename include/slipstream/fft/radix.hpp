@@ -24,7 +24,7 @@ struct alignas(2 * sizeof(T)) Pair {
   friend SLIP_FN Pair operator*(const Pair& a, const Pair& b) {
     return {fused(a.re, b.re, -(a.im * b.im)), fused(a.re, b.im, a.im * b.re)};
   }
-  SLIP_FN Pair turned() const { return {im, -re}; }  ///< the number times -i
+  SLIP_FN Pair turned() const { return {im, -re}; }  ///< this complex number times -i
   SLIP_FN Pair exchanged() const { return {im, re}; }
   SLIP_FN Pair conjugate() const { return {re, -im}; }
 };
@@ -43,7 +43,7 @@ SLIP_FN void butterfly4(Pair<T>& a, Pair<T>& b, Pair<T>& c, Pair<T>& d) {
   d = d.turned();
   butterfly2(a, b);
   butterfly2(c, d);
-  const Pair<T> second = b;  // modes 0, 2, 1 and 3 are in a, b, c and d now
+  const Pair<T> second = b;  // the outputs 0, 2, 1, 3 of radix 4 are in a, b, c, d now
   b = c;
   c = second;
 }
@@ -84,9 +84,9 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     // factors.
     butterfly3(x[0], x[2], x[4]);
     butterfly3(x[3], x[5], x[1]);
-    butterfly2(x[0], x[3]);  // this butterfly gives modes 0 and 3
-    butterfly2(x[2], x[5]);  // this butterfly gives modes 4 and 1
-    butterfly2(x[4], x[1]);  // this butterfly gives modes 2 and 5
+    butterfly2(x[0], x[3]);  // gives outputs 0 and 3 of the radix-6 butterfly
+    butterfly2(x[2], x[5]);  // gives outputs 4 and 1 of the radix-6 butterfly
+    butterfly2(x[4], x[1]);  // gives outputs 2 and 5 of the radix-6 butterfly
     const Pair<T> one = x[5], two = x[4], four = x[2], five = x[1];
     x[1] = one, x[2] = two, x[4] = four, x[5] = five;
   } else if constexpr (radix == 10) {
@@ -108,7 +108,7 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     x[13] = x[13] * w3, x[14] = x[14] * w6, x[15] = x[15] * w9;
     for (int q = 0; q < 4; ++q) butterfly4(x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]);
     for (int q = 1; q < 4; ++q)
-      for (int r = 0; r < q; ++r) {  // a swap, because mode q + 4 r is at 4 q + r
+      for (int r = 0; r < q; ++r) {  // transposes the 4 x 4 outputs of radix 16: mode q + 4 r is at 4 q + r
         const Pair<T> other = x[4 * q + r];
         x[4 * q + r] = x[4 * r + q];
         x[4 * r + q] = other;
@@ -160,10 +160,10 @@ SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
 SLIP_FN constexpr int odd_factor(int n) { return n % 2 == 0 ? odd_factor(n / 2) : n; }
 
 struct RadixList {
-  int count, first, second, last;  // number of radices and the radices; if there are two, the second is the last
+  int count, first, second, last;  // number of FFT radices, and the radices; if there are two, the second is `last`
 };
-/// Radices of a length. Lengths of 16 to 512 have a five, or a six for a factor three, then eights, then fours.
-/// Exceptions: 144 and 288 have two sixes; 250 and 500 have tens and fives. Lengths up to 1024 have a sixteen.
+/// FFT radices of a line length. Lengths of 16 to 512 have a five, or a six for a factor three, then eights, then
+/// fours. Exceptions: 144 and 288 have two sixes; 250 and 500 have tens and fives. Lengths up to 1024 have a sixteen.
 constexpr RadixList radices_of(int length) {
   const int odd = odd_factor(length);
   if (odd == 125) return {3, 10, length / 50, 5};
@@ -171,7 +171,7 @@ constexpr RadixList radices_of(int length) {
   if (length > 512) return {3, length / 128, 16, 8};
   if (odd == 9) return {3, 6, 6, length / 36};
   const int lead = odd == 1 ? 1 : odd == 3 ? 6 : 5;
-  int bits = 0;  // number of bits that radices four and eight must cover
+  int bits = 0;  // number of factors two, which radices four and eight must cover
   while (length / lead >> bits > 1) ++bits;
   const int rest = (bits + 2) / 3, eights = bits - 2 * rest;
   const auto of_rest = [eights](int n) { return n < eights ? 8 : 4; };
@@ -184,7 +184,7 @@ struct Radices {
   static constexpr int values = length;
   static constexpr RadixList list = radices_of(length);
   static constexpr int count = list.count, first = list.first, second = list.second, last = list.last;
-  static constexpr int step = length / last;  ///< distance between the modes that the last butterfly leaves
+  static constexpr int step = length / last;  ///< distance between the modes that one butterfly of the last pass leaves
   static_assert((count == 2 && first * last == length) || (count == 3 && first * second * last == length));
 
   SLIP_FN static int mode(int place) {

@@ -73,7 +73,7 @@ def core() -> ModuleType:
 
 @cache
 def part(name: str) -> ModuleType:
-    """Loads the compiled module of a solver or of a pattern, which needs core()."""
+    """Loads a further compiled module, such as that of a solver, after the module of core(), on which it depends."""
     core()
     module = f"_{name}"
     try:

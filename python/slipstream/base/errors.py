@@ -13,7 +13,7 @@ class ErrorCode(StrEnum):
     INVALID_ARGUMENT = "invalid_argument"  #: an argument or a key has a value that is never valid
     UNSUPPORTED = "unsupported"  #: values are valid alone, but not together, or not on this machine
     MISMATCH = "mismatch"  #: two things differ that must agree: shapes, ranks, a checkpoint and its case
-    WRONG_STATE = "wrong_state"  #: a call came at the wrong time, such as after close or on top of results
+    WRONG_STATE = "wrong_state"  #: a call came at the wrong time, such as after close, or would replace results
     UNAVAILABLE = "unavailable"  #: this machine or build lacks a feature
     NOT_FOUND = "not_found"  #: a name, a key, a file or a folder does not exist
     BAD_FILE = "bad_file"  #: a file exists, but its content is invalid
@@ -35,8 +35,8 @@ class Fault(str):
     facts: dict[str, str]
 
     def __new__(cls, text: str, code: ErrorCode | None = None, /, **facts: Any) -> Self:
-        """Keeps the code and facts of a `text` that is a Fault already, unless others are given. Facts that are None
-        are left out.
+        """Makes the description of an error. If `text` is a Fault already, its code and facts are kept, unless others
+        are given. Facts that are None are left out.
         """
         fault = super().__new__(cls, text)
         before = text if isinstance(text, Fault) else None
@@ -60,11 +60,11 @@ class Fault(str):
         return cls(str(error), ErrorCode.INVALID_ARGUMENT if isinstance(error, ValueError | TypeError) else usual)
 
     def reworded(self, text: str) -> Self:
-        """The same fault with another text."""
+        """The same error description with another text."""
         return type(self)(text, self.code, **self.facts)
 
     def at(self, key: str = "", file: object = "") -> Self:
-        """The same fault with a key or a file before its text."""
+        """The same error description with a key or a file before its text."""
         places = {"key": key, "file": file}
         text = "".join(f"{place}: " for place in places.values() if place) + self
         return type(self)(text, self.code, **self.facts | {name: place for name, place in places.items() if place})
@@ -108,7 +108,7 @@ class Coded(Exception):
 
     @classmethod
     def unpacked(cls, message: str) -> Self:
-        """Reads what `packed` has written, behind the words `rank N: ` where the error is of one rank."""
+        """Restores an error from the JSON text of packed(), with `rank N: ` before it if only that rank failed."""
         before, brace, rest = message.partition("{")
         found = json.loads(brace + rest)
         more = {"rank": before.removeprefix("rank ").removesuffix(": ")} if before else {}

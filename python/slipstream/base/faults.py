@@ -26,7 +26,8 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def unknown(said: str, name: str, known: Sequence[str], **facts: Any) -> Fault:
-    """The fault of a name that is not known. Its text is `said` and the nearest name, or all names if none is near."""
+    """The error for an unknown name. Its text begins with `said`, and suggests the nearest known name, or lists all
+    known names if none is near."""
     near, there = nearest_of(name, known), ", ".join(known)
     hint = f"did you mean '{near}'?" if near else f"there are {there}"
     return Fault(said + hint, ErrorCode.NOT_FOUND, nearest=near, allowed=there, **facts)

@@ -57,7 +57,8 @@ def tables_within(annotation: Any) -> Iterator[type[Table]]:
 
 
 def keys_at(table: type[Table], path: Iterable[str | int]) -> list[str]:
-    """Keys that the table at a path within another one may have; none where any name is allowed."""
+    """Names of the keys that a nested table of a case file may have; `path` leads to it from the outer table. Empty if
+    the table accepts any name."""
     for part in path:
         fields = {field.alias or name: field for name, field in table.model_fields.items()}
         if part in fields:

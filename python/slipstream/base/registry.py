@@ -54,7 +54,8 @@ def picture(subject: str) -> Any:
 
 
 def benchmarks(module: str = "registry") -> Any:
-    """Imports a module of the benchmarks; by default their table. Raises CaseError outside of a source tree."""
+    """Imports a module of the benchmarks; by default the one that lists them all. Raises CaseError outside of a source
+    tree."""
     package = Path(__file__).resolve().parents[1]
     folder = package.parents[1] / "bench"
     if not (folder / BENCHMARKS).is_dir():

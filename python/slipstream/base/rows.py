@@ -52,9 +52,10 @@ class Rows:
         renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
         every: int = 1,
     ) -> None:
-        """Opens a table, and keeps the rows of its file up to the step `up_to` (-1: none), with columns that `renew`
-        may change. If an early stop, not `every`, made the last of them, the next added row replaces it. Raises
-        CaseError if rows cannot be rewritten, and leaves them as they are."""
+        """Opens a table file, and keeps its rows up to the step `up_to` (-1: none). The function `renew` may recompute
+        columns of these rows. If the last kept row is not at a multiple of `every`, an early stop of the run made it,
+        and the next added row replaces it. Raises CaseError if rows cannot be rewritten, and leaves them as they are.
+        """
         self._path, self._last = path, -1
         header, rows = read(path)
         kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]

@@ -159,7 +159,7 @@ def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
 
 
 def apply_override(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    """Sets data[a][b] = value, and makes missing tables on the way."""
+    """Sets the value of a key in nested tables of a case, and makes missing tables on the way."""
     table = data
     for depth, part in enumerate(path[:-1]):
         child = table.setdefault(part, {})

@@ -142,17 +142,17 @@ class Case(Table):
 
     @property
     def samples(self) -> tuple[int, int, int]:
-        """Number of samples along x, y and z in pictures, `spacings` apart; one per cell."""
+        """Number of points along x, y and z at which pictures and output show the fields; by default one per cell."""
         return self.grid.cells
 
     @property
     def corner(self) -> tuple[float, float, float]:
-        """Coordinates of the low corner of the samples."""
+        """Coordinates of the low corner of the region that pictures and output show."""
         return (0.0, 0.0, 0.0)
 
     def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Any:
-        """Reads the samples box[x, y, z] of a field at one of its steps from an open h5py file, as [z][y][x] or
-        [z][y][x][component]."""
+        """Reads values of a field at one step from an open h5py file, in the ranges of points box = (x, y, z). Returns
+        [z][y][x] or [z][y][x][component]."""
         row = int(file[f"VTKHDF/Steps/CellDataOffsets/{name}"][step])
         return file[f"Series/{name}"][(row, *reversed(box))]
 
@@ -169,7 +169,7 @@ class Case(Table):
 
     @property
     def spacings(self) -> tuple[float, float, float]:
-        """Distances of the samples along x, y and z."""
+        """Distances along x, y and z between the points at which pictures show the fields."""
         return (self.spacing, self.spacing, self.spacing)
 
     @property
@@ -263,7 +263,7 @@ class Case(Table):
         """The named parts of [exchange] (EXCHANGE_PARTS) as the flat dictionary that compiled solvers read."""
         keys = {key for name in (part, *parts) for key in EXCHANGE_PARTS[name]} - {
             "block"
-        }  # share_blocks() has replaced the key `block`
+        }  # left out, because blocks.share_blocks() has replaced this key by other keys
         found = self.exchange.model_dump(include=keys, exclude_none=True)
         if found.get("rim") == "auto":
             del found["rim"]

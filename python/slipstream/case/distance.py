@@ -29,5 +29,5 @@ class Distance:
         self._size = math.hypot(self._size, norm(wanted))
 
     def value(self) -> float:
-        """The relative distance, or the absolute one where `wanted` is zero everywhere."""
+        """The relative L2 distance, or the absolute one if the reference field is zero everywhere."""
         return self._off / self._size if self._size else self._off

@@ -75,7 +75,7 @@ class FlowCase(Case):
             if units.step:
                 speed = physics.reference_velocity * units.step / units.cell
             if physics.viscosity is not None:
-                # Computed from the Reynolds number, so that the same case in cells has the same bits.
+                # The Reynolds number gives the lattice viscosity, as in a case in cells, so both give the same bits.
                 reynolds = whole(physics.reference_velocity * (length * units.cell) / physics.viscosity)
                 viscosity = speed * length / reynolds
         if viscosity is None:
@@ -104,7 +104,7 @@ class FlowCase(Case):
 
     @property
     def up(self) -> str:
-        """The axis normal to a moving wall, else z."""
+        """The axis that points up in pictures: normal to a moving wall, else z."""
         return next((side[0] for side, wall in self.walls.given() if any(wall.velocity)), "z")
 
     @property

@@ -21,7 +21,7 @@ def tables(case_type: type[Table], at: str = "") -> Iterator[tuple[str, type[Tab
     for name, field in case_type.model_fields.items():
         for table in dict.fromkeys(tables_within(field.annotation)):
             if table is case_type:
-                continue  # a table may contain its own type
+                continue  # skipped, because a table that may contain its own type would recurse without end
             sides = [side for side in table.model_fields.values() if any(tables_within(side.annotation))]
             named = "dict" in str(field.annotation)
             path = f"{at}{field.alias or name}" + (".NAME" if named else "")

@@ -28,7 +28,7 @@ def rename(data: dict[str, Any]) -> list[str]:
 
 
 def current(override: str) -> str:
-    """An override with the new name of its key."""
+    """An override such as a.b=c, with the present name of its key if the key was renamed."""
     key, _ = toml_text.parse_override(override)
     new = RENAMED.get(key)
     return override if new is None else ".".join((*key[:-1], new)) + "=" + override.partition("=")[2]

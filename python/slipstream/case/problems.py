@@ -23,7 +23,7 @@ def end(case: Case) -> Iterator[Fault]:
 
 
 def unused(case: Case, table: str, keys: Iterable[str], text: str, **facts: Any) -> Iterator[Fault]:
-    """Faults of those of the keys that a case without a use for them sets."""
+    """An error for each of the given keys that the case sets although it has no use for them."""
     given = getattr(case, table)
     for key in keys:
         if getattr(given, key) != type(given).model_fields[key].default:

@@ -52,7 +52,7 @@ class Source:
         variant: str | None = None,
         tables: dict[str, Any] | None = None,
     ) -> None:
-        """`tables`: the tables of the variant."""
+        """name, text, overrides: of the case file. `tables`: keys that its chosen variant sets, by table."""
         self.name = name
         self.text = text
         self.overrides = {toml_text.parse_override(text)[0]: text for text in overrides}
@@ -161,7 +161,7 @@ def _refused(error: ValidationError, source: Source, case_type: type[Case], *tab
 
 
 def _too_large(value: Any, at: toml_text.Path = ()) -> Iterator[tuple[toml_text.Path, int]]:
-    """Integers that the compiled module cannot hold."""
+    """Finds integers in a case that do not fit the 64-bit integers of the compiled module, with the path of each."""
     if isinstance(value, dict | list):
         for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _too_large(entry, (*at, key))
@@ -249,7 +249,7 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
     try:
         case_type = solver_of(data).case_type
     except CaseError:
-        return  # parse() reports that a case has tables of two solvers
+        return  # nothing is done here, because parse() reports that a case has tables of two solvers
     faults = []
     for path, table in (found for key in case_type.file_keys for found in named_files(data, key)):
         what = path[-1]

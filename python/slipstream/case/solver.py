@@ -104,7 +104,7 @@ class Run(ABC):
         return float(engine.largest_change())
 
     def look(self) -> None:  # noqa: B027 (nothing is to do by default)
-        """Stores the present state, from which the next call of change() measures."""
+        """Stores the present state, so that the next change() measures how far the solution has moved from it."""
 
     def conserved(self) -> float:
         """The conserved quantity, usually the mass; 0 if there is none."""
@@ -136,7 +136,8 @@ class Run(ABC):
         return {}
 
     def carry(self, carried: Mapping[str, Any]) -> None:  # noqa: B027 (nothing is to do by default)
-        """Restores the numbers of `carried` after the fields; checkpoints of earlier versions have none."""
+        """Restores numbers that a checkpoint stores beside the fields, after the fields themselves. Checkpoints of
+        earlier versions have none."""
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         """Tables of this run; with `goes_on` they keep the rows of the run before."""
@@ -162,8 +163,8 @@ class Solver(ABC, Generic[CaseT]):
     """A solver as commands see it: it checks, plans and starts cases. The registry names its module, whose SOLVER is an
     instance."""
 
-    compiled: tuple[str, str]  #: name of the compiled module, and of its class
-    runs: tuple[str, str]  #: module and class of its runs, which are imported late
+    compiled: tuple[str, str]  #: names of the compiled module and of the solver class in it
+    runs: tuple[str, str]  #: names of the module and the class that run a case; imported only when a run starts
     case_type: type[CaseT]
     unit_of_rate: str  #: unit of millions of updates per second, such as "Mcell/s"
     files: Sequence[str]  #: files that runs of this solver write in addition to those of all solvers
@@ -181,7 +182,8 @@ class Solver(ABC, Generic[CaseT]):
 
     @abstractmethod
     def facts(self, case: CaseT) -> list[tuple[str, str]]:
-        """The method and the problem, for the banner; rows without a text are left out."""
+        """Names and texts of the numerical method and the flow problem, which a run prints at its start. Empty texts
+        are left out."""
 
     @abstractmethod
     def inputs(self, case: CaseT) -> dict[str, str | int]:
@@ -209,7 +211,8 @@ class Solver(ABC, Generic[CaseT]):
 
     @abstractmethod
     def quantities(self, case: CaseT) -> Mapping[str, Any]:
-        """The drawings of `plot` by name, each a slipstream.pictures.quantity.Quantity; the default ones come first."""
+        """Quantities that the command `plot` can draw, by name; the default ones come first. Each is a
+        slipstream.pictures.quantity.Quantity."""
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
         """The tables of a case file with the keys that follow from bodies. Raises CaseError, or pydantic's

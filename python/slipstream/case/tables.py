@@ -17,15 +17,15 @@ def _rim_form(value: Any) -> str:
     return "word" if isinstance(value, str) else "widths"
 
 
-#: Type of the key `rim`: cells per axis, or "auto". The form of the value chooses between both, so that a mistake gives
-#: one error.
+#: Type of the width of the boundary region (key `rim`): cells per axis, or "auto". The form of the value chooses
+#: between both, so that a mistake gives one error.
 Rim = Annotated[
     Annotated[ExtentOrZero, Tag("widths")] | Annotated[Literal["auto"], Tag("word")],
     Discriminator(_rim_form),
 ]
 RIM_FORMS = frozenset({"widths", "word"})
 
-#: Regular expressions: name of a route with an optional sign, and a name of any other kind.
+#: Regular expressions: name of a message route with an optional + or -, and name of a body.
 _ROUTE, _WORD = rf"^[+-]?({'|'.join(ROUTES)})$", r"^[A-Za-z0-9_-]+$"
 _NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 class Scales:
     """Dimensionless scales that decide whether a lattice Boltzmann run is stable and accurate."""
 
-    length: float  #: length in cells
-    reference_velocity: float  #: velocity in cells per step
-    viscosity: float  #: viscosity in cells squared per step
+    length: float  #: reference length in cells
+    reference_velocity: float  #: reference velocity in cells per step
+    viscosity: float  #: kinematic viscosity in cells squared per step
 
     @property
     def reynolds(self) -> float:
@@ -70,7 +70,7 @@ class Converter:
         return self.pressure / self.length
 
     def rows(self) -> list[tuple[str, float, str]]:
-        """Name, value and unit of each conversion."""
+        """Name, value and unit of each factor that converts lattice units to SI."""
         return [
             ("length", self.length, "m"),
             ("time", self.time, "s"),

@@ -20,7 +20,7 @@ from slipstream.machine import start
 
 
 def _without_ranks(arguments: Sequence[str]) -> list[str]:
-    """The command line without -n and its number."""
+    """The command line without the option -n, the number of ranks to start."""
     kept, skip = [], False
     for argument in arguments:
         if skip or argument == "-n":
@@ -58,7 +58,7 @@ def _module_of_job() -> ModuleType | None:
         return None
     try:
         module = core.core()
-        module.rank()  # starts MPI, as it does on the ranks that have not failed
+        module.rank()  # starts MPI here, too, because the ranks that have not failed start it
     except (CaseError, RuntimeError):
         return None
     return module if module.mpi_started_here() else None

@@ -75,8 +75,8 @@ class DnsCase(Case):
         return said if known or not self.dns.courant else f"at most {said}"
 
     def timed_by(self, clock: Callable[[], tuple[int, float]]) -> None:
-        """From now on `time_of` counts from the step and time of this clock. Steps by a Courant number vary: later ones
-        are assumed to be as long as the longest."""
+        """Gives the case a function `clock` that returns the present step and time of a run, from which `time_of`
+        counts. Steps by a Courant number vary: later ones are assumed to be as long as the longest."""
         self._clock = clock
 
     @property

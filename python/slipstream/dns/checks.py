@@ -7,7 +7,7 @@ from slipstream.case import problems as shared
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.dns.case import DnsCase
 
-#: Reasons why parts of [exchange] have no use here.
+#: Reasons why pseudo-spectral runs cannot use some keys of [exchange].
 _NOT_OURS = {
     "blocks": "transforms cut the box themselves: dns.process_grid says how",
     "halos": "belongs to solvers with halos; dns.overlap says what transforms travel beside",

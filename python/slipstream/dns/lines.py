@@ -11,13 +11,14 @@ Array = np.ndarray
 
 
 def _lines(velocity: Array, axis: int) -> Array:
-    """The component along an axis (0: x) as lines along this axis, [line][place]."""
+    """The velocity component along an axis (0: x), as values on all grid lines along this axis, [line][cell]."""
     component = np.moveaxis(np.asarray(velocity)[..., axis], 2 - axis, -1)
     return component.reshape(-1, component.shape[-1]).astype(np.float64)
 
 
 def longitudinal_spectrum(velocity: Array, axis: int = 0) -> Array:
-    """Spectrum E_aa(k) of the component along an axis, k = 0, 1, ...: the sum over k is <u_a^2> (Pope 2000, 6.5)."""
+    """Longitudinal spectrum E_aa(k) of the velocity component u_a along axis a, k = 0, 1, ... Its sum over k is
+    <u_a^2> (Pope 2000, 6.5)."""
     lines = _lines(velocity, axis)
     n = lines.shape[1]
     found: Array = (abs(np.fft.rfft(lines, axis=1)) ** 2).mean(0) / n**2

@@ -149,7 +149,7 @@ class DnsRun(Run):
 
         def take() -> None:
             statistics.take()
-            # The budget is checked after the row was written, which shows the cause of an error.
+            # The Courant number is checked after statistics.csv has the row, which shows the cause of an error.
             try:
                 self.engine.check_time_step()
             except RuntimeError as error:
@@ -159,7 +159,8 @@ class DnsRun(Run):
         return [*found, replace(statistics, take=take)]
 
     def _of_scalars(self, parts: Sequence[str]) -> dict[str, float]:
-        """Values of the columns PART_n of the scalars."""
+        """Statistics of the passive scalars as a row: variance, dissipation, flux and spectrum of scalar n, in columns
+        called PART_n."""
         row: dict[str, float] = {}
         for n, found in enumerate(self._statistics()["scalars"], 1):
             values = (found["variance"], found["dissipation"], *found["flux"], *found["spectrum"])

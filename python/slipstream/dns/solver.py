@@ -51,7 +51,7 @@ def _vorticity(plane: Any) -> Any:
     first, second = ("xyz".index(axis) for axis in plane.axes)
     velocity = plane.vectors("velocity")
     turn = along(velocity[..., second], 1) - along(velocity[..., first], 0)
-    return -turn if plane.axes == "xz" else turn  # the rotation from x to z is negative about y
+    return -turn if plane.axes == "xz" else turn  # negated, because a rotation from x to z is negative about y
 
 
 class DnsSolver(Solver[DnsCase]):

@@ -64,7 +64,7 @@ class Statistics(Record):
 
 @dataclass(frozen=True, eq=False)
 class Transfer(Record):
-    """Energy that advection moves between shells, in length^2 / time^3."""
+    """Kinetic energy that advection moves between shells of wave numbers, in length^2 / time^3."""
 
     transfer: Array  #: energy gain of the shells 0, 1, ..., [shell]
     flux: Array  #: energy flux from the shells 0 to k to those above, [shell k]

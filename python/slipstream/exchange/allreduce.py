@@ -83,7 +83,7 @@ class AllReduce(Closing):
 
     @property
     def reason(self) -> str:
-        """Why this method was chosen over those of higher priority."""
+        """Why this all-reduce uses its method (peer, nccl or mpi), and not one of higher priority."""
         return self._reduce.reason
 
     @property

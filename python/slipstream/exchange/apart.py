@@ -31,17 +31,17 @@ def place_of(array: Described, name: str, written: bool) -> Place:
 
 
 def apart_or_why(a: Place, b: Place) -> str:
-    """The reason why two places must not share memory; empty if they may."""
+    """The reason why two arrays of a call must not overlap in memory; empty if they may."""
     if not (a.written or b.written):
         return ""
     return f"{a.name} and {b.name} share memory that is written: give arrays that lie apart"
 
 
 def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = apart_or_why) -> None:
-    """Raises ArgumentError if two places share memory, and `why` gives a reason. `why` gets them in the order in which
-    they are given."""
+    """Raises ArgumentError if two memory ranges overlap, unless the function `why` allows it by an empty text. It gets
+    the two ranges in the order in which they are given."""
     given = [place for place in places if place.first < place.behind]
-    before: list[int] = []  # numbers of earlier places that extend to the start of the present one
+    before: list[int] = []  # indices of memory ranges that begin earlier, and end beyond the start of the present one
     for number in sorted(range(len(given)), key=lambda n: given[n].first):
         before = [n for n in before if given[n].behind > given[number].first]
         for other in before:
@@ -52,7 +52,7 @@ def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = 
 
 
 def _meet(a: Place, b: Place) -> bool:
-    """Whether two places with overlapping bounds share a byte."""
+    """Whether two memory ranges whose bounds overlap share a byte; values of strided arrays may interleave instead."""
     if a.array is None or b.array is None:
         return True
     import numpy as np

@@ -38,12 +38,12 @@ class Described:
     strides: tuple[int, ...]
     size: int  #: size of a value in bytes
     format: str
-    exact: bool  #: whether values have the named format, and not another one of the same size
+    exact: bool  #: whether values of the array have the number format `format`, and not another one of the same size
     on_host: bool
     read_only: bool
 
     def ends(self) -> tuple[int, int]:
-        """Addresses of the first byte and one past the last."""
+        """Addresses of the first byte of the array, and of the one behind its last."""
         steps = [(n - 1) * stride * self.size for n, stride in zip(self.shape, self.strides, strict=True)]
         return self.pointer + sum(s for s in steps if s < 0), self.pointer + sum(s for s in steps if s > 0) + self.size
 
@@ -134,7 +134,8 @@ def _aligned(array: Described, name: str) -> Described:
 
 
 def _format(kind: str, size: int, name: str) -> tuple[str, bool]:
-    """Name of the number format, and whether it is that of the values, not only one of the same size."""
+    """Name of the number format in which values of an array are moved, and whether it is their own format. Otherwise it
+    is another one of the same size."""
     exact = _FORMATS.get((kind, size))
     found = exact or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
@@ -161,8 +162,8 @@ def require_writable(array: Described, name: str, why: str) -> None:
 
 @contextmanager
 def told_to_others(refuse: Callable[[], object]) -> Iterator[None]:
-    """Context in which a rank checks its arguments. If they are invalid, `refuse` makes the call without arguments.
-    Ranks that compare their calls with it then learn of the error."""
+    """Context in which a rank checks the arguments of a collective call. If they are invalid, the function `refuse`
+    makes the call without arguments. Other ranks, which compare their calls with it, then learn of the error."""
     try:
         yield
     except (TypeError, ValueError):

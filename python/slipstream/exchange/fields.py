@@ -24,7 +24,7 @@ def item(
     places: list[apart.Place] | None = None,
 ) -> dict[str, Any]:
     """Describes one field of an exchange for the compiled module. written: reason why the call writes it, if it does.
-    places: list to which the places of its arrays are added."""
+    places: list to which the memory ranges of its arrays are added."""
     copies = value if isinstance(value, tuple) else (value,)
     lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
     for given in lists:

@@ -92,7 +92,8 @@ class GatherScatter(Closing):
         self._inner.start(at, op, natives)
 
     def finish(self) -> None:
-        """The second part of any start call: combines received values, or writes them to copies."""
+        """Ends a gather-scatter, gather or scatter that was started: waits for values of other devices, and combines
+        them or writes them to all copies of a point."""
         self._inner.finish()
 
     def gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
@@ -130,7 +131,7 @@ class GatherScatter(Closing):
 
     @property
     def tuning(self) -> Tuning:
-        """The choice of routes by the tuner and its source."""
+        """Message routes that the tuner chose, and whether it measured them, read its cache or followed rules."""
         return Tuning.of(self._inner.tuning())
 
     def close(self) -> None:

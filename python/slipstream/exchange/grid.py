@@ -127,7 +127,7 @@ class Grid:
 
     @classmethod
     def _cut_as(cls, like: "Grid", cells: Triple, inner: "core_types.Grid") -> "Grid":
-        """A grid on the devices of `like`, made from a compiled grid with its cells and blocks."""
+        """Wraps a compiled grid with this number of cells, which lies on the same devices as the grid `like`."""
         grid = cls.__new__(cls)
         grid.axes, grid.cells, grid.periodic = 3, cells, (False, False, False)
         grid.comm, grid.backend, grid.machine = like.comm, like.backend, like.machine

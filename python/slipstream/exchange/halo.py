@@ -124,7 +124,7 @@ def _of(value: Any, name: str, what: str) -> Any:
 
 
 def _widths(grid: Grid, name: str, layers: Mapping[str, Any]) -> dict[str, Triple]:
-    """Widths of one field's layers by axis on the low and high sides; the width of the ghosts, unless `layers` has
-    others."""
+    """Widths in cells of one field's ghost layers and padding, by argument name and axis. Widths that are not given are
+    those of `ghost`."""
     given = {key: _of(of, name, key) for key, of in layers.items()}
     return {key: grid.triple(given["ghost"] if width is None else width) for key, width in given.items()}

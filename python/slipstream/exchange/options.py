@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from slipstream.base.errors import ErrorCode, OptionError
 from slipstream.base.faults import unknown
 
-#: Type of a width of layers: a number of cells, or one number for each axis, x first.
+#: Type of the width of ghost layers: a number of cells, or one number for each axis, x first.
 Width = int | Sequence[int]
 
 

@@ -32,12 +32,14 @@ class Running(Closing):
             warnings.warn(note, RuntimeWarning, stacklevel=3)
 
     def begin(self, stream: Any = None) -> None:
-        """Starts to move values. stream: the caller's, or a list with one for each device of this rank."""
+        """Starts the exchange after the queued work of `stream`, the caller's CUDA stream, or a list with one for each
+        device of this rank."""
         self._open = native_streams(self.grid, stream)
         self._exchange.begin(self._open)
 
     def end(self, stream: Any = None) -> None:
-        """Orders the next work of the stream after arrival; the default is the stream given to begin."""
+        """Makes later work of the stream wait until all values have arrived. The default is the stream given to
+        begin()."""
         self._exchange.end(self._open if stream is None else native_streams(self.grid, stream))
 
     def run(self, stream: Any = None) -> None:

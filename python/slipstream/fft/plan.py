@@ -42,8 +42,8 @@ class ProcessGrids(Record):
 class Memory(Record):
     """Memory of a plan on one device, in bytes."""
 
-    physical: int  #: bytes of the array of one component of u, which the caller owns
-    spectral: int  #: bytes of the array of one component of v
+    physical: int  #: bytes of the caller's array of one component in physical space (u)
+    spectral: int  #: bytes of the caller's array of one component in spectral space (v)
     work: int
     messages: int  #: estimated bytes of values in flight between devices
     library: int  #: estimated bytes that the library for transforms along lines needs
@@ -294,7 +294,8 @@ class Plan(Closing):
 
     @property
     def stored_moves(self) -> tuple[int, int]:
-        """Numbers of moves in a forward transform: those that store values at their destination, and all moves."""
+        """Numbers of transposes between devices in a forward transform: those without packing, because transforms store
+        results at the destination, and all."""
         stored, moves = self._plan.stored_moves
         return (stored, moves)
 
@@ -323,7 +324,7 @@ class Plan(Closing):
         self._plan.run(forward, source, target, natives)
 
     def _sides_given(self, names: str, arrays: Sequence[Any]) -> tuple[list[list[list[int]]], list[Place]]:
-        """Addresses of the arrays u, v or w by component and block, and the list of all places in memory."""
+        """Addresses of the arrays u, v or w by component and block, and the list of all their memory ranges."""
         sides = dict(zip("uvw", (*self._sides(), self._sides()[0]), strict=True))
         found = [
             _places(sides[name][0], name, array, sides[name][1], number > 0)
@@ -449,7 +450,7 @@ def _type_of(dtype: Any) -> str:
 
 
 def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> list[list[Place]]:
-    """Places of each block's values, by component; empty on a rank without blocks."""
+    """Memory ranges of the arrays on one side of a transform, by component and block. Empty on ranks without blocks."""
     why = "a Fourier transform writes it" if written else ""
     found: list[list[Place]] = []
     several = isinstance(given, tuple)

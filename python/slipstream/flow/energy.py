@@ -71,7 +71,8 @@ class History:
 
 
 def _distance(time: Array, values: Array, other_time: Array, others: Array) -> float:
-    """Relative L2 distance of values over time from others, over all times until the last one of the others."""
+    """Relative L2 distance between a time series and a reference series, over all times until the last one of the
+    reference."""
     inside = time <= other_time[-1]
     wanted = np.interp(time[inside], other_time, others)
     return float(np.linalg.norm(values[inside] - wanted) / np.linalg.norm(wanted))
@@ -96,7 +97,7 @@ class Decay:
         return float(self.time[n] - b / (2 * a)), float(c - b * b / (4 * a))
 
     def distance(self, other: "Decay") -> float:
-        """Relative L2 distance of this decay of the energy from another one, until the first of both ends."""
+        """Relative L2 distance of this decay of the energy from another one, until the end of the shorter series."""
         return _distance(self.time, self.decay, other.time, other.decay)
 
 

@@ -47,12 +47,13 @@ def exact(case: FlowCase, cells: Sequence[Array], time: float) -> Array:
     velocity."""
     assert case.exact is not None
     if case.units.speeds and case.converter:
-        time *= case.scales.steps_per_time * case.converter.time  # converts the time to s
+        time *= case.scales.steps_per_time * case.converter.time  # expressions for speeds in m/s take t in s
     return case.in_reference_velocities(np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1))
 
 
 def sample(case: FlowCase) -> list[Array]:
-    """Indices of a few cells along each axis, the first and the last among them."""
+    """Indices of up to 17 cells along each axis, the first and the last among them. Checks evaluate expressions there,
+    which is faster than on all cells."""
     return [np.unique(np.linspace(0, n - 1, min(n, 17)).round()) for n in case.grid.cells]
 
 

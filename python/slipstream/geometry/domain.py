@@ -61,6 +61,6 @@ def _moved(body: dict[str, Any], origin: list[float]) -> dict[str, Any]:
         if not (
             isinstance(place, (list, tuple)) and len(place) == 3 and all(isinstance(n, (int, float)) for n in place)
         ):
-            return body  # the body is kept as it is: the parser refuses it later, and names file and line
+            return body  # a body whose position is no vector is kept: the parser refuses it later, with file and line
         places[name] = [a - b for a, b in zip(place, origin, strict=True)]
     return body | places

@@ -62,7 +62,7 @@ class LbmCase(FlowCase):
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,
-            **lbm.model_dump(exclude={"chunk"}),  # `chunk` of [exchange] is a different option
+            **lbm.model_dump(exclude={"chunk"}),  # becomes tile_planes, because [exchange] has a key `chunk`, too
             "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
             "tile": lbm.tile_cells,
             "tile_planes": 0 if lbm.chunk == "auto" else lbm.chunk,

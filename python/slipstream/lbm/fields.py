@@ -19,7 +19,7 @@ class Fields(FieldSeries):
     _case: LbmCase
 
     def __init__(self, lbm: "Lbm", case: LbmCase, path: Path, goes_on: bool = False) -> None:
-        """Creates the file or, with `goes_on`, continues it. Collective."""
+        """Creates the VTKHDF file of a run or, with `goes_on`, continues it. Collective."""
         super().__init__(lbm, case, path, [], goes_on)
         converter, speed = case.converter, case.scales.reference_velocity
         self._arguments = (1.0 / speed, ""), (1.0, ""), (speed**-2, "")

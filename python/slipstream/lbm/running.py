@@ -151,7 +151,7 @@ class LbmRun(Run):
 
 
 def started(setup: Setup, trace: "Trace | None" = None) -> LbmRun:
-    """A run from its beginning."""
+    """A lattice Boltzmann run before its first step: allocates the solver and sets the initial flow."""
     engine, case = compiled(setup, trace), setup.case
     assert isinstance(case, LbmCase)
     return LbmRun(engine, case)

@@ -51,7 +51,8 @@ def _mach(case: LbmCase) -> Iterator[Fault]:
 
 
 def step_remedy(case: LbmCase, factor: float) -> tuple[str, str]:
-    """The key of an SI case that sets the time step, and text on the bound that changes the step by the factor."""
+    """The key that sets the length of the time step (units.step or units.lattice_speed), and the bound on it that
+    changes the time step by `factor`, as text for an error."""
     key, now, unit = "lattice_speed", case.scales.reference_velocity, ""
     if case.units.step:
         key, now, unit = "step", case.units.step, " s"

@@ -316,7 +316,7 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._engine.set_solid(mask)
-        self._files.clear()  # the flow begins anew, and so do its files
+        self._files.clear()  # the flow begins anew, so the next write replaces its files
         self._mass = None
         running.fill(self._engine, self.case)
 
@@ -326,7 +326,8 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
         return profiles.profiles(self._engine, self.case)
 
     def compare(self) -> Comparison | None:
-        """The profiles against the best published cavity of this Reynolds number, on rank 0."""
+        """Compares the velocity profiles of a cavity with the most accurate published ones at this Reynolds number; on
+        rank 0."""
         lines = self.profiles()
         return None if lines is None else profiles.compare(lines, profiles.reference_for(self.case))
 

@@ -6,9 +6,9 @@ from pydantic import model_validator
 
 from slipstream.lbm import own_table
 
-#: Collisions that only the moment representation supports.
+#: Collision models that only the moment representation supports.
 BY_MOMENTS = frozenset({"regularised", "recursive"})
-#: Collisions for which `lbm.magic` sets the relaxation rate of odd moments.
+#: Collision models for which `lbm.magic` sets the relaxation rate of odd moments.
 BY_MAGIC = frozenset({"TRT", "MRT"})
 
 
@@ -17,7 +17,7 @@ class LbmTable(own_table.LbmTable):
 
     @property
     def tile_cells(self) -> tuple[int, int]:
-        """Width and height in cells of a tile along x and y; zeros for "auto"."""
+        """Number of cells along x and y that a thread block updates (key `tile`); zeros for "auto"."""
         width, height = (0, 0) if self.tile == "auto" else map(int, self.tile.split("x"))
         return width, height
 

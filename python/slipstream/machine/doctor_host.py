@@ -33,7 +33,7 @@ def gpu_files(devices: Path = Path("/dev")) -> int:
 
 
 def cores_of(text: str) -> set[int]:
-    """Cores in a list of the kernel's, such as `0-3,8`."""
+    """Numbers of CPU cores from a list as the Linux kernel writes it, such as `0-3,8`."""
     cores: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")

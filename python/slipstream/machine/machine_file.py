@@ -129,7 +129,7 @@ class MachineFile(Table):
         ]
 
     def group(self, device: int) -> int:
-        """Number of the group of a device within its node."""
+        """Index, within its node, of the group of closely linked devices to which a device belongs."""
         local, group = device % self.devices_per_node, 0
         while local >= self.device.groups[group]:
             local -= self.device.groups[group]

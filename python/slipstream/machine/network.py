@@ -36,7 +36,9 @@ def bind(wanted: MachineTable, module: ModuleType) -> None:
     try:
         cards = module.Machine.network_cards("cuda", wanted.devices_per_rank, place, ranks)
     except RuntimeError:
-        return  # the discovery of the machine reports faults of devices later, to all ranks
+        # The error that some device is faulty is not raised here: a later step finds the devices again, and then
+        # raises it on all ranks.
+        return
     if is_fabric(cards):
         os.environ[VARIABLE] = cards
         _bound = True

@@ -58,7 +58,8 @@ def measure_memory(devices: Sequence[Device], probe_bytes: int = PROBE_BYTES, se
 def predict(machine: "Machine", plan: Plan, overlap: str, throttle: str | None = None) -> Prediction:
     """Predicts the time of a step on the slowest device, as bytes over measured rates.
 
-    A throttle slows messages of the routes that the host drives. Messages of other pairs of devices are concurrent.
+    `throttle` simulates a slow network for messages that the host sends. Those of one pair of devices follow one
+    another; those of different pairs are concurrent.
     """
     devices = machine.devices()
     rates = [device["memory_gb_per_s"] for device in devices]

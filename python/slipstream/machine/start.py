@@ -77,7 +77,8 @@ def asked_by(heard: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8") or heard
     except OSError:
-        return heard  # this node does not see the file, or the signal came to this rank alone
+        # The file with the user's signal is not visible on this node, or the signal was sent to this rank alone.
+        return heard
 
 
 #: Signals that ask a run to end.

@@ -6,7 +6,8 @@ Triple = tuple[int, int, int]
 
 
 class Device(TypedDict):
-    """A device of a machine, counted over all ranks. The last two keys exist for discovered devices only."""
+    """A device of a machine, counted over all ranks. `backend` and `uuid` exist for discovered devices only, not for
+    those of a machine file."""
 
     node: int
     rank: int
@@ -72,7 +73,7 @@ class Batches(TypedDict):
     planes_y: int
     planes_z: int
     sweeps: int
-    fields: float  #: number of fields that move in each direction during one stage
+    fields: float  #: number of fields copied to the device, and as many back, in a Runge-Kutta stage
 
 
 class Plan(TypedDict):

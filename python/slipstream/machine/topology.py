@@ -38,8 +38,8 @@ class Topology:
         self.devices: list[Device] = machine.devices()
         classes = machine.link_classes()
         self.links: list[Link] = classes["links"]
-        #: For each kind of node, the table with the index of the link between any two devices; then one for groups of
-        #: different nodes.
+        #: Tables with the index in `links` of the link between two devices. `_within` has one table for each kind of
+        #: node; `_between` is for devices of different nodes, which are grouped by equal links.
         self._within = [np.array(table) for table in classes["within"]]
         self._between = np.array(classes["between"])
         self._kinds: list[int] = classes["kind"]
@@ -59,7 +59,8 @@ class Topology:
         return list(found.values())
 
     def rows_of_node(self, members: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Rows of a table of devices, for those of a node; devices and ranks are counted from the node's first."""
+        """Rows of the printed table of devices for one node: number, name, rank and memory of each device.
+        Numbers of devices and ranks are counted from the first ones on the node."""
         first = min(self.devices[d]["rank"] for d in members)
         return [
             (d - members[0], self.devices[d]["name"], self.devices[d]["rank"] - first, *_memory(self.devices[d]))

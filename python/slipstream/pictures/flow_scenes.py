@@ -94,7 +94,7 @@ def spread_into(values: Array, solid: Array, layers: int) -> Array:
 
 
 def _shifted(values: Array, axis: int, step: int) -> Array:
-    """Values of the neighbours along an axis; zero beyond the ends."""
+    """An array shifted by one cell along an axis, so that cells get their neighbour's value; zero at the end."""
     result = np.zeros_like(values)
     target: list[slice] = [slice(None)] * 3
     source: list[slice] = [slice(None)] * 3

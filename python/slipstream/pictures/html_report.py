@@ -142,7 +142,7 @@ def _tiles(case: Case, figures: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _answer(shown: Results) -> str:
-    """The section of the results that a solver shows first."""
+    """HTML of the page's section "Results": the tables and pictures that a solver shows before all others."""
     tables, pictures = solver_of(shown.case).answer(shown.case, shown.folder)
     parts = [part for words, columns, rows in tables for part in (_text(words), table(columns, rows, left=2))]
     captions = solver_of(shown.case).pictures

@@ -95,8 +95,8 @@ class Wish:
 
 
 class Artist(Protocol):
-    """Draws the fields of results. A solver gives the class for its cases; it is constructed from Results and a Wish.
-    Raises CaseError for options that are not supported."""
+    """Draws the fields that a run has written. Each solver has such a class for its cases. It is constructed from the
+    Results and the options of `slipstream render` (Wish). Raises CaseError for options that are not supported."""
 
     scenes: ClassVar[tuple[str, ...]]  #: names of all scenes that the class can draw
     film_scene: ClassVar[str]  #: default scene of a film

@@ -54,7 +54,8 @@ def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], refere
 
 
 def iterations(path: Path, case: Case, column: Mapping[str, np.ndarray]) -> None:
-    """Draws the iterations of linear solutions over time, means between two rows: columns NAME_iterations."""
+    """Draws the number of iterations per linear solution over time. The values are the columns NAME_iterations of a
+    table, means since the row before."""
     with drawn(path, 6.4, 3.6) as (_, axes):
         for number, (name, values) in enumerate(column.items()):
             if name.endswith("_iterations"):

@@ -180,8 +180,8 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
 
 
 def window(rows: Sequence[Row], name: str, count: int) -> list[Row]:
-    """Restricts a timeline to the duration of the middle `count` bars with that name on the first rank. It keeps all
-    rows if there are fewer."""
+    """Restricts a timeline to the time of `count` bars: the middle ones of those called `name` on the first rank. It
+    keeps all rows if there are fewer."""
     of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
     first = sorted((bar for bar in of_rank if bar.name == name), key=lambda bar: bar.start)
     if len(first) <= count:
@@ -227,7 +227,8 @@ def trace_steps(paths: Sequence[Path], output: Path, title: str = "") -> None:
 
 
 def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = "", count: int = 2) -> None:
-    """Draws one timeline from the trace files of all ranks; `middle`: only of the middle `count` bars of that name."""
+    """Draws one timeline from the trace files of all ranks. If `middle` names an activity, the timeline shows only the
+    time of the middle `count` bars of this activity."""
     rows = read(paths)
     if middle and not any(bar.name == middle for row in rows for bar in row.bars):
         names = ", ".join(sorted({bar.name for row in rows for bar in row.bars})[:12])

@@ -67,7 +67,8 @@ def read(folder: Path) -> Record | None:
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        known = {entry.name for entry in fields(Record)}  # fields that only another version has are left out
+        # Keys of the JSON file that only another version of the program knows are left out.
+        known = {entry.name for entry in fields(Record)}
         return Record(**{key: value for key, value in found.items() if key in known})
     except (OSError, AttributeError, TypeError, ValueError) as error:
         raise CaseError(

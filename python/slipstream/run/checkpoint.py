@@ -59,7 +59,8 @@ class Restart:
     mass: float  #: mass of the fluid before the first step of the whole run
     lost: str = ""  #: text on the information in the checkpoint that this run drops
     time: float = 0.0  #: time of the checkpoint, in the solver's own units
-    carried: dict[str, Any] = field(default_factory=dict)  #: numbers that `Run.carried` gave for the checkpoint
+    #: numbers that the solver has stored besides the fields, such as counts of iterations (`Run.carried`)
+    carried: dict[str, Any] = field(default_factory=dict)
 
     def fill(self, engine: Engine) -> None:
         """Sets the fields, time and step of a solver. Collective."""
@@ -95,8 +96,8 @@ def conversion(before: Flow, now: Flow) -> Conversion | None:
 
 
 def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[Fault]:
-    """Keys whose values differ between two flows, with both values, except those of `free` and those that neither flow
-    uses. Meshes are compared by checksum, not by path. If a checksum is missing, the paths are compared."""
+    """Keys of the case whose values differ between two flows, with both values. Keys in `free`, which may differ, and
+    keys that neither flow uses are left out. Meshes are compared by checksum, or by path if a checksum is missing."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
     unread = solver_of(tomllib.loads(now.text)).case_type.unread
     free |= unread(old) & unread(new)
@@ -124,7 +125,8 @@ def _chosen(case: Case, wanted: str) -> str:
         return wanted
     there = files_in(case.checkpoint_folder)
     if not there and case.checkpoint.folder:
-        there = files_in(Path(case.checkpoint.folder))  # earlier versions put checkpoints there, without a subfolder
+        # Earlier versions wrote checkpoints into the folder `checkpoint.folder` itself, not into a subfolder of it.
+        there = files_in(Path(case.checkpoint.folder))
     if not there:
         raise CaseError(
             f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file",
@@ -277,7 +279,7 @@ class Keeper:
         self._flow = flow
         self._console = console
         self._final = final
-        self._locks = locks or Locks(case.case.name)  #: locks of folders: those of the run, or the object's own
+        self._locks = locks or Locks(case.case.name)  #: locks of the run's folders, or of this object alone
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._engine: Engine | None = None
@@ -360,7 +362,7 @@ class Keeper:
             self._begin(step)
         except core().Diverged:
             raise
-        except (RuntimeError, CaseError) as error:  # the folder is unusable; all ranks get the same error
+        except (RuntimeError, CaseError) as error:  # the checkpoint folder is unusable; all ranks get this error
             self._warn(step, str(error))
             return
         self.finish()

@@ -67,7 +67,7 @@ def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
             raise
         return math.inf
     finally:
-        gc.collect()  # frees memory for the next trial
+        gc.collect()  # frees the solver of this trial, so that the solver of the next one fits into memory
 
 
 def _measured(case: Case, machine: "Machine") -> float:

@@ -97,8 +97,8 @@ def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, 
 
 
 def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Console) -> None:
-    """Runs the comparison, prints it and, on rank 0, writes it. Collective. Raises CaseError before anything is
-    written.
+    """Runs the comparison of solvers on the Taylor-Green vortex, and prints its table. Rank 0 writes table and picture.
+    Collective. Raises CaseError before anything is written.
     """
     with on_all_ranks():
         chosen = cases(arguments, overrides)
@@ -119,8 +119,8 @@ def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Co
 
 
 def entries_of(chosen: Iterable[Case], console: Console, overwrite: bool) -> list[Entry]:
-    """Checks all cases, then runs them; returns the results on rank 0. Collective. Raises CaseError before anything is
-    written."""
+    """Checks the cases of all compared solvers, then runs them; returns their results on rank 0. Collective. Raises
+    CaseError before anything is written."""
     chosen = list(chosen)
     for case in chosen:
         agree_on_error(output_problem(case, overwrite) if core().rank() == 0 else "")
@@ -151,8 +151,8 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
 
 
 def row(entry: Entry, reference: energy.Reference, first: Entry) -> dict[str, Any]:
-    """A row of the comparison for one solver. Errors of the peak are in percent of the published one. Errors of the
-    dissipation are relative in the L2 norm, against the published one and against the first row."""
+    """A row of the comparison of solvers. The error of the dissipation's peak is in percent of the published peak.
+    Errors of the dissipation over time are relative L2 norms: against published values, and against the first row."""
     found = energy.compare(entry.decay, reference)
     return {
         "solver": entry.case.solver,

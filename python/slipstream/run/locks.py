@@ -54,7 +54,8 @@ class Owner:
 def _born(pid: int) -> str:
     """Start time of a process; empty if it does not exist, is ending, or is a zombie."""
     try:
-        fields = processes.status(pid)  # in the fields after the state, the flags have index 6 and the start time 19
+        # Fields of /proc/PID/stat from the process state on: the flags have index 6, and the start time has index 19.
+        fields = processes.status(pid)
     except OSError:
         return ""
     return "" if fields[0] in "ZX" or int(fields[6]) & _EXITING else fields[19]
@@ -118,7 +119,7 @@ def _remove_dead(path: Path) -> None:
     """Removes the lock file of a dead process. It never removes the lock of a run that has taken over meanwhile."""
     aside = path.with_name(f".{FILE}.{os.getpid()}.dead")
     try:
-        path.rename(aside)  # if several runs start at once, this succeeds for only one of them
+        path.rename(aside)  # if several runs remove the lock file at once, the rename succeeds for only one of them
     except FileNotFoundError:
         return
     owner = _owner(aside)

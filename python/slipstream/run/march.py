@@ -75,7 +75,8 @@ class Between:
 
 
 class Chunk:
-    """Steps between two checks: a power of two that takes about a BEAT, the same on every rank."""
+    """Number of time steps between two checks of signals and the clock: a power of two, the same on every rank. They
+    take about 0.25 s (BEAT)."""
 
     def __init__(self, rank: int) -> None:
         self._rank = rank

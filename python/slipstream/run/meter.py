@@ -10,7 +10,8 @@ SECONDS, STEPS = 1.0, 20
 SLOW_SECONDS, SLOW_STEPS = 10.0, 3
 #: Fraction of the measured time that is excluded as a warm-up: caches and initial guesses are empty at first.
 WARM_UP = 1 / 3
-#: Step times have settled if the shortest is at least this share of the median; less while graphs are recorded.
+#: Step times have settled if the shortest is at least this share of the median. The share is smaller at first, while
+#: some steps are slow because CUDA graphs are recorded.
 SETTLED = 0.8
 #: A step that takes longer than so many medians is a stall. Every third step of a flow may take twice the median.
 STALL = 3.0

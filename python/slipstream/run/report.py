@@ -126,7 +126,8 @@ def memory(plan: Plan, machine: "Machine") -> Group:
 
 
 def messages(entries: Sequence[PlannedMessage], title: str) -> Group:
-    """Tables of planned messages with their routes, and each reason once; a row counts equal pairs of devices."""
+    """Table of planned messages with their routes, and below it each reason for a route once. A row stands for all
+    pairs of devices with equal messages, and gives their number."""
     shown = entries[:ROWS]
     pairs = [_pairs(entry) for entry in shown]
     alike = any(number > 1 for number in pairs)

@@ -14,13 +14,14 @@ class FieldSeries:
 
     def __init__(self, engine: Any, case: Case, path: Path, names: Sequence[str], goes_on: bool) -> None:
         self._engine, self._case = engine, case
-        self._arguments: tuple[Any, ...] = ([(name, "") for name in names],)  #: what the series writes
+        #: Arguments of each write: names and units of the fields; no unit is given.
+        self._arguments: tuple[Any, ...] = ([(name, "") for name in names],)
         now = self._time()
         self._series = self._open(str(path), now if goes_on else None)
         self._written = engine.step if math.isclose(now, self._series.last_time, rel_tol=1e-9) else -1
 
     def _time(self) -> float:
-        """Time of this step in the unit of the file."""
+        """Simulation time of the present step, in the unit of time of the file of fields."""
         return self._case.time_of(self._engine.step)
 
     def _open(self, path: str, up_to: float | None) -> Any:

@@ -34,7 +34,8 @@ class Effort:
     """Numbers of all linear solutions of a run, and of their iterations, including those before a restart."""
 
     def __init__(self, of_engine: Callable[[], Mapping[str, Any]]) -> None:
-        """`of_engine`: function that returns these numbers since the start of the compiled solver."""
+        """`of_engine`: function that returns the numbers of linear solutions and iterations since the start of the
+        compiled solver."""
         self._of_engine, self._before = of_engine, dict[str, Any]()
 
     def carry(self, before: Mapping[str, Any]) -> None:

@@ -22,8 +22,8 @@ class Troubles:
 
     @contextmanager
     def with_data(self, path: Path, what: str, step: int) -> Iterator[None]:
-        """Context for writing `what` of a data file. Failures in it make the results incomplete. Collective writes
-        must fail on all ranks alike, as those of the compiled module do."""
+        """Context for writing to a data file; a warning names the part that was not written by `what`. A failure makes
+        the results incomplete. Collective writes must fail on all ranks alike, as those of the compiled module do."""
         try:
             yield
         except TimeoutError:

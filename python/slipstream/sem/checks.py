@@ -49,7 +49,7 @@ def _names(case: SemCase) -> Iterator[Fault]:
 def sides(
     case: ElementsCase, key: str, table: SidesTable[Any], of_condition: Callable[[str, Any], Iterator[Fault]]
 ) -> Iterator[Fault]:
-    """Faults of the sides in a table, and of each condition on them."""
+    """Faults in a table of boundary conditions: of its sides of the box, and of each condition on a side."""
     for side, entry in table.given():
         if case.grid.periodic[SIDES.index(side) // 2]:
             said = f"the axis {side[0]} is periodic and has no sides; drop one of the two"
@@ -166,7 +166,7 @@ def _expressions(case: SemCase) -> Iterator[Fault]:
 
 
 def numbered(key: str, given: Sequence[Expression] | None, time: float | None = None) -> list[Given]:
-    """The parts of a vector of expressions, each with its key."""
+    """Components of a vector that a case gives as expressions, each with its key and the time to try it."""
     return [(f"{key}.{n}", part, time) for n, part in enumerate(given or ())]
 
 
@@ -176,8 +176,8 @@ def expressions(
     of_side: Callable[[str, Any], Iterable[Given]],
     others: Iterable[Given],
 ) -> Iterator[Fault]:
-    """Faults of expressions that have no value at some of a few points of the box. They are those of the map, those of
-    the sides in `boundaries`, which `of_side` lists, and others."""
+    """Faults of expressions in a case that have no value at some of a few points of the box. The expressions are the
+    map of the box, the boundary conditions, which `of_side` lists for a condition in `boundaries`, and `others`."""
     axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
     places = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
     yield from _tried(case, numbered("sem.map", case.sem.map), places)
@@ -192,7 +192,7 @@ def expressions(
             for at, part in parts(entry, f"{key}.{side}"):
                 if part.where is None:
                     yield from _tried(case, of_side(at, part), here)
-                else:  # the value may be undefined where the condition does not hold
+                else:  # a boundary value may be undefined on faces where `where` does not apply it, so it is not tried
                     yield from _tried(case, [(f"{at}.where", part.where, None)], here)
                     here = here[:0]
     yield from _tried(case, others, there)

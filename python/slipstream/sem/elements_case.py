@@ -21,7 +21,8 @@ USUAL_DEGREE = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
 
 
 def parts(side: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """The condition on a side and those on its other faces, in order of precedence, each with its key."""
+    """Boundary conditions of a side of the box in order of precedence, each with its key. Those of `otherwise` follow,
+    for faces on which `where` excludes the ones before."""
     while side:
         yield key, side
         key, side = f"{key}.otherwise", side.otherwise

@@ -25,7 +25,7 @@ def sides(conditions: Iterable[Sequence[Any]]) -> str:
 
 
 def solves(own: Mapping[str, Any], degree: int, to: str) -> str:
-    """Text on how a linear system is solved, with the keys `own` of its table, to a tolerance."""
+    """Text on how a linear system is solved. `own`: its options in the case, `to`: the tolerance as text."""
     by = {
         "jacobi": "Jacobi",
         "chebyshev": f"Chebyshev-Jacobi of degree {degree}",

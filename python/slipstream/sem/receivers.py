@@ -75,7 +75,7 @@ def write_profiles(engine: "Sem | Flow", case: Any, troubles: Troubles, values: 
 def write_table(
     engine: "Sem | Flow", case: Any, troubles: Troubles, name: str, columns: Sequence[str], table: Sequence[Any]
 ) -> None:
-    """Writes a table of this step, if it has rows, on rank 0."""
+    """Writes a CSV file with values at receivers in this step, if the table has rows. Rank 0 writes."""
     path = case.folder / name
     if table and core().rank() == 0:
         with troubles.with_data(path, "it", engine.step):

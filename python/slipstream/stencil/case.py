@@ -33,8 +33,8 @@ def _names(cells: Sequence[Array], of: Sequence[int], spacing: float) -> dict[st
     return {"x": x[None, None, :], "y": y[None, :, None], "z": z[:, None, None], **sides}
 
 
-# Cached, because the live line evaluates the time, and with it these values, at every update. The case itself cannot
-# cache them: its copies with other keys would inherit the values.
+# The largest value of an expression over the grid is cached: the time step depends on it, and each update of the live
+# progress needs the time. The case itself cannot cache it: its copies with other keys would inherit the value.
 @lru_cache(maxsize=16)
 def _largest(expression: str, cells: tuple[int, int, int], spacing: float) -> float:
     """Largest value of an expression over the whole grid, which is evaluated plane by plane."""
@@ -78,7 +78,7 @@ class StencilCase(Case):
 
     @property
     def radius(self) -> int:
-        """Number of cells that a step reaches along an axis."""
+        """Radius of the finite-difference stencil along an axis, in cells."""
         return 1 if self.stencil.equation == "heat" else self.stencil.order // 2
 
     @property

@@ -125,7 +125,8 @@ class StencilRun(Run):
         conclude(case, figures, found, console, troubles, said)
 
     def _findings(self) -> dict[str, float]:
-        """Largest value, sum, and distance from the exact solution, on rank 0. Collective."""
+        """Findings of the run on rank 0: largest |u|, sum of u over all cells, and distance from the exact solution.
+        Collective."""
         case, engine = self._case, self.engine
         nx, ny, nz = case.grid.cells
         planes = max(1, SLAB // (nx * ny))

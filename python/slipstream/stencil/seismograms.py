@@ -34,7 +34,7 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
     table = Rows(path, first, renewed) if core().rank() == 0 else None
 
     def take() -> None:
-        # The table has all rows up to this step already, and the engine could not compute them again.
+        # A new row follows the last one of seismograms.csv. The solver no longer has the values of earlier steps.
         since = int(core().broadcast(str(table.last if table else 0), 0))
         heard = [engine.seismogram(n, since) for n in range(len(case.receivers))]
         if table is None:

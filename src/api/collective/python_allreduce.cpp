@@ -74,7 +74,7 @@ class ArrayAllReduce {
 
   CallerStreams streams_;
   std::size_t bytes_ = 0;
-  std::optional<SameCalls> same_calls_;  // compares the calls of ranks; empty if there is one rank
+  std::optional<SameCalls> same_calls_;  // checks that all ranks make the same calls; empty for one rank
   std::optional<AllReduce> reduce_;
 };
 

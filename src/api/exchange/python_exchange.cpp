@@ -49,7 +49,7 @@ Given given_from(Reader& reader) {
   return g;
 }
 
-/// A field, its target and the pattern that moves its values.
+/// A halo exchange or transpose of one field: source field, target field, options of the pattern and coding.
 struct Wanted {
   Given source;
   std::optional<Given> target;  ///< target field of a transpose

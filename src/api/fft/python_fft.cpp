@@ -18,7 +18,7 @@ extern "C" const char* slipstream_fft_build();
 namespace slipstream::python {
 namespace {
 
-using Addresses = std::vector<std::vector<std::uintptr_t>>;  // addresses of arrays, [component][array]
+using Addresses = std::vector<std::vector<std::uintptr_t>>;  // data pointers, [vector component][block]
 
 template <class Pointer>
 std::vector<std::vector<Pointer>> pointers(const Addresses& addresses) {
@@ -30,7 +30,7 @@ std::vector<std::vector<Pointer>> pointers(const Addresses& addresses) {
   return found;
 }
 
-/// Reads the factor of modes. `real`, `complex`: addresses of its arrays by block.
+/// Reads the factor by which a convolution multiplies each Fourier mode. `real`, `complex`: arrays of factors by block.
 FftFactor fft_factor(const nb::dict& dict) {
   FftFactor factor;
   std::vector<std::uintptr_t> real, complex;
@@ -139,7 +139,7 @@ void bind_fft(nb::module_& m) {
             const Problem problem = failure_of([&] { chosen = fft_factor(factor); });
             const Released release;
             if (!problem) return self.convolve(from, through, to, chosen, natives);
-            // a call without arguments makes the other ranks fail, too
+            // Collective: a convolve() without arguments makes the other ranks fail, too, instead of waiting.
             failure_of([&] { self.convolve({}, {}, {}, {}, natives); });
             throw Error(*problem);
           },

@@ -69,7 +69,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("tile", o.tile);
-  reader.read("tile_planes", o.chunk);  // the key "chunk" is an option of the exchange
+  reader.read("tile_planes", o.chunk);  // planes per tile; the key "chunk" is the exchange's chunk size
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
   read_cut_and_exchange(reader, o);
@@ -201,7 +201,7 @@ class Series {
          bool overwrite, std::optional<double> up_to)
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite, up_to)) {}
 
-  using Unit = std::pair<double, std::string>;  ///< factor from lattice units to the unit; name of the unit
+  using Unit = std::pair<double, std::string>;  ///< factor from lattice units to the file's unit; its name
 
   /// Writes the fields at a time. Solid cells are the same at all times, so they are written with the first.
   void write(double time, const Unit& velocity, const Unit& density, const Unit& pressure) {

@@ -9,8 +9,8 @@
 
 namespace slipstream::python {
 
-/// Surfaces that query bodies, which must outlive them. `links`: "interpolated" or "half-way" for each body; empty:
-/// interpolated for all.
+/// Surfaces of bodies in the flow, for the lattice Boltzmann solver. The bodies must outlive them. `links`: bounce-back
+/// of each body, "interpolated" or "half-way"; empty: interpolated for all.
 lbm::Surfaces surfaces_of(const Bodies& bodies, const std::vector<std::string>& links);
 void bind_bodies_of_lbm(nb::module_& module);
 

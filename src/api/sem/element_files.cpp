@@ -55,7 +55,7 @@ std::vector<double> along_all_axes(const std::vector<double>& matrix, std::size_
   return now;
 }
 
-/// Compares an element's coordinates `here` with the file's. `shared`: rule of the points that both orders have.
+/// Compares coordinates of an element's points with a file's. `shared`: quadrature rule whose points both orders have.
 void compare_places(const NekFile& file, const sem::Rule& shared, std::int64_t element,
                     const std::vector<sem::Point>& here) {
   const std::vector<double> x = file.read("X", element);

@@ -149,7 +149,7 @@ DeviceScope::~DeviceScope() {
 namespace slipstream::detail {
 
 DeviceBackend* cuda_backend() {
-  static auto* const backend = new cuda::CudaBackend;  // never destroyed: buffers may outlive static objects
+  static auto* const backend = new cuda::CudaBackend;  // never destroyed: static Buffers use the backend at exit
   return backend;
 }
 

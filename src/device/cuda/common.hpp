@@ -41,7 +41,7 @@ struct Driver {
 };
 const Driver& driver();
 
-/// Number of GPUs visible to the runtime; 0 without a driver or a GPU.
+/// Number of GPUs visible to the CUDA runtime; 0 without a driver or a GPU.
 int visible_devices();
 
 /// Makes a device current for the calling thread, and restores the previous context, possibly none. Restoring by
@@ -81,7 +81,7 @@ inline std::string uuid_string(const cudaUUID_t& uuid) {
 
 class CudaBackend final : public detail::DeviceBackend {
  public:
-  // Calls that are defined in backend.cpp.
+  // Calls about devices, defined in backend.cpp.
   int device_count() override { return visible_devices(); }
   std::string versions() override;
   DeviceInfo info(Device device) override;

@@ -9,7 +9,7 @@ class CudaGraph final : public Graph::Impl {
     try {
       check(cudaGraphGetNodes(graph_, nullptr, &nodes_), device_, "counting the work of a capture");
       check(cudaGraphInstantiate(&ready_, graph_, 0), device_, "making a capture ready to replay");
-      // The upload is done here, because otherwise the first launch would include it.
+      // Uploads the CUDA graph to the GPU now, because otherwise its first launch would include the upload.
       check(cudaGraphUpload(ready_, stream), device_, "sending a capture to the GPU");
     } catch (...) {
       release();

@@ -82,7 +82,7 @@ dim3 block_shape(const Box& box, int threads) {
   const std::int64_t most = threads, width = box.extent(0);
   const std::int64_t pieces = (width + most - 1) / most;
   std::int64_t x = (width + pieces - 1) / pieces;
-  // Rows longer than a warp get whole warps; shorter rows share a warp.
+  // Shape of a thread block for a box of cells: rows longer than a warp get whole warps; shorter rows share a warp.
   if (x > warp) x = std::min((x + warp - 1) / warp * warp, most);
   const std::int64_t y = std::clamp<std::int64_t>(most / x, 1, box.extent(1));
   const std::int64_t z =

@@ -92,7 +92,7 @@ class CapturedUses {
  public:
   using Uses = std::vector<std::shared_ptr<const detail::Used>>;
   static CapturedUses& all() {
-    static auto& one = *new CapturedUses;  // never destroyed: static streams may outlive this list
+    static auto& one = *new CapturedUses;  // never destroyed: static streams still use it at exit
     return one;
   }
   void add(unsigned long long capture, const std::shared_ptr<const detail::Used>& used) {

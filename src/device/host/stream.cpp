@@ -66,7 +66,7 @@ struct Capture {
   struct Op {
     Kind kind;
     int lane;
-    int recording;  // index of the event's recording that is made or waited for
+    int recording;  // index of the event's recording that a record operation makes, or a wait needs
     Task task;
   };
   std::vector<Op> ops;

@@ -51,7 +51,7 @@ std::optional<std::int64_t> step_in(const std::string& name) {
 
 void force_folder(const std::string& folder) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;  // no error is reported, because the files in the folder are complete already
+  if (file < 0) return;  // no error if the folder cannot be synced: its files are complete already
   ::fsync(file);
   ::close(file);
 }
@@ -183,7 +183,7 @@ struct Checkpoints::Impl {
     return proof->empty();
   }
 
-  /// Lets the thread complete the file after MPI has written its part.
+  /// Lets the writer's thread complete the checkpoint file after MPI has written its part.
   void end_mpi() {
     by_mpi = false;
     writer.fail(mpi.failure());

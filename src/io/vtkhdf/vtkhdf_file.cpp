@@ -96,7 +96,7 @@ void write_one(const Hdf5Handle& file, const std::string& name, hid_t type, std:
 std::string shown_path(const std::string& name) { return "/VTKHDF/CellData/" + name; }
 std::string offsets_path(const std::string& name) { return "/VTKHDF/Steps/CellDataOffsets/" + name; }
 
-/// Shows readers the first row of dataset `name`, without a time axis and without values of its own.
+/// Makes a virtual dataset that shows readers the first row of the array `name`, without a time axis.
 void show_first_row(const Hdf5Handle& file, const std::string& name) {
   const Hdf5Handle values = open_dataset(file, values_path(name));
   const Hdf5Handle type(H5Dget_type(values.get()), H5Tclose, "reading the type of " + name);
@@ -177,7 +177,7 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
 }
 
 void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays) {
-  std::int64_t bytes = std::int64_t{1} << 16;  // bytes reserved for groups, headers and times
+  std::int64_t bytes = std::int64_t{1} << 16;  // bytes of a VTKHDF file for groups, headers and times
   for (const VtkhdfArray& array : arrays)
     bytes += 8 * steps_per_chunk + 4096 + (array.fresh ? disk_bytes_of_row(extent, array) : 0);
   claim_disk(path, -1, bytes, "the next step of '" + path + "'");

@@ -31,7 +31,7 @@ void create_growing(const Hdf5Handle& file, const std::string& name, hid_t type,
   const Hdf5Handle space(H5Screate_simple(rank, sizes.data(), most.data()), H5Sclose, "sizing the dataset " + name);
   const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_chunk(properties.get(), rank, chunks.data()), "sizing the chunks of " + name);
-  // Chunks are allocated early, for parallel writes.
+  // HDF5 chunks are allocated early, for parallel writes.
   hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
   Hdf5Handle(H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),

@@ -1,5 +1,5 @@
 #pragma once
-// Rows of a box of cells, for kernels with a team per row and for readers of their results.
+// Rows of a box of cells, for kernels with a thread block per row and for readers of their results.
 #include <slipstream/box.hpp>
 #include <slipstream/device/function.hpp>
 #include <slipstream/field.hpp>

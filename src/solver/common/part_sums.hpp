@@ -18,8 +18,8 @@ class PartSums {
     std::size_t count = 0;
   };
 
-  /// Calls `run(i, together, place)` for each part. Launches that `run` adds to `together` write the part's `count`
-  /// doubles to `place`. The host then waits once per device. The results are valid until the next call.
+  /// Computes partial sums. `run(i, together, place)` adds launches to the group `together`, which write the `count`
+  /// doubles of part i to `place`. The host then waits once per device. Results are valid until the next call.
   template <class Run>
   std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());

@@ -9,8 +9,8 @@ namespace slipstream {
 
 constexpr int fault_threads = 64;
 
-/// A team searches a row of cells for the first invalid value from the row's start. `cells.fault(i, j, k, &value)`
-/// returns whether a cell has one, and stores it.
+/// A thread block searches a row of cells for the first invalid value from the row's start. `cells.fault(i, j, k,
+/// &value)` returns whether a cell has one, and stores it.
 template <class Cells>
 struct RowFaults {
   Cells cells;

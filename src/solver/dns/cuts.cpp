@@ -10,8 +10,8 @@ namespace {
 using fft::BatchCut;
 using fft::BatchMoves;
 
-/// Number of batches in a sweep if memory allows. Fewer batches hide less of the transfers, because the first and the
-/// last one overlap nothing.
+/// Number of batches in a sweep (a pass of the whole field through the devices) if memory allows. Fewer batches hide
+/// less of the transfers, because the first and the last one overlap nothing.
 constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 
 std::int64_t whole_words(std::int64_t bytes) { return parts(bytes, 256) * 256; }
@@ -52,12 +52,12 @@ struct Needs {
   }
   std::int64_t places, planes;  ///< largest number of kept k_y, and of planes z, of any device
   std::int64_t wide, high;      ///< number of modes along x, and along y, that a plane z keeps
-  std::int64_t line, doubles;   ///< bytes that a line along z of a plane y needs, and bytes of the plane's sums
+  std::int64_t line, doubles;   ///< bytes for a line along z in a plane y, and for the partial sums of the plane
   std::int64_t plane_z;         ///< bytes that a whole plane of constant z needs
   std::int64_t column, row;     ///< bytes that a line along y, and along x, needs if planes z are cut
 
   std::int64_t plane_y(std::int64_t of_piece) const { return std::max(of_piece * line, doubles); }
-  /// Number of modes along x in a piece, chosen so small that few planes still give several batches.
+  /// Number of modes along x in a piece of a plane y, so small that few planes still give several batches.
   std::int64_t piece(std::int64_t buffer, bool splits) const {
     const std::int64_t some = parts(wide, parts(batches_of_sweep, places));
     return fft::even_pieces(
@@ -195,7 +195,7 @@ BatchPlan planned_batches(const Machine& machine, const Options& options, std::i
   // Mean number of fields copied to the device in a stage: the product, its factors, u or the sum (half of rk4: both).
   plan.fields = components_of(options) * (options.scheme == Scheme::rk2 ? 2 : 2.5) + fields_there(options);
   plan.fields += keeps_next(options) ? 2.25 : 0;
-  // If planes z are cut, they take three sweeps, between which the arrays hold all y.
+  // If planes z exceed a buffer, they take three sweeps (passes of all batches). Between these the arrays hold all y.
   if (cuts.splits)
     plan.fields +=
         (fields_of_cells(options) + components_of(options)) * static_cast<double>(s.ny) / static_cast<double>(s.high());

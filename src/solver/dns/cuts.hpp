@@ -52,15 +52,15 @@ struct Shares {
 std::int64_t doubles_of_plane(const Options& options);
 
 /// Batches into which buffers of a given size cut the flow. Modes along x are cut into pieces; a plane is whole if it
-/// has one piece. If planes z are longer than a buffer, they take three sweeps: pieces of x along y, some y along x,
-/// and pieces of x along y again.
+/// has one piece. If planes z are longer than a buffer, they take three sweeps (passes of all batches): pieces of x
+/// along y, some y along x, and pieces of x along y again.
 struct FlowCuts {
   FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
   std::int64_t wide = 1;                  ///< number of modes along x in a piece
-  bool splits = false;                    ///< whether planes z take three sweeps
+  bool splits = false;                    ///< whether planes z exceed a buffer and take three passes of batches
   std::int64_t deep = 1;                  ///< number of planes of constant z in a batch
   std::int64_t rows = 1;                  ///< number of lines along x in a batch, if planes z are cut
-  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a sweep over planes y; over planes z
+  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a pass over all planes y; over all planes z
   /// Planes y of each device's batches, counted by whole planes; the last are empty if other devices have more.
   std::vector<std::vector<Range>> slabs;
   fft::BatchCut of_y, of_z;
@@ -71,9 +71,9 @@ std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& 
 std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget);
 std::int64_t least_budget(const Machine& machine, const Options& options);
 BatchPlan planned_batches(const Machine& machine, const Options& options, std::int64_t budget);
-/// Messages of all ranks in a stage, if there are several devices.
+/// Messages of all ranks in a Runge-Kutta stage, if there are several devices.
 std::vector<fft::AlikeMessages> messages_of_stage(const Machine& machine, const Options& options, std::int64_t budget);
-/// Bytes of pinned host memory for the fields between the sweeps, by device.
+/// Bytes of pinned host memory, by device, for fields between the passes over planes y and z of an out-of-core flow.
 std::vector<std::int64_t> bytes_between_sweeps(const Machine& machine, const Options& options, std::int64_t budget);
 
 }  // namespace slipstream::dns

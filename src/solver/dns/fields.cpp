@@ -62,7 +62,7 @@ double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which) {
 int Dns::Impl::shells() const {
   const ModeGrid grid = wave_numbers(options);
   if (!grid.round) return shell_of(grid, grid.highest[0], grid.highest[1], grid.highest[2]) + 1;
-  int most = 0;  // highest shell of a mode in the ellipsoid
+  int most = 0;  // highest wave-number shell of a kept mode, if kept modes form an ellipsoid
   for (int kx = 0; kx <= grid.highest[0]; ++kx)
     for (int ky = 0; ky <= grid.highest[1]; ++ky) {
       int kz = grid.highest[2];

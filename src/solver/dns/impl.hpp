@@ -48,7 +48,7 @@ inline int components_of(const Options& o) { return 3 + scalars_of(o); }
 inline double diffusivity(const Options& o, int scalar) {
   return o.viscosity / o.scalars[static_cast<std::size_t>(scalar)].schmidt;
 }
-/// Number of components of the product: three for w, then u x w; three more for the slopes of a scalar.
+/// Number of components in the array of products: three for the vorticity, then u x w; three more for scalar slopes.
 inline int products_of(const Options& o) { return o.scalars.empty() ? 3 : 6; }
 /// Upper bound, in bytes, of the device memory for the accelerations of a stochastic forcing.
 std::int64_t bytes_of_accelerations(const Options& options);
@@ -82,7 +82,7 @@ struct Dns::Impl : SolverParts {
   Field u;  // velocity in cells: at the end of a step, that of its last stage; out of core, computed on request
   std::unique_ptr<OutOfCore> out_of_core;
   std::int64_t seen_by_sweeps = 0;
-  bool opened = false;  // out of core: whether planes z can read the next step's fields already
+  bool opened = false;  // out of core: whether the fields for the next step's pass over planes z are already computed
   std::int64_t looks_every = 0;
   std::vector<std::vector<double>> speeds;  // out of core: largest sum_a |u_a| dt / dx_a by device and line along x
   std::vector<Stream> streams;

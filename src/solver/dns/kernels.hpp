@@ -9,7 +9,7 @@
 
 namespace slipstream::dns {
 
-/// Pointer to three components of modes or cells, `step` numbers apart.
+/// Pointer to a vector field of modes or cells: three components, `step` numbers apart.
 template <class T>
 struct Three {
   T* at = nullptr;

@@ -110,7 +110,7 @@ class Flow final : public OutOfCore {
              const Angles& turn) override {
     const bool keeps = !arrays.next.empty(), in_middle = !factors.first && !factors.last;
     const bool reads_next = keeps && !factors.first && factors.pushes, writes_next = keeps && !factors.last;
-    // A batch has `all` components of products first. Indices of the first component of u, the stages' sum, and next.
+    // Indices of components in a batch: `all` products come first, then u, the sum over stages, and the next state.
     const std::int64_t all = back(), u = all, sum = factors.last ? all : 2 * all,
                        next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -225,7 +225,7 @@ class Flow final : public OutOfCore {
   }
 
   std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) override {
-    // The two fields are the derivatives; batches sent between devices also carry unused memory after them.
+    // Each batch carries two derivatives of the velocity; if it goes to other devices, also unused memory after them.
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -617,7 +617,7 @@ class Flow final : public OutOfCore {
             work(s, own_[d], n, reinterpret_cast<T*>(from), reinterpret_cast<T*>(to));
           },
           move);
-    for (std::size_t d = 0; d < own_.size(); ++d)  // no streams: this only plans
+    for (std::size_t d = 0; d < own_.size(); ++d)  // this only creates FFT plans; no work is queued
       for (std::int64_t n = 0; n < count; ++n) work(streams[d], own_[d], n, memory_of(own_[d]), memory_of(own_[d]) + 1);
   }
 

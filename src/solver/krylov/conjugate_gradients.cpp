@@ -21,7 +21,7 @@ namespace {
 
 /// Index of (r, r) among the sums after a number of iterations; without a preconditioner (r, z) lies there, too.
 constexpr std::size_t pair_after(int iterations) { return iterations % 2 == 0 ? first_pair : second_pair; }
-/// Index among the sums of (p, A p), by which the residual of a pair was found.
+/// Index among the sums of (p, A p) of the iteration whose (r, z) and (r, r) lie at index `pair`.
 constexpr std::size_t direction_sum(std::size_t pair) { return pair + 2; }
 
 }  // namespace
@@ -45,7 +45,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     precondition = system.precondition ? &system.precondition : nullptr;
     if (precondition) make_room();
   }
-  /// Index among the sums of the (r, z) of an iteration, whose (r, r) is at `pair`.
+  /// Index among the sums of the (r, z) of the iteration whose (r, r) has the index `pair`.
   std::size_t rz_at(std::size_t pair) const {
     return !precondition ? pair : pair == first_pair ? conjugate_pairs : conjugate_pairs + 2;
   }
@@ -77,7 +77,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     std::size_t now, before;  ///< indices of (r, r) after this iteration and the one before
   };
 
-  /// Queues that work of the second part which may run before the host knows whether the iteration was the last.
+  /// Queues those updates of x and p that may run before the host knows whether the iteration was the last.
   void begin_turn(std::vector<Stream>& streams, const System& system, const Turning& turning) {
     if (!precondition) take_step(streams, turning, &system.inverse_diagonal);
   }
@@ -148,7 +148,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     sum_residual(streams, system);
     begin_directions(streams, system, x);
     std::vector<double> alpha, beta;
-    // One component suffices: all have the same numbers, because they begin with the same noise.
+    // One component suffices to estimate eigenvalues: all begin with the same random vector, so their sums are equal.
     double rz = read(streams).paired(rz_at(first_pair), 0, 0);
     const double enough = reduction * rz;
     for (int n = 0; n < steps && rz > enough; ++n) {

@@ -22,15 +22,15 @@ struct LinearSolve : Workspace {
   struct Beginning {
     double scale = 1, back = 1;  ///< factor of r over b - A x, a power of two; its inverse
     double size = 1;             ///< |b|, or |b - A x| if b is 0, times `scale`
-    double enough = 0;           ///< residual over `size` that ends the solve
-    double limit = 0;            ///< value of (r, r) that ends the solve
+    double enough = 0;           ///< relative residual |r| / `size` at which the solve ends
+    double limit = 0;            ///< value of (r, r) at which the solve ends
     double imbalance = 0;        ///< |(1, b)| / sqrt((1, 1) (b, b)), if there is a null space
     double rz = 0, rr = 0;       ///< (r, z) and (r, r) of the first residual r
     double most = 0;             ///< larger of |b| and |b - A x|
   };
 
   using Beginnings = std::vector<Beginning>;
-  /// Extracts one number of each component's beginning.
+  /// Extracts one member of Beginning, such as a scale or a limit, for each component of the unknown.
   static Each each(const Beginnings& from, double Beginning::*number);
   using Results = std::vector<Result>;
   using Iterations = std::function<void(const Beginnings& from, Results& results)>;

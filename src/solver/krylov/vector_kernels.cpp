@@ -23,8 +23,8 @@ struct At {
   int c;
 };
 
-/// Sums over a block by a team: each thread sums every threads-th point, then a tree adds the partial sums. The order
-/// is the same on the host and on a GPU.
+/// Sums over a block of points by a thread block: each thread sums every threads-th point, then a tree adds the partial
+/// sums. The order is the same on the host and on a GPU.
 template <class Point>
 struct BlockPass {
   static constexpr int threads = 512, sums = Point::sums;
@@ -227,7 +227,7 @@ struct DirectionOf {
   SLIP_FN void operator()(At at) const { take(turn, at, z[at.i]); }
 };
 
-/// Stores an iteration's sums by a team: its threads read them at the same time, because each read costs its latency.
+/// Stores an iteration's sums by a thread block: threads read them at the same time, as each read costs its latency.
 struct TakeDownOne {
   static constexpr int threads = 32;
   TakeDown of;

@@ -11,7 +11,7 @@
 namespace slipstream::krylov {
 namespace {
 
-/// Places in pinned memory for sums: two for those of iterations, and one for those of read().
+/// Copies of a device's sums in pinned memory: two for alternate iterations, and one for calls of read().
 constexpr std::size_t slots = 3, read_slot = 2;
 
 std::size_t checked_components(const Layout& layout) {

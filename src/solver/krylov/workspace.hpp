@@ -26,7 +26,7 @@ enum Place : std::size_t {
   conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a caller's preconditioner
   limits = 18,           ///< (r, r) at which a component's iterations end; -1: none
   scales = 19,           ///< factor from corrections for the scaled r to those of x
-  third_pair = 20,       ///< pair that a replayed iteration computes
+  third_pair = 20,       ///< (r, z), (r, r) and (p, A p) of a replayed iteration
   places = 23
 };
 /// Copy of a device's sums on the host.
@@ -77,8 +77,8 @@ struct Workspace {
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
   /// Returns all sums of the first device, after waiting for it.
   Sums read(std::vector<Stream>& streams);
-  /// Sends a pair and its (p, A p), first_pair or second_pair, to the host for received(); with `everything` also the
-  /// other sums. Later work does not wait for the copy; it may overwrite these places after received().
+  /// Copies (r, z), (r, r) and (p, A p) of an iteration to the host; `pair`: first_pair or second_pair. `everything`:
+  /// all other sums, too. Later work does not wait for the copy, and may overwrite them after received().
   void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
   /// Returns the largest |b| and |b - q| of each component over all devices. Collective; the host waits.

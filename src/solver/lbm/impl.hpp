@@ -135,7 +135,7 @@ struct Lbm::Impl : SolverParts {
   const Tasks& tasks_at(std::int64_t step) const { return phases[static_cast<std::size_t>(step) % exchanges.size()]; }
   void list_tasks();
 
-  /// Converts populations to two arrays of boxes with solid cells at rest, as output reads them, or back.
+  /// Converts populations to the unpacked form that output reads, each in the cell that it left, or back.
   void rearrange(bool to_apart);
   void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart);
   void begin_steps() { rearrange(false); }
@@ -345,8 +345,8 @@ struct Lbm::Impl : SolverParts {
     state.fields["density"] = &*density;
   }
 
-  /// Runs a kernel that writes `count` doubles per row of each block: `run(together, cells, arrays, place)`. Copies
-  /// them to the host, by block.
+  /// Adds to the launches `together`, by `run(together, cells, arrays, place)`, a kernel that writes `each` doubles per
+  /// row of a block to `place`. Copies them to the host, by block.
   template <class Run>
   std::vector<std::span<const double>> per_row(Run run, std::size_t each = 1) {
     std::vector<PartSums::Part> parts;

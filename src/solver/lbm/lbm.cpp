@@ -94,9 +94,9 @@ void Lbm::finish_step() {
 }
 
 Recording Lbm::recording() const {
-  // The first step is not recorded, because a convective side then has no earlier populations.
+  // The first step is not recorded as a graph for replay, because a convective side has no earlier populations yet.
   if (impl_->outlet && impl_->state.step == 0) return {};
-  // Swapped arrays alternate with the steps, but after a restart the alternation may be shifted by one step.
+  // Arrays of populations swap in each step. A restart may shift by one step which of them an even step reads.
   const int step = static_cast<int>(impl_->state.step % 2), turn = impl_->populations->physical(0) ^ step,
             side = impl_->outlet ? impl_->outlet->field.physical(0) ^ step : 0;
   const auto relation = static_cast<std::uint64_t>(2 * (impl_->in_place() ? 0 : turn) + side);
@@ -109,7 +109,7 @@ std::vector<Watched> Lbm::watched() {
              Together together(stream);
              for (const InspectedBlock& inspected : blocks) {
                BlockArrays arrays = impl_->arrays(impl_->work(inspected.block));
-               // Rows are those of the inspected field, whose values may now lie in another array with other rows.
+               // Rows are those of the field checked for invalid values, which may now lie in an array with other rows.
                arrays.populations.shape.row_axis = impl_->populations->shape(inspected.block).row_axis;
                impl_->kernel.inspect_density(together, arrays, lowest, highest, inspected.rows);
              }

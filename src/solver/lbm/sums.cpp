@@ -39,7 +39,7 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
     loads.push_back({name, {}, {}});
   }
   impl_->bring();
-  // Links of a block to one surface are one part of the sum, with forces and moments by team.
+  // The links of a block to one wall or body are one part of the sum, with force and moment for each team of threads.
   std::vector<std::pair<const BlockWork*, const Buffer<LoadLink>*>> borne;
   std::vector<PartSums::Part> parts;
   std::vector<Partial> mine;

@@ -24,7 +24,7 @@ Zigzag Lbm::zigzag() {
   options.trace = nullptr;
   Exchange exchange(me.comm, me.grid, {{&pattern, &*me.density}}, options);
 
-  std::vector<std::array<Partial, 4>> parts;  // sums of each block: along x, y, z, and of the speeds
+  std::vector<std::array<Partial, 4>> parts;  // by block, sums of: oscillations along x, y and z; flow speeds
   for (const BlockWork& work : me.blocks)
     parts.push_back({Partial{work.id, 0}, Partial{work.id, 1}, Partial{work.id, 2}, Partial{work.id, 3}});
   const auto speeds = me.per_row([](Together& together, const Box& cells, const BlockArrays& block, double* out) {

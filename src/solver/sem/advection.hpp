@@ -201,7 +201,7 @@ struct AdvectKernel {
         products[t] = sum;
       });
       team.each([&](int t) {
-        for (int p = t; p < m * n; p += threads) {  // p: a finer point along r, one of the element's along s
+        for (int p = t; p < m * n; p += threads) {  // p % m: finer point along r, p / m: element's point along s
           double sum = 0;
           for (int l = 0; l < m; ++l) sum = fma(e[l * n + p / m], products[l * m + p % m], sum);
           values_r[p] = sum;

@@ -26,7 +26,7 @@ struct Dealt {
 template <class T>
 class Assembled {
  public:
-  /// The constructor is collective. Its arguments must outlive this object and not move.
+  /// Prepares sums over copies of points. Collective. The arguments must outlive this object and not move.
   Assembled(const Communicator& comm, const Machine& machine, const ElementBox& box, const Dealt& dealt, int order,
             std::vector<Stream>& streams, const SpaceOptions& options)
       : comm_(comm), machine_(machine), box_(box), dealt_(dealt), order_(order), streams_(streams), options_(options) {

@@ -48,7 +48,7 @@ Point bent(const ElementBox& box, const Point& y, const Point& sines) {
   return x;
 }
 
-/// Applies the box's map to coordinates.
+/// Applies the box's own map, if it has one, to coordinates in the undeformed box.
 void map_places(const ElementBox& box, std::span<Point> places) {
   if (!box.map || places.empty()) return;
   std::vector<Point> there;

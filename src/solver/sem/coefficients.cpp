@@ -1,4 +1,4 @@
-// Coefficients of the equation that vary from point to point.
+// Diffusivity, reaction and transfer coefficients that vary from point to point.
 #include <algorithm>
 #include <cmath>
 

@@ -53,7 +53,7 @@ void Sem::Impl::Unknown::put_start(const std::vector<double*>& to) {
 double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const {
   double found = 0;
   for (const std::vector<double>& part : values)
-    // a NaN passes here and is reported elsewhere
+    // std::max skips a NaN among the given values, which another check reports
     for (const double value : part) found = std::max(found, std::abs(value));
   return comm.max(found);
 }
@@ -207,7 +207,7 @@ Statistics Sem::statistics(const Function& exact, std::size_t scalar) {
     largest_known = std::max(largest_known, std::abs(e - lower));
   });
   found.largest_off = s.comm.max(largest_off);
-  // Values are scaled by the largest one, so that squares neither overflow nor underflow.
+  // Errors and exact values are scaled by the largest of them, so that squares neither overflow nor underflow.
   const double largest = std::max(found.largest_off, s.comm.max(largest_known));
   const int exponent = std::isfinite(largest) && largest > 0 ? std::ilogb(largest) : 0;
   const auto square = [&](double value) {

@@ -35,7 +35,7 @@ struct Sem::Impl : ElementParts {
   double largest(const std::vector<std::vector<double>>& values) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
-  /// Whether there is no earlier step for an initial guess, so that the solution starts from w.
+  /// Whether no earlier step gives an initial guess, so that the solver starts from the extension of given values.
   bool from_zero() const { return !steps() && state.step == 0; }
   /// Order in time of the next step or substep.
   int time_order_now();
@@ -64,11 +64,11 @@ struct Sem::Impl : ElementParts {
     double courant = 0;
   };
   std::optional<Carrier> carrier;
-  /// Block sums and their memory for mean().
+  /// Sums over blocks of elements, with their memory, for the mean of an unknown.
   struct Mean {
     explicit Mean(ElementParts& run);
     BlockSums sums;
-    Vector parts, results, read;  ///< partial sums; results; their copy on the host
+    Vector parts, results, read;  ///< partial sums by block; total sums; their copy on the host
   };
   std::optional<Mean> of_all;
   std::vector<std::unique_ptr<Unknown>> unknowns;
@@ -87,7 +87,7 @@ struct Sem::Impl::Unknown {
   };
 
   void list_sides();
-  /// The diffusivity, reaction and transfers of an unknown, if they differ from point to point.
+  /// Diffusivity, reaction and transfer coefficients of an unknown, if they vary from point to point.
   Coefficients own_coefficients();
   /// Sets the unknown's initial values.
   void start();
@@ -138,13 +138,13 @@ struct Sem::Impl::Unknown {
   Patches patches;
   Constraint constraint;
   Coefficients coefficients;
-  /// solver for this unknown; its operator is that of this unknown, too
+  /// solver of the group of unknowns with which this one is solved; all have the same operator
   HelmholtzSolver* solver = nullptr;
   Field u, u1, u2;
   /// The unknown is u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
   Vector f, b, x, flux, w;
   std::optional<Lifting> lifting;  ///< extension of given values; empty if none are given
-  double base = 0;                 ///< result of constant() for the present step
+  double base = 0;                 ///< constant subtracted from unknown and right side in this step
   bool flows = false;              ///< whether a flux is given on some side
   bool taken = false;              ///< whether data that do not depend on time were evaluated
   /// Limit on given values, 2^800 (7e240), and on their inverses. It leaves room for the equation's own factors.

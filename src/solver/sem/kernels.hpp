@@ -1,5 +1,5 @@
 #pragma once
-// Functions of element operators, by order. Each order is compiled once, several in a file.
+// Functions that run element operators, by polynomial order. Each order is compiled once, several in a file.
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +18,7 @@ struct HelmholtzCallOf {
   std::int64_t elements;
   const std::int32_t* list = nullptr;  ///< indices of the elements to process; none: the first ones
   T* energies = nullptr;               ///< product of in and out for each element; null: not wanted
-  /// Number of components. Values of component c begin c times `all` elements after the first ones, in energies too.
+  /// Number of components. Values of component c, energies too, begin c times `all` elements after component 0.
   int components = 1;
   std::int64_t all = 0;
 };
@@ -54,7 +54,7 @@ struct DerivativesCall {
   double* out[3];
   std::int64_t elements;
   Term of[3][3];
-  int components, terms;  ///< number of components; number of terms of each
+  int components, terms;  ///< number of components of `in`; number of derivatives of each
 };
 
 /// Arguments for out = int grad phi . in, for all basis polynomials phi of an element.
@@ -85,10 +85,10 @@ struct AdvectCall {
 /// Table of the kernels for elements of one order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
-  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< single precision; stored factors only
+  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< Helmholtz in f32, stored factors only
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
-  int fine_points = 0;  ///< points of the finer rule along an edge; 0: no such kernels
+  int fine_points = 0;  ///< points of the finer quadrature along an edge; 0: no kernels for it
   void (*weak_divergence)(Stream& stream, const Rule& rule, const WeakDivergenceCall& call);
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
@@ -104,7 +104,7 @@ FineRule fine_rule(const Rule& rule, int points);
 
 // The kernels below work point by point, for any order.
 
-/// Computes out = a b.
+/// Multiplies two vectors point by point: out = a b.
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
 /// Arguments for out = constant + sum of factor (vector - less), in this order; out may be one of the vectors.
 struct Sum {
@@ -126,7 +126,7 @@ void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
 /// P_z - P_x P_y - P_x P_z - P_y P_z + P_x P_y P_z (Gordon & Hall 1973). If all values are `middle`, the result is
 /// exactly that.
 struct Extension {
-  const double* values;      ///< values of all sides; the lower of the two other axes changes fastest
+  const double* values;      ///< given values at points of all sides; the lower of the other axes changes fastest
   std::int64_t begin[3][2];  ///< index of the first value of a side; -1: not a Dirichlet side
   const double* shares[3];   ///< relative position in the box, 0 to 1, by point along an axis
   std::int64_t wide[3];      ///< number of points along an axis, both ends counted
@@ -142,12 +142,12 @@ void largest_difference(Stream& stream, const double* a, const double* b, double
 /// Computes out = kappa G, scaled metric factors, with the layout [element][6][point].
 void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
                    std::int64_t elements);
-/// Computes out = 1 / (rate times the largest |grad r|^2 + |grad s|^2 + |grad t|^2 of the element), the same at each of
-/// its points.
+/// Computes the explicit step that damps the divergence of a flow: 1 / (rate times the element's largest |grad r|^2 +
+/// |grad s|^2 + |grad t|^2), the same at each of its points.
 void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
                      std::int64_t elements);
-/// Finds the largest sum over a of |c . grad a| / nearest[a], a rate, in each element e. The sum goes to out[2 e], and
-/// the number of its point to out[2 e + 1].
+/// Finds the largest Courant number for a time step of 1 in each element e: the sum over a = r, s, t of |c . grad a| /
+/// (distance to the nearest point). It goes to out[2 e], and the number of its point to out[2 e + 1].
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
                    double* out, std::int64_t elements);
 /// Computes the diagonal of h1 A + h2 B, element by element.

@@ -37,7 +37,7 @@ class Lifting {
     std::int64_t begin;
     std::vector<Values> patches;
   };
-  /// Index of a point of a side in the array of values.
+  /// Index of a point of a side in the array of values given on sides.
   std::int64_t at(const Side& side, const Place& place) const;
   double& value(const Side& side, const Place& place);
   void list_points(Side& side, const std::vector<bool>& given);

@@ -74,7 +74,7 @@ struct SchwarzKernel {
     }
   }
 
-  /// Multiplies a line of values by S^T or S.
+  /// Multiplies a line of values by the one-dimensional eigenvectors, S^T or S.
   template <bool transposed, bool unroll>
   static SLIP_FN Line contracted(const float* s, const Line& from) {
     Line to;

@@ -21,12 +21,12 @@ namespace {
 /// Smallest number of elements whose geometry is computed at once; more if the box has more along its axes.
 constexpr std::int64_t elements_at_once = 1024;
 
-/// Arrays on one device of this rank.
+/// Elements of one device of this rank: coordinates, metric factors and work arrays.
 struct Part {
   std::int64_t first = 0, elements = 0, points = 0;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
-  Buffer<double> energies;     ///< scratch for (in, A in) by element, grown to the most components
+  Buffer<double> energies;     ///< scratch for scalar products (in, A in) of elements; grows with their components
   Buffer<double> coordinates;  ///< coordinates [x y z][point], allocated by the first carry()
 };
 
@@ -125,7 +125,7 @@ struct Space::Impl {
   void count_copies() {
     weights = zeros(cube);
     const Vector ones = zeros(cube);
-    for (std::size_t d = 0; d < parts.size(); ++d) {  // all values become 1, as the mask is zero
+    for (std::size_t d = 0; d < parts.size(); ++d) {  // sets all values to 1, which invert() puts where they are 0
       invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
       invert(streams[d], ones[d].data(), ones[d].data(), 1, parts[d].points);
     }
@@ -351,7 +351,7 @@ Space::Fastest Space::fastest(const std::array<const Vector*, 3>& c) {
     }
   }
   found.rate = impl_->comm.max(rate);
-  // If several elements have the largest rate, the one with the lowest index is returned.
+  // If several elements have the largest Courant number, the one with the lowest index is returned.
   const double mine = rate == found.rate ? -static_cast<double>(element) : -0x1p62;
   found.element = -static_cast<std::int64_t>(impl_->comm.max(mine));
   const double* const at[] = {&x[static_cast<std::size_t>(point) % x.size()],
@@ -378,8 +378,8 @@ void Space::divergence(const std::array<const Vector*, 3>& u, Vector& out) {
 }
 
 void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out) {
-  // With a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. The first component u_x begins
-  // the parts y and z. Part x begins with u_y, by -du_y/dx_z.
+  // Parts of the curl: with a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. Component
+  // u_x begins the parts y and z. Part x begins with u_y, by -du_y/dx_z.
   Impl::Terms of;
   for (int c = 0; c < 3; ++c) {
     const int a = (c + 1) % 3, b = (c + 2) % 3;
@@ -392,7 +392,7 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) { weak_divergence(g, pointers(out)); }
 
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out) {
-  fine_points();  // throws if the order has no finer rule
+  fine_points();  // throws if the order has no kernels for a finer quadrature
   impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     const Part& part = impl_->parts[d];

@@ -33,13 +33,13 @@ class Implicit {
   struct Slab {
     std::int64_t block = -1;
     Work work;
-    BlockArrays arrays;  ///< arrays that hold u
+    BlockArrays arrays;  ///< arrays of the solution u of the heat equation
     Box box;             ///< cells of the slab in the block's coordinates
   };
   Implicit(const Communicator& comm, const Machine& machine, const Grid& grid, const Options& options,
            const Numbers& numbers, std::vector<Slab> slabs);
 
-  /// Computes `next` from u on each device. Pointers are to interior cell (0, 0, 0). Collective.
+  /// Makes an implicit step from u to `next` on each device. Pointers are to interior cell (0, 0, 0). Collective.
   void step(std::vector<Stream>& streams, const std::vector<const void*>& u, const std::vector<void*>& next,
             const std::string& unknown);
   void check();

@@ -27,7 +27,7 @@ std::vector<double> Stencil::Impl::differences(const Values& u, const Box& box) 
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t low = box.lo[axis], high = box.hi[axis], cells = options.cells[axis];
     if (cells == 1) continue;
-    // Each layer of cells is evaluated once, and its terms are added to all layers in its reach.
+    // Start values are asked once for each layer of cells, and their terms added to all layers in the stencil's reach.
     for (std::int64_t at = low - reach; at < high + reach; ++at) {
       const Mirrored from = options.periodic[axis]
                                 ? Mirrored{static_cast<int>((at + cells) % cells), 1}

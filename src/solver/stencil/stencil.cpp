@@ -427,7 +427,7 @@ double Stencil::Impl::largest_difference_in(const LocalBlock& block, std::size_t
   const auto lines = static_cast<std::size_t>(extent[1] * extent[2]), planes = static_cast<std::size_t>(extent[2]);
   Buffer<double>& work = on_devices[device].differences;
   if (work.size() < lines + planes + 1) {
-    work = Buffer<double>();  // the old array is freed first, so that both never exist at once
+    work = Buffer<double>();  // frees the old workspace before the new one is allocated
     work = Buffer<double>(devices[device], lines + planes + 1);
   }
   const BlockArrays& arrays = block.arrays[turn()];

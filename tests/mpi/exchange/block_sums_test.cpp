@@ -53,7 +53,7 @@ const Deal deals[] = {
     {"all_on_the_last", [](std::int64_t, std::int64_t, std::int64_t devices) { return devices - 1; }},
 };
 
-/// The blocks of this rank's devices, with parts and results.
+/// The blocks of this rank's devices, with the values to be summed and the sums.
 struct Dealt {
   Dealt(const Communicator& comm, const Machine& machine, const Deal& deal, std::int64_t count, int sums_at_once)
       : sums(sums_at_once) {

@@ -134,7 +134,7 @@ struct ErrorsByHand {
   std::int64_t numbers = 0;
 };
 
-/// Values of source blocks in a round, and as they arrive, computed once for all of their transfers.
+/// Values of source blocks in a round, as sent and as decoded; computed once for all transfers from a block.
 struct Given {
   std::map<std::int64_t, Numbers> sent, rounded;
   Numbers in_blocks;  ///< decoded values of the last transfer, for codings by blocks
@@ -195,7 +195,7 @@ struct ByHand {
     return all;
   }
 
-  /// Result of an item after a round. A cell's own value counts at the position of its block.
+  /// Expected values of an item after a round. A cell's own value counts at the position of its block.
   std::map<std::int64_t, Numbers> after(int round) const {
     auto transfers = pattern.transfers(from, source.components, source.ghost, to.rank());
     std::stable_sort(transfers.begin(), transfers.end(),

@@ -18,7 +18,7 @@ Halo::Options wide() {
 
 class ComplexNumbers : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
-  /// Result of an exchange of the same bytes as numbers of one type, several per cell.
+  /// Result of a halo adjoint on fixed bytes, which are taken as `components` numbers of type T per cell.
   template <class T>
   std::vector<std::vector<std::byte>> combined(const Grid& grid, const ExchangeOptions& options, int components,
                                                Op op) {

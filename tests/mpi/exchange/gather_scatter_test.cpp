@@ -297,7 +297,7 @@ TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWha
   options.tune->cache_folder = "/dev/null/none";
   options.tune->trials = 1;
   options.tune->warm_ups = 0;
-  options.exchange.knobs.packet_limit = 0;  // packets are off, which reduces the number of candidates
+  options.exchange.knobs.packet_limit = 0;  // without packets, tuning has fewer candidates
   std::unique_ptr<GatherScatter> gs;
   int round = 0, used = 0;
   const auto make = [&] {

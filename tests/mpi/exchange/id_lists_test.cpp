@@ -118,7 +118,7 @@ class ListsAndBoxes : public testing::TestWithParam<std::tuple<Backend, std::siz
     if (!why.empty()) GTEST_SKIP() << why;
   }
 
-  /// Set of the elements of `cells_`, in another order for each seed.
+  /// The elements of a fixed box of cells as a list, in another order for each seed.
   IndexSet shuffled(unsigned seed) const {
     const BlockShape shape = block_shape({34, 18, 10}, values_);
     std::vector<std::int64_t> elements;

@@ -27,7 +27,7 @@ class InFlight : public testing::TestWithParam<std::tuple<Backend, std::size_t, 
     return fraction(scrambled(static_cast<std::uint64_t>(p[0] + 100 * p[1]), static_cast<std::uint64_t>(p[2]),
                               static_cast<std::uint64_t>(round)));
   }
-  /// Expected array of a block: the formula in the interior, and -1 or (with `ghosts`) the formula beyond.
+  /// Expected array of a block: values of global cells in the interior, and in ghosts -1 or (with `ghosts`) these, too.
   static std::vector<double> array(const Field& field, std::int64_t id, int round, bool inside_too, bool ghosts) {
     const Box& box = field.grid().block(id).box;
     std::vector<double> values(static_cast<std::size_t>(field.shape(id).elements), -1);

@@ -44,7 +44,7 @@ class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     return {};
   }
 
-  /// Captures begin and end as one graph per stream.
+  /// Captures the exchange's begin() and end() as one graph per stream.
   std::vector<Graph> captured() {
     for (Stream& stream : streams) stream.begin_capture();
     exchange->begin(streams);
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Lifetime,
                            return to_string(std::get<0>(info.param)) + "_" + all_ways()[std::get<1>(info.param)].name;
                          });
 
-/// Lifetimes of sums within devices, also with one device and no message.
+/// Lifetimes of gather-scatters and block sums within devices, also with one device and no message.
 class LifetimeOfSums : public OnDevices {
  protected:
   void SetUp() override {

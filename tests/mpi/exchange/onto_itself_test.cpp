@@ -173,7 +173,7 @@ TEST_P(OntoItself, WhatRestsIsNotMoved) {
   comm.barrier();
 }
 
-/// Trial exchanges would modify the array, so the rules decide.
+/// Timed trials of an in-place transpose would modify its array, so rules choose the routes without measurement.
 TEST_P(OntoItself, MeasuringRoutesWouldChangeIt) {
   const Extent cells{8, 8, 8};
   const Grid grid(cells, *machine, comm.rank());

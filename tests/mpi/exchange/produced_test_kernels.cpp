@@ -60,7 +60,7 @@ struct Average {
   }
 };
 
-/// Fills the cells of a window from the array.
+/// Kernel that copies values of the caller's array through a window, straight to their targets.
 struct Fill {
   View<double> from;
   Windows<double> out;
@@ -235,7 +235,7 @@ TEST_P(Produced, FieldsArriveTransposedWithoutPacking) {
   }
 }
 
-/// Computes the same result on one array; each rank holds the whole grid.
+/// Computes the averages of cells on one array for comparison; each rank holds the whole grid.
 class OneArray {
  public:
   explicit OneArray(const Extent& cells, const std::array<bool, 3>& periodic) : cells_(cells), periodic_(periodic) {

@@ -80,7 +80,7 @@ class TransposeRig {
       to.emplace_back(target, drawn_.to);
     }
   }
-  /// Items of an exchange with all fields; each field has its own values.
+  /// Items of an exchange: the transpose of each source field into its target field.
   std::vector<ExchangeItem> items() {
     std::vector<ExchangeItem> list;
     for (std::size_t n = 0; n < from.size(); ++n) list.push_back({&transpose, &from[n], &to[n]});
@@ -381,7 +381,7 @@ TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
   }
 }
 
-/// Another process knows only one array of an item that is bound again, so its values need receive buffers.
+/// Other processes do not know the new arrays of an item whose arrays are replaced, so it needs receive buffers.
 TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   const Communicator comm = Communicator::world();
   if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";

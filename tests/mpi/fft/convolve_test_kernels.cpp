@@ -16,12 +16,12 @@ inline namespace convolve_test_kernels {
 
 std::int64_t wave(std::int64_t index, std::int64_t n) { return 2 * index > n ? index - n : index; }
 
-/// A factor of modes, as a formula and as library options.
+/// A factor by which a convolution multiplies the Fourier modes: as library options, and as a formula for comparison.
 struct Multiplied {
   std::string name;
   FftFactor factor;
   std::function<Complex(const Extent& k, const Extent& cells)> by;
-  bool real = false, complex = false;  ///< whether the factor is read from arrays, real or complex, that `by` fills
+  bool real = false, complex = false;  ///< whether arrays of real or of complex numbers hold the factor
 };
 
 Complex derivative(std::int64_t k, std::int64_t n, double unit, int order) {
@@ -118,7 +118,7 @@ void expect_same(const Communicator& comm, const Field& found, const Field& want
   ASSERT_LE(most, 64 * unit * size);
 }
 
-/// Computes convolutions in both ways on the same values, twice. `operations` replace the factor `of` if given.
+/// Computes convolutions in one call and in three, twice. Modes are multiplied by `of`, or by `operations` if given.
 void check(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions options, const Multiplied& of,
            int components, const std::function<Fft::Operations(const Fft&)>& operations = {}) {
   // Complex factors are refused for real values
@@ -428,7 +428,7 @@ TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
   const Facts written{{"block", 0}, {"problem", "written_over"}};
   expect_error(said(v.data(other), nullptr), ErrorCode::invalid_argument, written);
   expect_error(said(nullptr, w.data(mine)), ErrorCode::invalid_argument, written);
-  EXPECT_FALSE(said(nullptr, u.data(mine)));  // the input may overlap v, because it is only read
+  EXPECT_FALSE(said(nullptr, u.data(mine)));  // the factor may lie in the input u, which is only read
   finish(streams);
   const std::vector<const void*> from{u.data(mine)};
   const std::vector<void*> through{v.data(other)}, to{w.data(mine)};

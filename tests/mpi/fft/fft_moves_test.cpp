@@ -28,8 +28,8 @@ std::vector<std::byte> bytes_of(const Field& field) {
   return all;
 }
 
-/// Checks that two transforms with equal options satisfy the contract, however each moves its values. `same_bits`: they
-/// also have equal bits.
+/// Compares two transforms that move values differently with direct sums, and their inverses with the start values.
+/// `same_bits`: both results also have equal bits.
 void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& options, int components, bool same_bits,
                 int rounds) {
   FieldOptions physical = one.physical_field("u"), spectral = one.spectral_field("v");
@@ -77,8 +77,8 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
   }
 }
 
-/// Checks that stored and packed results satisfy the contract. `same_bits`: they also have equal bits. `held`: all
-/// moves are stored if all messages are direct.
+/// Checks transforms that store results at their targets, and those that pack them, by check_both(). `same_bits`: both
+/// also have equal bits. `held`: all redistributions are stored, if all messages are direct.
 void check_stored(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions store, bool same_bits,
                   bool held, int rounds) {
   FftOptions pack = store;

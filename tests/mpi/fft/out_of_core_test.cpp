@@ -304,7 +304,7 @@ TEST_P(TransformsOnSeveral, AreRefusedWhereTheyCannotBe) {
     to.push_back(v.data(id));
   }
   expect_error([&] { fft.forward(from, to, streams); }, ErrorCode::unsupported, {{"problem", "in_place"}});
-  const Extent far{8192, 8192, 8192};  // its intermediate values need terabytes of host memory
+  const Extent far{8192, 8192, 8192};  // a grid whose intermediate values need terabytes of host memory
   o.device_memory = 2 * least(far, o);
   expect_error([&] { Fft(comm, machine(), far, o); }, ErrorCode::out_of_memory, {{"option", "cells"}});
 }
@@ -366,7 +366,7 @@ TEST(MessagesOfBatches, AreThoseOfAllPairs) {
       EXPECT_LE(message.raw_bytes, message.bytes);
     }
     EXPECT_EQ(of_all, all);
-    EXPECT_LT(found.size(), wanted.size());  // fewer entries: messages of equal nodes share one
+    EXPECT_LT(found.size(), wanted.size());  // fewer entries of the table: messages of equal nodes share one
     for (const auto& [key, bytes] : found) EXPECT_EQ(bytes, wanted[key]) << "device " << key.first;
   }
 }

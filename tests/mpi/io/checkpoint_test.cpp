@@ -51,7 +51,7 @@ std::vector<std::uint8_t> body(const Extent& e) {
 /// decomposition varies.
 struct Way {
   const char* name;
-  bool alone = false;  ///< whether the run is on rank 0 only
+  bool alone = false;  ///< whether the simulation runs on rank 0 only
   int devices = 1;
   Extent blocks{1, 1, 1};
   Layout layout = Layout::soa;
@@ -186,7 +186,7 @@ TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsByMoments) {
   expect_same_bits_after_a_restart({ways.begin(), ways.begin() + 4}, by_moments(channel()));
 }
 
-/// Fields on two grids: values of a box, and half as many modes plus one along x.
+/// Two grids with a field each, like those of a real FFT: cells of a box, and about half as many modes.
 struct TwoGrids {
   TwoGrids(const Communicator& comm, int devices, const Extent& blocks, std::int64_t modes = 8)
       : machine(machine_here(Backend::host, devices, 0, comm)),
@@ -356,7 +356,7 @@ TEST_F(CheckpointOnRanks, KeepsARingOfTheLastAndDropsAFutureThatWasAbandoned) {
   world.barrier();
 }
 
-/// One rank learns that its part is written before all ranks ask for this collectively.
+/// One rank learns that its part of the checkpoint is on disk before all ranks collectively ask whether it is.
 TEST_F(CheckpointOnRanks, MayBeFoundWrittenByOneRankBeforeOthersAsk) {
   const auto run = make(ways[0]);
   Checkpoints checkpoints(world, in("early"));
@@ -382,7 +382,7 @@ TEST_F(CheckpointOnRanks, ThatCannotBeWrittenIsAResultAndLeavesTheOldOne) {
   checkpoints.finish();
   const std::string old = checkpoints.last();
   run->advance(1);
-  // A file size limit simulates a full disk; ignoring the signal makes writes fail instead.
+  // A file size limit simulates a full disk. SIGXFSZ is ignored, so that a write fails and does not end the process.
   struct rlimit limit {};
   getrlimit(RLIMIT_FSIZE, &limit);
   const auto before = signal(SIGXFSZ, SIG_IGN);

@@ -32,7 +32,7 @@ class ElementFiles : public testing::Test {
     if (comm.rank() == 0) fs::remove_all(folder);
   }
 
-  /// Two blocks per device, one of them small.
+  /// Cuts the elements into two blocks per device, of which the first has a single element.
   GridOptions ranges() const {
     GridOptions options;
     for (int d = 0; d < machine.devices(); ++d) {
@@ -183,7 +183,7 @@ TEST_F(ElementFiles, NekFilesOfTheOtherOrderOfBytesAndOfOtherElementsAreReadAlik
   if (comm.rank() == 0) {
     std::ifstream in(path, std::ios::binary);
     std::string all{std::istreambuf_iterator<char>(in), {}};
-    // Moves the last element to the front and swaps the bytes of all words.
+    // Writes the file once more with the last element in front and the byte order of all numbers swapped.
     const std::size_t begin = 136 + 4 * elements, each = 8 * cube;
     std::string moved = all.substr(0, begin) + all.substr(begin + (elements - 1) * each, each) +
                         all.substr(begin, (elements - 1) * each) + all.substr(begin + elements * each);

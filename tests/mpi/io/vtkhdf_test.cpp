@@ -35,7 +35,7 @@ class VtkhdfOnRanks : public testing::Test {
     for (const std::string& other : comm.all_gather(text)) EXPECT_EQ(other, text);
   }
 
-  /// Two steps of a scalar, a vector and flags, written by both methods and compared with the formula.
+  /// Writes two steps of a scalar, a vector and flags, collectively and through rank 0; compares them with formula().
   void expect_right_files(const Grid& grid, std::int64_t piece_bytes) const {
     Field scalar(grid, {.name = "f", .type = DType::f64}),
         vector(grid, {.name = "f", .components = 3, .layout = Layout::aos}),

@@ -17,7 +17,7 @@ namespace {
 // These functions replace MPI's own through its profiling interface.
 std::set<MPI_Request> sends;
 int started = 0;
-int largest = 0;  // size of the largest message prepared, in bytes
+int largest = 0;  // bytes of the largest message for which a persistent request was made
 
 }  // namespace
 
@@ -228,7 +228,7 @@ class SmallFiles {
   void (*signal_)(int) = nullptr;
 };
 
-/// A number for each cell of the periodic grid and each component.
+/// A value to exchange, different for each cell of the periodic grid and each component.
 float number(const Grid& grid, const Block& block, const Extent& p, int c) {
   std::int64_t cell = 0;
   for (int a = 2; a >= 0; --a) {
@@ -268,7 +268,7 @@ TEST_F(NodeMail, IsGivenUpByAllRanksWhereOneCannotShareMemory) {
   Field field(world.grid, many);
   std::optional<Exchange> exchange;
   {
-    // All ranks can allocate the memory that every exchange needs. Rank 0 cannot allocate the messages of a node.
+    // Limits rank 0 to the shared memory that every exchange needs, so that it cannot allocate messages between nodes.
     std::optional<SmallFiles> limit;
     if (world.comm.rank() == 0) limit.emplace((std::size_t{2} << 20) + 4096);
     exchange.emplace(world.comm, world.grid, std::vector<ExchangeItem>{{&world.halo, &field}}, world.options);

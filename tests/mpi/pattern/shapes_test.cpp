@@ -31,7 +31,7 @@ struct Shape {
 
 Values three_wide(Layout layout) { return {DType::f32, 2, layout, {3, 3, 3}, {3, 3, 3}}; }
 
-/// The number of shapes at the end that are too slow for every route.
+/// Number of shapes, the last ones in the list, whose messages are too large to be tested on every route.
 constexpr std::size_t large_messages = 2;
 
 const std::vector<Shape>& shapes() {
@@ -142,7 +142,7 @@ TEST_P(Shapes, FillTheGhostsAndNothingElse) {
   if (const auto why = refusal_of(grid, planned, options); !why.empty()) GTEST_SKIP() << why;
   Exchange exchange(comm, grid, items, options);
   std::vector<Stream> streams = streams_of(grid);
-  // Two rounds by run(), and two by begin() and end(); one each with large messages, because these cost seconds.
+  // Exchanges twice by run() and twice by begin() and end(); only once by each if messages are large, to save seconds.
   const int rounds = volume(s.cells) > 1'000'000 ? 2 : 4;
   for (int round = 1; round <= rounds; ++round) {
     for (std::size_t f = 0; f < fields.size(); ++f)
@@ -270,7 +270,7 @@ TEST_P(LargeField, IsAddressedBeyondTwoToThe31) {
     for (const bool high : {false, true}) {
       copy(streams[block], values.data(), at(block, high ? cells[2] : -1), plane);
       streams[block].synchronize();
-      const int other = (block + 1) % devices;  // the only neighbour, both above and below
+      const int other = (block + 1) % devices;  // the block's only neighbour, both above and below it
       for (std::int64_t y = 0; y < cells[1]; ++y)
         for (std::int64_t x = 0; x < cells[0]; ++x) {
           const auto n = static_cast<std::size_t>(y * shape.stride[1] + x);

@@ -130,7 +130,7 @@ TEST(GpuMpi, ThatChangesMessagesIsNotBelieved) {
 TEST(GpuMpi, ThatCrashesOnOneRankIsNotBelievedByAny) {
   static int calls;
   calls = 0;
-  // The third message fails, for which another rank waits; a single rank sends two messages.
+  // The third test message crashes on rank 0, while another rank waits for it. A single rank sends two messages only.
   const auto liar = [](std::byte*, std::size_t bytes) {
     const Communicator world = Communicator::world();
     const bool now = ++calls == std::min(world.size() + 1, 3);

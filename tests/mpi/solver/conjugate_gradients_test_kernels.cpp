@@ -1,5 +1,5 @@
-// Conjugate gradients as a list of tasks. A number on the devices ends their loop, so the length of a step depends on
-// its values. The solver contains no code for graphs, overlap or timing.
+// Conjugate gradients as a list of tasks. A flag in device memory ends their loop, so the number of iterations per time
+// step depends on the residual. The solver contains no code for graphs, overlap or timing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Cells {
   Extent lo{0, 0, 0}, extent{0, 0, 0};
 };
 
-/// Right side of a cell in the n-th system, between -1/2 and 1/2.
+/// Right side b of the n-th linear system A x = b in a cell, a pseudo-random number between -1/2 and 1/2.
 SLIP_FN double right_side(std::int64_t i, std::int64_t j, std::int64_t k, std::int32_t n) {
   const auto mixed = static_cast<std::uint32_t>(i * 73856093) ^ static_cast<std::uint32_t>(j * 19349663) ^
                      static_cast<std::uint32_t>(k * 83492791) ^ (static_cast<std::uint32_t>(n) * 2654435761u);
@@ -146,8 +146,8 @@ class SystemSolver final : public Simulation {
   int phase() const { return static_cast<int>(state_.step % steps_a_system_); }
   struct Memory {
     std::vector<Cells> blocks;
-    Buffer<double> values;         // scalars, followed by partial sums of each block
-    Buffer<std::int32_t> numbers;  // whether to continue, and number of systems solved
+    Buffer<double> values;         // scalars of the solver, then a dot product per block
+    Buffer<std::int32_t> numbers;  // whether to continue iterations; number of solved linear systems
     double* parts() { return values.data() + scalars; }
   };
 
@@ -228,7 +228,7 @@ class SystemSolver final : public Simulation {
   std::unique_ptr<BlockSums> sums_;
   std::vector<Device> devices_;
   std::vector<Memory> memory_;
-  std::vector<Tasks> tasks_;  // tasks of the first and of the second step of a system
+  std::vector<Tasks> tasks_;  // tasks of the first and the second of two time steps per solve
   State state_;
 };
 

@@ -82,7 +82,7 @@ class Spreading final : public Simulation {
   Recording recording() const override { return {alike_ ? 2 : 0, alike_ ? u_.physical(0) : 0, 0}; }
 
   const Field& u() const { return u_; }
-  /// Times that the devices have reached, each from its own counter.
+  /// Simulated time that each device has reached, by its own time steps.
   std::vector<double> times() {
     std::vector<double> found;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -144,7 +144,7 @@ class Spreading final : public Simulation {
   Exchange exchange_;
   std::optional<BlockSums> sums_;
   std::vector<Device> devices_;
-  std::vector<Buffer<double>> values_;  // scalars, followed by partial sums of each block
+  std::vector<Buffer<double>> values_;  // scalars such as the time, then a sum per block
   Tasks tasks_;
   State state_;
 };
@@ -154,7 +154,7 @@ class DeviceTimeStep : public testing::TestWithParam<Backend> {
   static constexpr Extent extent{12, 9, 8};
   static constexpr int steps = 11;
 
-  /// The expected result by one loop over one array, and the time reached.
+  /// Expected temperature after all steps, by one loop over one array, and the simulated time reached.
   static std::pair<std::vector<double>, double> by_hand() {
     const auto at = [](std::int64_t i, std::int64_t j, std::int64_t k) {
       return static_cast<std::size_t>(((k + extent[2]) % extent[2] * extent[1] + (j + extent[1]) % extent[1]) *

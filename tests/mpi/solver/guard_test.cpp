@@ -173,7 +173,7 @@ TEST(Guard, RefusesRangesOfWhatNobodyWatches) {
       ErrorCode::not_found, {{"quantity", "pressure"}, {"choices", "density, f"}});
 }
 
-/// Devices alone drive these messages, so the host must query them for overflow.
+/// The devices alone complete messages by these routes, so the host must ask them for values too large for the coding.
 TEST(Guard, TellsOfAValueThatWasTooLargeForItsCodingBeforeWhatBecameOfIt) {
   const Communicator comm = Communicator::world();
   lbm::Options options;

@@ -1,4 +1,4 @@
-// MPI resources that the construction of each kind of object takes: communicators, and texts of all ranks.
+// MPI resources that constructing each kind of object takes: duplicated communicators, and bytes of gathered texts.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -24,7 +24,7 @@ namespace {
 
 // These functions replace MPI's own through its profiling interface.
 int communicators_made = 0, communicators_freed = 0;
-long long text_gathered = 0;  // bytes of gathered texts
+long long text_gathered = 0;  // bytes of texts (char arrays) that ranks have gathered
 
 }  // namespace
 
@@ -66,8 +66,8 @@ namespace {
 
 struct Made {
   std::string name;
-  std::function<void(const std::function<void()>&)> make;  ///< makes the object, and calls the function while it lives
-  int communicators = 2;                                   ///< largest number of communicators of the object
+  std::function<void(const std::function<void()>&)> make;  ///< constructs an exchange or solver, calls the function
+  int communicators = 2;                                   ///< limit of duplicated communicators for the object
 };
 
 template <class Object>
@@ -243,7 +243,7 @@ TEST(SetUp, OfASolverTakesAtMostTwoCommunicators) {
   expect_few_communicators(solvers(comm, machine_here(Backend::host, 1)));
 }
 
-/// Numbers of all ranks are gathered; texts only after an error.
+/// Constructing an exchange gathers numbers from all ranks, but texts (error messages) only after an error.
 TEST(SetUp, OfAnExchangeGathersNoTexts) {
   Fields fields;
   for (const Made& object : exchanges(fields)) {
@@ -253,7 +253,7 @@ TEST(SetUp, OfAnExchangeGathersNoTexts) {
   }
 }
 
-/// Each end of a message lies where its own rank has placed it, and the other rank knows where.
+/// Each rank places its messages in its part of symmetric memory; sender and receiver must agree on their positions.
 TEST(SetUp, OfSymmetricMemoryIsToldToNeighbours) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
@@ -273,7 +273,7 @@ TEST(SetUp, OfSymmetricMemoryIsToldToNeighbours) {
     mine += std::to_string(devices.first) + "-" + std::to_string(devices.second) + ":" + std::to_string(place.full) +
             "," + std::to_string(place.free) + "," + std::to_string(place.slot) + ";";
   }
-  std::map<std::string, std::set<std::string>> told;  // positions told by sender and receiver, for each message
+  std::map<std::string, std::set<std::string>> told;  // message positions, as sender and receiver know them
   for (const std::string& theirs : comm.all_gather(mine))
     for (std::size_t at = 0, end = 0; (end = theirs.find(';', at)) != std::string::npos; at = end + 1) {
       const std::size_t colon = theirs.find(':', at);

@@ -1,5 +1,5 @@
-// The slot protocol supports all three patterns. Runs the smallest possible transpose and gather-scatter on every
-// route, also with rings shorter than their messages, and without a host that waits between rounds.
+// The message protocol of exchanges supports halo, transpose and gather-scatter. Runs minimal patterns on every route,
+// also with messages longer than their ring buffer, and without host synchronisation between exchanges.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,8 +37,8 @@ class Slabs final : public Pattern {
     Box box = piece({{0, 0, 0}, {e[0], grid.extent()[1], e[2]}}, {1, count, 1}, {0, of, 0});
     return box;
   }
-  /// Element of a cell in the target, from component 1 on. The target has whole lines along z, of which the source has
-  /// pieces.
+  /// Array index of a cell in the target block, whose lines along z are contiguous from component 2 on. The source has
+  /// pieces of these lines.
   static std::int64_t line_element(const Grid& grid, const BlockShape& to, std::int64_t j, const Extent& global) {
     const Box mine = part(grid, j, j);
     return 2 * to.component_stride + (global[0] * mine.extent(1) + global[1] - mine.lo[1]) * grid.extent()[2] +
@@ -185,7 +185,7 @@ std::vector<StepTuning> tunings() {
   return list;
 }
 
-using Arrays = std::map<std::int64_t, std::vector<double>>;  // values of each block, by its id
+using Arrays = std::map<std::int64_t, std::vector<double>>;  // all array values by block id
 using Whole = std::map<std::int64_t, std::vector<std::int64_t>>;
 
 /// Indices of a set of routes and of a set of tuning parameters.
@@ -234,7 +234,7 @@ class Toys : public testing::TestWithParam<std::tuple<Backend, Case, int>> {
     return streams.front();
   }
 
-  /// Queues all rounds in sequence; returns the contents of blocks after each round.
+  /// Queues all exchanges in sequence, without waits. Returns the array values of each block after each exchange.
   template <class All, class Begin>
   std::vector<All> run(const Pattern& pattern, Field& field, const Begin& values_of) {
     std::vector<All> before(rounds), after(rounds);

@@ -40,7 +40,7 @@ def test_errors_lie_within_the_bounds_and_ratios_are_those_of_rates(rows: list[d
             assert row["largest_error"] == 0 and row["ratio"] == 1 and row["break_even_gbs"] is None
             continue
         assert 0 < row["rms_error"] < row["largest_error"] <= row["bound"]
-        if row["pattern"] == "alone":  # a cube consists of whole blocks
+        if row["pattern"] == "alone":  # the benchmark's cube consists of whole coding blocks
             assert row["ratio"] == pytest.approx(64 / (row["rate"] or 32), rel=0.01)
 
 

@@ -56,7 +56,7 @@ def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(mea
 def test_schemes_whose_route_cannot_run_are_left_out_with_the_reason(
     measured: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    # The scheme is replaced, because the host backend has no NCCL.
+    # The scheme gpu_buffered gets the route NCCL, which the host backend lacks, so that it cannot run.
     known = core().scheme
     usual = {scheme: known(scheme) for scheme in exchange_setups.SCHEMES.values()}
     usual["gpu_buffered"] = usual["gpu_buffered"] | {"routes": ["nccl"]}
@@ -207,7 +207,7 @@ def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
     assert len({row["state_gb"] for row in rows}) == 1 and rows[0]["state_gb"] > 8**3 * 19 * 8 / 1e9
     for row in rows:
         assert row["gbs"] == pytest.approx(row["state_gb"] / row["written_s"], rel=1e-3)
-        # Steps continue between two checks of the written output.
+        # The solver advances by some steps while the state is written to disk.
         assert row["steps_meanwhile"] > 0
     assert not list(tmp_path.glob(".slipstream-io-*"))
 

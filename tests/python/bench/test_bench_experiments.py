@@ -80,7 +80,7 @@ def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> No
     rows = measured(cli, tmp_path, "layout", "--cells", "8", "--precision", "f32")
     found = [(entry["layout"], entry["alignment"]) for entry in rows]
     assert found == [(name, bytes_) for name in ("soa", "aos") for bytes_ in layout.ALIGNMENTS]
-    # Each alignment gives another layout, because rows end in ghosts.
+    # Each alignment changes the memory of the populations, because rows of cells with ghosts are padded to it.
     assert len({entry["populations_mb"] for entry in rows[:6]}) == 6
 
 

@@ -25,7 +25,8 @@ def test_rows_stand_beside_the_library_and_the_least_time(
         for clock in ("events", "host")
     }
     for row in rows:
-        # fractions of a device's part that move: in one move, and in two
+        # Fractions of a device's values that a transform sends: 3/4 in the transpose of slabs, 1/2 in each transpose of
+        # pencils.
         moves = {"slab": 3 / 4, "pencil": 2 / 2}[row["decomposition"]]
         part = 12**3 * 8 // 4 if row["kind"] == "c2c" else 7 * 12**2 * 16 // 4
         assert row["sent_bytes"] == pytest.approx(2 * moves * part, rel=0.03)

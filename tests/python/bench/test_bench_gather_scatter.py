@@ -48,7 +48,7 @@ def test_set_up_takes_at_most_100_bytes_of_the_host_for_a_shared_point(cli: Cli,
     result = cli("bench", "gather-scatter", *words.split())
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
-    # A point and its id take at least 16 bytes. Duplicates may reuse memory of this process.
+    # Set-up takes over 16 bytes per shared point, for the point and its id. Other tables may reuse freed memory.
     for row in json.loads(path.read_text())["rows"]:
         assert 16 < row["setup_bytes_per_shared_point"] <= 100
 
@@ -64,7 +64,7 @@ def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, mon
     assert {"rules", "host_packed", "staged,kernel", "direct,kernel"} == set(found)
     # every route sends the same number of values
     assert len({row["sent_values"] for row in rows if row["order"] == 1}) == 1
-    # Numbers of calls in proportion to Wahlgren (2022): 20 for methods that the host packs, 1000 for others.
+    # Numbers of calls in proportion to Wahlgren (2022): 20 where the host packs the messages, 1000 for other routes.
     assert {name: row["calls"] for name, row in found.items()} == dict.fromkeys(found, 100) | {"host_packed": 2}
     packed = found.pop("host_packed")
     assert "times_host_packed" not in packed

@@ -22,9 +22,9 @@ def test_rows_have_the_bytes_of_their_sweeps(tmp_path: Path, cli: Cli) -> None:
     for row in rows:
         assert row["time_ms"] > 0 and row["share"] > 0 and row["device_bytes"] <= 4 << 20
         if row["kind"] == "fft":
-            assert row["host_bytes"] == 2 * 2 * 16**3 * 8  # bytes of two sweeps, each in and out
+            assert row["host_bytes"] == 2 * 2 * 16**3 * 8  # an FFT reads and writes the host's values twice
         else:
-            # bytes of the kept modes along x and y, and of all along z
+            # bytes of a DNS step: two stages, 11 fields each way, of the modes kept along x and y and all along z
             assert row["host_bytes"] == 2 * 2 * 11 * 8 * 6 * 11 * 16
 
 
@@ -70,7 +70,9 @@ def test_the_least_bytes_of_many_nodes_are_those_that_a_flow_moves() -> None:
 
 
 def test_the_talks_target_is_planned_within_16_gb_of_each_device() -> None:
-    """Plans 18 432 devices by classes of pairs: all pairs would take minutes and tens of GB."""
+    """Plans a DNS on 18 432 devices, with one list entry per class of equivalent device pairs. A list of all pairs
+    would take minutes and tens of GB.
+    """
     spec = importlib.util.spec_from_file_location("dns_scaling", ROOT / "tools" / "dns_scaling.py")
     assert spec is not None and spec.loader is not None
     scaling = importlib.util.module_from_spec(spec)
@@ -80,6 +82,6 @@ def test_the_talks_target_is_planned_within_16_gb_of_each_device() -> None:
     assert sum(array["bytes"] for array in plan["arrays"] if array["device"] == 0) <= 14 * 2**30
     assert plan["host_bytes"] < 512e9
     assert plan["batches"]["sweeps"] == 4
-    # Each device sends to all devices, itself included, in both sweeps of a stage.
+    # Each device sends to all devices, itself included, in both transposes of a Runge-Kutta stage.
     sent = sum(m["sources"] * m["targets"] * m["raw_bytes"] for m in plan["messages"])
     assert sent == pytest.approx(8 * scaling.kept(18432))

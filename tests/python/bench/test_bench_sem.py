@@ -60,7 +60,7 @@ def test_iterations_are_timed_with_sums_on_device_and_host(cli: Cli, tmp_path: P
     rows = json.loads(path.read_text())["rows"]
     assert [(row["sums"], row["components"]) for row in rows] == [(a, b) for a in ("device", "host") for b in (1, 3)]
     assert {row["overlap"] for row in rows} == {"off"}
-    # The time is a difference of two times, which may be negative on a busy machine.
+    # The time per iteration is a difference of two measured times, which may be negative on a busy machine.
     assert all(math.isfinite(row["time_us"]) for row in rows)
 
 
@@ -79,7 +79,7 @@ def test_a_trace_shows_what_sums_expose_and_when_the_host_waits(
         assert len(operators) == nekbone.TRACED + 2, "each iteration's, the first residual's and the last one's"
         assert all(sums.late <= sums.idle and sums.local > 0 for sums in operators), "sums wait for messages"
         assert nekbone.waits(events) == waits
-        # Between its elements and the end of the sums, an operator computes its part of (p, A p) without idle time.
+        # While an operator waits for its gather-scatter, it computes the elements' terms of the dot product (p, A p).
         assert sum(event["name"] == "sums of elements" for event in events) == nekbone.TRACED
     assert f"the host waited {waits} times" in result.stdout
 
@@ -159,7 +159,7 @@ def test_a_march_holds_iterations_and_enstrophy_beside_the_published_one(cli: Cl
         ("orders", "corners"),
     ]  # fmt: skip
     calls = {row["sums"]: row["calls_per_step"] for row in others[2:]}
-    # A cycle has equally many local solves on both orders, and each sums faces twice.
+    # A multigrid cycle has equally many local solves on orders 5 and 2, and each solve sums values on faces twice.
     assert calls["faces of order 5"] == calls["faces of order 2"] == 8 * calls["corners"]
     assert calls["order 5"] > calls["order 2"] > calls["corners"] > 0
     assert all(0 < row["share"] < 1 and row["us_per_call"] > 0 for row in others[2:])
@@ -172,7 +172,8 @@ def test_a_march_has_the_row_of_the_published_figure_and_one_curve_by_devices(tm
     same = {"experiment": "march", "order": 7, "elements": 8, "pressure_iterations": 2.0}
     for name, devices, error in (("one", 1, 0.01), ("two", 2, 0.02)):
         rows = [same | {"devices": devices, "card": "C", "time": t, "enstrophy_error": t * error} for t in (2, 1)]
-        # Further rows: an older one of the same time, one of another size, and one of another experiment.
+        # Rows that the curve must ignore: an older one of the same time, one of another mesh and one of another
+        # experiment.
         rows = [rows[0] | {"enstrophy_error": 9.0}, rows[0] | {"elements": 27}, *rows, {"experiment": "sums"}]
         (tmp_path / f"{name}.json").write_text(json.dumps({"rows": rows}))
     found = sem_thesis.marches(tmp_path, 7, 8)

@@ -153,7 +153,7 @@ def test_unasked_rows_end_with_the_time_and_leave_out_what_does_not_fit(
 def test_share_is_the_least_time_of_the_bytes_over_that_of_the_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = [(50.0, 2e-3), (40.0, 1e-3), (50.0, 1e-3)]  # pairs of GB/s of the copy and seconds per step
+    pairs = [(50.0, 2e-3), (40.0, 1e-3), (50.0, 1e-3)]  # measured pairs: GB/s of a copy and seconds per LBM step
     monkeypatch.setattr(updates, "_pairs", lambda lbm, devices: pairs)
     words = ["lbm", "--backend", "host", "--cells", "32", "--precision", "f32", "--folder", str(tmp_path)]
     arguments = registry.parse(words)

@@ -13,14 +13,14 @@ from errors import is_error
 from slipstream_bench import sentinels
 
 WORDS = ("bench", "sentinels", "--backend", "host", "--rounds", "1")
-#: Prefixes of the names of the benchmark's rows.
+#: Beginnings of the row names in the results of `slipstream bench sentinels`.
 ROWS = ("exchange 8^3", "exchange 16^3", "transpose", "FFT 16^3 c64 forward", "FFT 16^3 c64 backward", "gather-scatter",
         "CG", "lattice Boltzmann 16^3 f32", "lattice Boltzmann 16^3 f64", "lattice Boltzmann 16^3 f16", "waves",
         "DNS")  # fmt: skip
 
 
 class Fake:
-    """A worker that returns times from a list, one per round."""
+    """Imitates the process that measures: returns times from a list, one per round."""
 
     def __init__(self, *times: float, asked: list[Any] | None = None) -> None:
         self.times: Iterator[float] = iter(times)

@@ -444,7 +444,7 @@ def test_transposes_are_measured_reported_and_cached(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = ("exchange.tune=measure", "machine.devices_per_rank=2", "run.steps=2", "output.pictures=false")
-    # On the host, lines of any length store their results directly.
+    # On the host, transforms along lines of any length store their results directly on the receiving device.
     stored = here("run", case(tmp_path), *words, "machine.backend=host")
     assert stored.returncode == 0 and "measured" not in stored.stdout, "stored results have no choice of routes"
     words += ("dns.store=false",)
@@ -538,7 +538,8 @@ def test_more_cells_out_of_core_come_nearer_to_the_published_decay(cli: Cli, tmp
     result = cli("run", str(ROOT / "cases" / "dns_taylor_green.toml"), *words)
     assert result.returncode == 0, result.stderr
     found = findings(tmp_path, "finer")["findings"]
-    # The case with 64^3 cells has 0.12 and 0.0043; 512^3 cells follow the curve to 0.0003.
+    # At 64^3 cells the errors of dissipation and energy are 0.12 and 0.0043; 512^3 cells follow the published curve to
+    # 0.0003.
     assert found["energy.dissipation_error"] < 0.08
     assert found["energy.largest_energy_error"] < 0.004
 

@@ -24,7 +24,7 @@ from drawing import (
 )
 from test_exchange_property import BETWEEN_NODES, component_first, grid_of, reached, scenario
 
-#: Options that belong to a field; others belong to the grid.
+#: Drawn options of a field; all other options belong to the grid.
 OF_FIELD = ("low", "high", "ghost", "padding", "reach", "components", "layout")
 
 
@@ -119,7 +119,7 @@ def _run(halo: slip.Exchange, call: str) -> None:
 
 
 def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Arrays by copy and block: each with padding, and the part of it without padding."""
+    """Arrays [copy][block] of copies that are exchanged in turn, each array with padding and without it."""
     copies: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for _ in range(f["copies"]):
         copies.append([])
@@ -141,7 +141,7 @@ def _values(grid: slip.Grid, f: Options, number: int, block: dict[str, Any]) -> 
 
 
 def _wanted(grid: slip.Grid, s: Options, f: Options, copies: list[Any], number: int) -> list[np.ndarray]:
-    """Fills the current arrays and returns their expected contents after the exchange."""
+    """Fills the arrays that the next exchange uses, and returns their expected contents after it."""
     scene = s | f
     whole = np.zeros((f["components"] or 1, *s["cells"][::-1]), f["dtype"])
     for block in grid.blocks:

@@ -131,7 +131,7 @@ def _shapes(s: Options, grid: slip.Grid, end: int, f: Options) -> list[tuple[int
 
 
 def _made(s: Options, source: slip.Grid, target: slip.Grid, onto_itself: bool) -> tuple[dict, dict]:
-    """Makes arrays of both ends, in the same memory if possible."""
+    """Makes the source and the target arrays of a transpose, in the same memory if sizes permit."""
     made: tuple[dict, dict] = {}, {}
     for name, f in s["fields"].items():
         shapes = [_shapes(s, grid, end, f) for end, grid in enumerate((source, target))]
@@ -144,7 +144,7 @@ def _made(s: Options, source: slip.Grid, target: slip.Grid, onto_itself: bool) -
 
 
 def _whole(s: Options, f: Options, number: int) -> np.ndarray:
-    """Values of the whole source, [component, z, y, x]."""
+    """Values of the whole source grid before a transpose, [component, z, y, x]."""
     return small_numbers((f["components"] or 1, *s["cells"][::-1]), f["dtype"], (number, len(s["fields"])))
 
 

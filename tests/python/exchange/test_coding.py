@@ -42,7 +42,7 @@ def test_ghosts_hold_rounded_values_by_every_route(routes: list[str], dtype: str
         rounded[inside] = want[inside]
         np.testing.assert_array_equal(have, rounded)
     whole, half = (sum(message.bytes for message in each.messages()) for each in (raw, exchange))
-    # Tolerance for pieces of a message, which are aligned to 16 bytes.
+    # Tolerance for the bytes of coded messages, whose pieces are padded to 16 bytes.
     assert whole / 2 <= half < whole / 2 + 16 * sum(message.transfers for message in raw.messages())
 
 
@@ -123,8 +123,8 @@ def test_random_values_come_within_the_bound_of_their_coding(
 
 @pytest.mark.parametrize("pattern", ["halo", "transpose", "gather_scatter"])
 def test_bounds_hold_in_random_exchanges(pattern: str) -> None:
-    """Checks bounds in a few exchanges; a hundred thousand take minutes, and the program takes their number as an
-    argument.
+    """Checks the error bounds of codings in a few random exchanges. A hundred thousand would take minutes; the program
+    takes their number as an argument.
     """
     result = run_on(1, ROOT / "tests" / "python" / "coding_bounds.py", pattern, "600")
     assert result.returncode == 0, result.stderr[-2000:]

@@ -66,7 +66,7 @@ def test_poisoned_ghosts_are_no_numbers_until_the_end(route: str) -> None:
     halo = slip.Exchange(grid, {"u": arrays}, routes=["kernel", route], poison=True)
     assert not any(np.isnan(array).any() for array in arrays)
     halo.begin()
-    # The loop waits, because begin() only queues, so its effect on the arrays may come later.
+    # Polls until ghosts are NaN, because begin() only queues the kernel that overwrites them.
     deadline = time.monotonic() + 20
     while any(np.isfinite(array).all() for array in arrays):
         assert time.monotonic() < deadline

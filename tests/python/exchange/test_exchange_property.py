@@ -235,7 +235,7 @@ def test_two_fields_in_one_exchange_agree_with_their_own_arrays(s: dict, other: 
     check_two_fields(s, other)
 
 
-# Program for two ranks. All ranks draw the same; a failure on one ends all.
+# Program for two ranks. Both draw the same random exchanges; a failure on one ends both.
 ON_TWO = """
 import random, sys
 from test_exchange_property import check_exchange, check_two_fields, scenario

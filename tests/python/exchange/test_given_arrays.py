@@ -240,7 +240,7 @@ MOVING = {"a halo", "a coded halo", "a halo that is combined"}
 def test_each_kind_of_array_is_taken_or_refused(call: str, kind: str) -> None:
     make, refusal = KINDS[kind]
     if call == "source that is bound" and kind == "none":
-        refusal = None  # no refusal, because an omitted array stays bound
+        refusal = None  # accepted: a call without an array uses the bound one
     if call == "source that is bound" and kind == "behind an offset":
         refusal = Refusal("unsupported", {"8"})  # refused, because the address is no multiple of 16
     if kind == "a Python array" and call in FLAT:

@@ -83,7 +83,7 @@ def test_own_update_in_python_gives_on_the_gpu_what_it_gives_on_the_host() -> No
                     there = start[places[::-1]]
                     part[...] = cupy.asarray(there) if backend == "cuda" else there
             stencil.run(5)
-            whole = np.full_like(start, np.nan)  # expected values, however many GPUs share the array
+            whole = np.full_like(start, np.nan)  # whole field, for comparison between numbers of GPUs
             for block, part in stencil.blocks("u"):
                 places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))
                 whole[places[::-1]] = cupy.asnumpy(part) if backend == "cuda" else part

@@ -246,7 +246,7 @@ def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.nd
 
 
 def _form(s: Options, arrays: list[np.ndarray]) -> Any:
-    """Arrays in the form in which a caller passes them."""
+    """Arrays in the form in which the test passes them to a plan: single, a list over blocks, or a tuple of fields."""
     if s["form"] == "tuple":
         fields = [[array[component] for array in arrays] for component in range(s["components"])]
         return tuple(field[0] if len(field) == 1 else field for field in fields)

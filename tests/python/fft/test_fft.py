@@ -69,7 +69,7 @@ def test_a_rank_without_blocks_has_nothing_to_give(tmp_path: Path) -> None:
     assert result.returncode == 0 and result.stdout.count("right") == 3, result.stdout + result.stderr
 
 
-#: Program in which three ranks share two planes.
+#: Program in which a transform has fewer planes (two) than ranks (three).
 FEW_PLANES = """
 import numpy as np
 import slipstream as slip

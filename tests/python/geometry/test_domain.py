@@ -124,7 +124,9 @@ def test_blocks_that_do_not_fit_are_refused(car: Path) -> None:
 
 
 def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
-    """Compares the plan with a sphere's links: half the sum of |c . n| over velocities, times area, 88 bytes each."""
+    """Compares the plan's memory for links with an estimate for a sphere: 88 bytes for each link. The number of links
+    is half the sum of |c . n| over velocities, times the area.
+    """
     path = tmp_path / "ball.toml"
     path.write_text(
         "[grid]\ncells = [40, 40, 40]\n[exchange]\nblocks_per_device = [2, 1, 1]\n[machine]\nbackend = 'host'\n"

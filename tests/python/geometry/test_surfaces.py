@@ -59,7 +59,7 @@ def results(case: str, bodies: str, folder: str = "results/some") -> Results:
 
 
 def found(shown: Results, *named: str) -> tuple[Any | None, str]:
-    """The surface that is found, and the console output."""
+    """The surface that `slipstream render` chooses for these files of bodies, and the console output."""
     arguments = argparse.Namespace(body=[Path(name) for name in named], body_scale=1.0, body_move=(0.0, 0.0, 0.0))
     said = io.StringIO()
     return surfaces.find(arguments, shown, scene.load_pyvista(), Console(file=said, width=80)), said.getvalue()

@@ -246,7 +246,7 @@ def test_this_tree_is_in_order(tool):
     assert found == []
 
 
-#: Modules of a single solver or benchmark in shared folders: its pictures, and modules with an entry for each solver.
+#: Modules in shared folders that may name solvers: pictures of one solver, and modules with an entry for each.
 OWN = {"flow_quantities", "flow_scenes", "overview", "seismograms", "spectra", "surfaces"}
 OWN |= {"out_of_core", "registry", "sem_thesis", "sentinel_probes", "wave"}
 

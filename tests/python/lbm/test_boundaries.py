@@ -405,5 +405,5 @@ def test_run_writes_the_loads_on_its_bodies(cli: Cli, tmp_path: Path) -> None:
     loads = json.loads((tmp_path / "out" / "comparison.json").read_text())["run"]["loads"]
     # The case has half of the channel's length and half of the shipped case's cells, hence the tolerance.
     assert loads["cylinder"]["coefficient"][0] == pytest.approx(5.58, rel=0.03)
-    # The torque about the axis of the body is much smaller than that of the drag at the radius.
+    # The torque about the cylinder's axis is much smaller than the drag times the radius.
     assert abs(loads["cylinder"]["moment"][2]) < 0.1 * 5 * loads["cylinder"]["force"][0]

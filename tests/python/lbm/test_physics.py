@@ -10,7 +10,8 @@ from slipstream.lbm import Simulation
 
 #: Time to become steady by Reynolds number, in length / reference velocity.
 UNTIL = {100: 20, 400: 35, 1000: 45}
-#: Number of cells along a side by Reynolds number: 96 give errors of 0.8 and 0.4 percent; the tolerance is 1.5.
+#: Cells along a side by Reynolds number. With 96 the velocity profiles have errors of 0.8 and 0.4 percent; the
+#: tolerance is 1.5.
 CELLS = {100: 96, 400: 96, 1000: 128}
 
 
@@ -147,7 +148,7 @@ def test_shear_wave_of_16_bits_decays_as_in_f32(speed: float) -> None:
     right = shear_viscosity("f32", speed, "y", 0.0)
     starts = [("y", 0.0), ("y", 0.05), ("x", 0.0), ("x", 0.1)]
     errors = [shear_viscosity("f16", speed, *start) / right - 1 for start in starts]
-    # Standard deviation of one run is 2e-4 (tests/unit/solver/lbm/rounded_moments_test.cpp). It would be 4e-3 if the
-    # cells of a plane rounded alike.
+    # The viscosity from one run has a standard deviation of 2e-4 (tests/unit/solver/lbm/rounded_moments_test.cpp). It
+    # would be 4e-3 if the cells of a plane rounded alike.
     assert np.abs(errors).max() < 1e-3
     assert abs(np.mean(errors)) < 5e-4

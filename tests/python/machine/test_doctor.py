@@ -13,7 +13,7 @@ from slipstream.machine.doctor_host import FINE, MEND, NOTE, Finding
 
 
 def findings(cli: Cli, *words: str) -> dict[str, dict]:
-    """Findings of the doctor by check; the exit code is compared with the findings, too."""
+    """Findings of `slipstream doctor`, by check. Also compares the exit code with them."""
     result = cli("doctor", "--json", *words)
     said = json.loads(result.stdout)
     assert result.returncode == (1 if said["mend"] else 0), result.stderr

@@ -86,7 +86,7 @@ def kill_at_once(run: subprocess.Popen[str]) -> None:
 
 
 def refusal(cli: Cli, code: str | None, *words: str, **facts: object) -> Fault:
-    """The fault for which a run of the small case is refused. No code: any code of the compiled module."""
+    """The fault for which a run of the small case is refused. None as code allows any error code."""
     return is_error(cli("run", "small.toml", *PLAIN, *words), code, **facts)
 
 

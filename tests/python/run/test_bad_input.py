@@ -352,7 +352,7 @@ def test_body_that_is_none_is_refused_with_the_reason(
         '[bodies.rock]\nmesh = "rock.obj"\n[machine]\nbackend = "host"\n'
     )
     (refused.folder / "rock.toml").write_text(case)
-    # One rank reads meshes, while all ranks check sides, so two ranks cover both.
+    # One rank reads meshes, while all ranks check the boundaries of the domain, so two ranks cover both checks.
     for on in [[], ["-n", "2"]][:ranks]:
         fault = is_error(refused("run", "rock.toml", *keys, *on), None, key=key)
         assert all(part in fault for part in said), fault

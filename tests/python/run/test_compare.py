@@ -120,7 +120,7 @@ def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, coun
     profiles.compare(lines, None)  # profiles.compare() also compares the extrema
 
 
-# Solid cells cover both layers next to the line (6, 7 | 8, 9), one of them, or none.
+# The profile's line runs between cells 7 and 8. Solid cells cover both layers next to it, one of them, or none.
 @pytest.mark.parametrize(("high", "is_solid"), [(10, True), (8, True), (7, False)])
 def test_profiles_leave_solid_cells_out(small: Path, tmp_path: Path, high: int, is_solid: bool) -> None:
     flow, case = Flow((16, 16, 16)), load(small, ["grid.periodic=[false, true, false]", "walls={}"])

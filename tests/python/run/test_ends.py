@@ -277,7 +277,7 @@ def test_killed_process_that_still_gives_back_its_memory_holds_no_folder(tmp_pat
         (tmp_path / locks.FILE).write_text(json.dumps(dataclasses.asdict(owner)))
         assert "is in use by a run" in locks.problem(tmp_path, "output.folder")
         run.kill()
-        while Path(f"/proc/{run.pid}/exe").exists():  # waits until its memory is freed, before its parent reaps it
+        while Path(f"/proc/{run.pid}/exe").exists():  # waits until the killed run is a zombie, without memory
             pass
         assert locks.problem(tmp_path, "output.folder") == ""
 
@@ -308,7 +308,7 @@ def test_lock_of_a_dead_process_is_none_and_one_of_another_host_is_named(tmp_pat
     held.take(tmp_path, "output.folder")
     owner = json.loads(path.read_text())
     assert locks.problem(tmp_path, "output.folder") == "", "it is this process's own"
-    path.write_text(json.dumps(owner | {"pid": 1, "born": "0"}))  # simulates another process with this number
+    path.write_text(json.dumps(owner | {"pid": 1, "born": "0"}))  # the lock's process id now names another process
     assert locks.problem(tmp_path, "output.folder") == ""
     path.write_text(json.dumps(owner | {"host": "elsewhere"}))
     said = locks.problem(tmp_path, "output.folder")

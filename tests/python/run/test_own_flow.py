@@ -11,12 +11,12 @@ from conftest import ROOT
 
 PAGE = (ROOT / "docs" / "own_flow.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-#: Durations of the flow on the page, and in the quick test.
+#: Replacements in the commands of docs/own_flow.md that shorten its runs for the quick test.
 SHORTER = {"time = 20 ": "time = 2 ", "run.time=25": "run.time=2.5", "until=5": "until=0.5"}
 
 
 def script(page: str) -> str:
-    """Files and commands of the page as a shell reads them: a file is named in backticks before its block."""
+    """The files and commands of docs/own_flow.md as a shell script. A file's name is in backticks before its block."""
     parts = []
     for block in BLOCK.finditer(page):
         language, text = block.groups()

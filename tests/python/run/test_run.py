@@ -109,7 +109,7 @@ def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path, method: list
     assert (small.parent / "two" / "profiles.csv").read_bytes() == (small.parent / "one" / "profiles.csv").read_bytes()
 
 
-# Two ranks measure the same choices as one rank, and must agree on them.
+# Two ranks try the same boundary regions as one rank, and must also agree on the fastest.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
     words = ["run", "small.toml", "machine.backend=host", "machine.devices_per_rank=2", "output.pictures=false"]
@@ -125,7 +125,7 @@ def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path,
         assert profiles.read_bytes() == right
 
 
-# Two ranks measure the same choices as one rank, and must agree on them.
+# Two ranks try the same storages of solid cells as one rank, and must also agree on the fastest.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_solids_are_measured_once_and_give_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
     (tmp_path / "part.obj").write_text(TETRAHEDRON)
@@ -211,7 +211,7 @@ def test_plan_of_a_machine_that_is_not_there(cli: Cli, small: Path) -> None:
     assert result.returncode == 0, result.stderr
     said = words(result.stdout)
     assert "summit: 4 nodes, 24 ranks, 24 devices" in said and "predicted step" in said
-    # Each reason is printed once, however many messages have it.
+    # Each reason for a message's route is printed once, however many messages share it.
     assert said.count("not kernel: ") == said.count("why 1: ") == 1
 
 

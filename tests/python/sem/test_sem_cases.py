@@ -57,7 +57,7 @@ def test_a_side_divided_by_place_has_either_condition(here: Cli, tmp_path: Path)
     assert "value, flux y+" in said
     assert here("run", path, *words).returncode == 0
     assert findings(tmp_path, "screened")["findings"]["exact.distance"] < 2.2e-5
-    # The flux has the wrong sign on half of the side.
+    # Now the given flux has the wrong sign on half of the side, so the error must grow.
     words[1] = f"boundaries.y+.otherwise.flux=-({flux})"
     assert here("run", path, *words, "--overwrite").returncode == 0
     assert findings(tmp_path, "screened")["findings"]["exact.distance"] > 1e-2

@@ -190,7 +190,8 @@ def test_receivers_and_profiles_have_velocity_and_pressure(here: Cli, tmp_path: 
     header, lines = rows.read(tmp_path / "results/channel/profiles.csv")
     table = np.array([line[1:] for line in lines], dtype=float)
     inlet = (1 + 0.2 * np.sin(0.03)) * (1 + table[:, 2])
-    # Values of the wall count at common points, because it is assigned last, and affect the polynomials next to it.
+    # At points shared by inlet and wall, the wall's values count, because they are set last. The polynomials in the
+    # elements next to the wall thus differ from the inlet's.
     np.testing.assert_allclose(table[:3, 4], inlet[:3], atol=1e-12)
     assert table[-1, 4] == pytest.approx(2, abs=1e-12)
 

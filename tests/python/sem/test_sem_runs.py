@@ -48,7 +48,7 @@ def test_restart_goes_on_with_the_same_bits_on_other_devices_and_ranks(
         words = [case(tmp_path, text), *words[1:], "sem.start=exact"]
     assert here("run", *words, "machine.devices_per_rank=3").returncode == 0
     straight = last_u(folder / "fields.vtkhdf")
-    # The restart at step 3 needs the whole history.
+    # The restart at step 3 needs all earlier solutions of the backward difference scheme from the checkpoint.
     first = here("run", *words, "run.steps=3", "machine.devices_per_rank=3", "--overwrite")
     assert first.returncode == 0, first.stderr
     result = cli("run", *words, "machine.devices_per_rank=2", "--restart", "last", "-n", "2")
@@ -64,7 +64,7 @@ def test_restart_of_a_carried_solution_has_the_same_bits_amid_parts_that_change(
 ) -> None:
     folder = tmp_path / "results" / "spread"
     text = DIFFUSION.replace("[initial]", "[exact]") if start == "exact" else DIFFUSION
-    # Substeps vary from two per step to many; the count includes those before the restart.
+    # Advection takes from two to many substeps per step; the reported number includes those before the restart.
     velocity = "sem.velocity=['(1 + 300*t^2)*y', '0.3*(1 + 300*t^2)*sin(2*pi*x)', 0.0]"
     words = [case(tmp_path, text), velocity, "sem.target_courant=0.12", f"sem.start={start}", *backend_of(3)]
     words += ["output.report=false", "run.steps=4"]

@@ -445,7 +445,7 @@ def test_runs_that_cannot_be_are_refused(
             "unsupported",
             {"needed": 4},
         ),
-        # The value is infinite in the half of rank 0 only.
+        # The initial value 1/(x - 1.5) is infinite in the half of rank 0 only.
         (["initial.value=1/(x-1.5)"], None, {"key": "initial"}),
         *(pytest.param(*run, marks=pytest.mark.thorough) for run in REFUSED),
     ],

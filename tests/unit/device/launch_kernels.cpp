@@ -1,4 +1,4 @@
-// Kernels over boxes and by teams.
+// Kernel launches over boxes of cells and over blocks of threads, on every available backend.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -23,8 +23,8 @@ struct CountCell {
   }
 };
 
-/// Sums 4 values per thread by a tree over the phases of a team. Repeats the sum in each word of the team's shared
-/// memory.
+/// Sums 4 values per thread by a tree, with a barrier after each level. Repeats the sum in each word of the block's
+/// shared memory.
 struct SumTree {
   const int* values;
   int* sums;

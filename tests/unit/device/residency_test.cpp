@@ -32,7 +32,7 @@ TEST(ResidentBlocks, CountsABlockThatFillsAMultiprocessorAsAllThatItKeepsOut) {
   EXPECT_EQ(gpu.grant(200, 4, {{1, 50, 1}}), 100) << "200 of 400";
 }
 
-/// Each of seven exchanges gets at least one block, because a launch takes at most half of the free places.
+/// Each of seven concurrent exchanges gets a thread block: a launch takes at most half of the places free on a GPU.
 TEST(ResidentBlocks, SevenExchangesFindPlacesBesideEachOther) {
   const ResidentBlocks gpu(132);
   std::vector<Waiting> others;

@@ -29,7 +29,7 @@ struct Total {
   static constexpr int threads = 32;
   const int* numbers;
   int count;
-  int* sums;  ///< sum of each team
+  int* sums;  ///< sum of each thread block
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     int* part = team.template shared<int>();

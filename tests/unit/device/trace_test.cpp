@@ -28,7 +28,7 @@ TEST(Trace, TimesDeviceWorkWithinTheHostsTime) {
   EXPECT_GE(duration, 0);
   EXPECT_LE(duration, passed);
   EXPECT_GE(start, 0);
-  // The offset between both clocks is known to half of a round trip, which ended before `after`.
+  // The clock offset is known to half of the round trip time. The round trip has ended before the time `after`.
   EXPECT_LE(start + duration, after + passed / 2);
   EXPECT_NE(json.find("\"name\": \"rank 3\""), std::string::npos);
 }

@@ -126,7 +126,7 @@ TEST(Binding, IsRefusedWhereArraysBecomeTheSame) {
     for (const std::int64_t id : grid.local()) all.push_back(field.data(id));
     return all;
   };
-  // The arrays swap roles. Between the two calls source and target are the same array.
+  // Source and target arrays of a transpose change places in two calls. Between the calls both are the same array.
   exchange.bind(0, ItemEnd::source, arrays(v), streams);
   exchange.bind(0, ItemEnd::target, arrays(u), streams);
   exchange_once(exchange, streams, 0);

@@ -1,4 +1,4 @@
-// Tiles of shared points: each copy has one entry in one tile, in the slots of its group in shared memory.
+// Tiles of a gather-scatter kernel: each copy of a shared point has one entry, which gives its shared-memory slot.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,9 +35,9 @@ Lists<std::uint32_t> random_rows(std::uint32_t points, unsigned seed, std::uint3
   return rows;
 }
 
-using Group = std::vector<std::uint32_t>;  // points of a group, ascending
+using Group = std::vector<std::uint32_t>;  // indices of one shared point's copies, ascending
 
-/// The tables that a device built, copied to the host.
+/// Tables of a gather-scatter kernel, built on a device and copied to the host.
 struct Tiles {
   std::vector<std::uint32_t> entries, bases, headers, starts;
   Lists<std::uint32_t> large;
@@ -60,7 +60,7 @@ Tiles tiles_of(Backend backend, const Lists<std::uint32_t>& rows, std::int64_t b
   return tiles;
 }
 
-/// Returns the groups of shared points in a tile, and checks the marks of their copies.
+/// Returns the groups (copies of one shared point) of a tile, and checks the bits that mark copies in another block.
 std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t block) {
   std::vector<std::uint32_t> points, point_of_slot(GroupTiles::capacity, GroupTiles::none);
   for (std::size_t n = tile * GroupTiles::capacity; n < (tile + 1) * GroupTiles::capacity; ++n) {
@@ -130,7 +130,7 @@ TEST_P(GroupTilesOf, LeaveOutWhatIsLargerThanATile) {
   EXPECT_GT(expect_each_once(GetParam(), random_rows(200000, 7, 4 * GroupTiles::capacity)), 0u);
 }
 
-/// The second copy of every group is farther from the first than an entry can express, and chunks hold few entries.
+/// The second copy of each point lies too far away for the same base address, so chunks of entries are nearly empty.
 TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
   constexpr std::uint32_t far = GroupTiles::most_point;
   Lists<std::uint32_t> rows;
@@ -138,12 +138,12 @@ TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
     for (std::uint32_t c = 0; c < (n % 100 ? 2 + n % 3 : 60); ++c) rows.items.push_back(n * 3 + c * (far + n));
     rows.close();
   }
-  for (std::uint32_t n = 0; n < 40; ++n) {  // group sizes at, just below and just above the limit
+  for (std::uint32_t n = 0; n < 40; ++n) {  // distances of copies at, just below and just above the limit
     const std::uint32_t first = 20000 + n;
     rows.items.insert(rows.items.end(), {first, first + far - 1 + n % 3});
     rows.close();
   }
-  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // groups of 60 copies are in the list of large ones
+  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // 60 distant copies of one point exceed a tile
 }
 
 TEST(GroupTiles, AreRefusedWhereIndicesDoNotReach) {

@@ -121,7 +121,7 @@ TEST_P(LaunchesOn, LeaveNoPoisonInGhosts) {
   for (const auto& each : launches) EXPECT_EQ(each->poison()->left().count, 0);
 }
 
-/// Windows keep their poison value, because nothing writes to them.
+/// Windows (receive memory for the caller's kernels) keep their poison value, because nothing writes to them.
 TEST_P(LaunchesOn, TellOfWindowsThatNobodyStoredTo) {
   ExchangeOptions options;
   options.poison = true;

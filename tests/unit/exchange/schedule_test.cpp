@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// Batches of copies to schedule, in the form that routes create. No test reads their counters.
+/// Batches of copies to schedule, in the form that routes create. Their synchronisation counters are dummies.
 class Schedules : public testing::Test {
  protected:
   enum Kind { packed, in_place, local };

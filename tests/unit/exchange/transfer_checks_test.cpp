@@ -118,7 +118,7 @@ TEST_F(Transfers, ListWhatPackedBlocksStore) {
                {{"end", "target"}, {"block", 0}, {"problem", "packed"}});
 }
 
-/// A box, or a list of some values of a block, in the order of the set.
+/// A random box of a block, or a list of some elements of it in the order of the box.
 IndexSet random_set(const FieldOptions& options, bool listed, std::mt19937& random) {
   const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(n)); };
   IndexSet set = cells_of({}, {static_cast<int>(below(3))});
@@ -137,7 +137,7 @@ IndexSet random_set(const FieldOptions& options, bool listed, std::mt19937& rand
 
 class Writers : public Transfers {
  protected:
-  /// The error for items that copy to block 1 of one field, or alternately of two fields.
+  /// The error for transfers to block 1 that belong to one field, or alternately to two fields.
   std::optional<Error> refused(const std::vector<std::vector<Transfer>>& of_items, Op op = Op::copy, int fields = 1) {
     std::vector<Field> targets;
     targets.reserve(static_cast<std::size_t>(fields));

@@ -43,7 +43,7 @@ class Pieces : public testing::TestWithParam<std::tuple<Layout, Snapshot>> {
     return writer.failure();
   }
 
-  /// Compares each piece and its checksum in the file with the formula.
+  /// Compares each piece of the field and its checksum in the file with the values of formula().
   void expect_right_file() {
     std::ifstream file(folder + "/out", std::ios::binary);
     for (std::size_t n = 0; n < array.pieces.size(); ++n) {

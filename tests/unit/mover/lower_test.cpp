@@ -133,7 +133,7 @@ TEST(PartsOfMessages, AreNotMadeWhereThePackIsOneStepOrTheMessageSmall) {
   EXPECT_TRUE(whole([](Message& m) { m.knobs.chunk = 0; }));
 }
 
-/// Elements of a box's values, numbered and ordered as in lists of elements.
+/// Indices of the values in a box, [component][z][y][x], as lists of elements have them.
 std::vector<std::int64_t> numbers_in(const IndexSet& set, const Extent& extent) {
   std::vector<std::int64_t> numbers;
   for (const int c : set.components)

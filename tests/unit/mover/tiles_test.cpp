@@ -154,7 +154,7 @@ Form form_of(const Table& table) { return table.tiles.front().work.form; }
 
 /// Moves both faces in one batch, the low one first or last. Compares with moving one face after the other.
 void check_both(bool sequential, ThinFaces faces, Mover (ThinFaces::*side)(bool), bool low_first, Form form) {
-  for (auto& value : faces.slot) value += 10'000'000;  // values that the array does not contain
+  for (auto& value : faces.slot) value += 10'000'000;  // values that differ from all in the array
   ThinFaces expected = faces;
   for (const bool low : {true, false}) move_plainly((expected.*side)(low));
   Batch batch;

@@ -90,7 +90,7 @@ TEST(NodeMessages, AreDrivenByNoRankWithoutAPart) {
   EXPECT_TRUE(messages[0].receiver == 4 || messages[0].receiver == 5);
 }
 
-/// Compares, byte by byte, which pieces of a part a chunk needs and which were in earlier chunks.
+/// Checks, byte by byte, the number of pieces to pack before a chunk is sent and of pieces complete when it arrives.
 TEST(NodeMessages, KnowWhichPiecesLieInWhichChunks) {
   const Machine machine = machine_of(2, 2, 2);
   for (const std::int64_t size : {512, 1536, 4096, 0}) {

@@ -46,7 +46,7 @@ class Forks : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     fill(stream, parts.data(), 0, parts.bytes());
     fill(stream, sum.data(), 0, sum.bytes());
   }
-  /// Increments the source, adds it to every part, and adds the parts to the sum.
+  /// Increments a number, adds it to several others by concurrent kernels, and adds all of these to the sum.
   void queue() {
     launch(stream, one, Raise{source.data()});
     forks.run(stream, launches, most, [&](std::size_t n, Stream& lane) {
@@ -61,7 +61,7 @@ class Forks : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     stream.synchronize();
     return value;
   }
-  /// The expected sum after `rounds` rounds, with parts 1, 1 + 2, 1 + 2 + 3, ...
+  /// The expected sum after `rounds` rounds: in round n, each launch adds 1 + 2 + ... + n.
   static int wanted(int rounds) {
     int part = 0, sum = 0;
     for (int n = 1; n <= rounds; ++n) sum += launches * (part += n);

@@ -33,7 +33,7 @@ class SmallSystem {
     std::fill_n(ones_.data(), count, 1.0);
   }
 
-  /// Solves for one right side. `known`: the image of the guess is given.
+  /// Solves with a constant initial guess. `known`: the solver gets the product of the matrix and the guess.
   Solved solve(double b, double guess, const Options& options, bool known = false) {
     std::fill_n(x_.data(), count, guess);
     return solve_on(b, options, known);

@@ -5,7 +5,7 @@
 namespace slipstream {
 namespace {
 
-/// Writes a number and the part's index to each place, as host kernels do.
+/// Writes 100 times the part's index plus a running number to each double of a partial sum, as kernels do.
 void number(std::size_t part, std::span<double> places) {
   for (std::size_t n = 0; n < places.size(); ++n)
     places[n] = 100.0 * static_cast<double>(part) + static_cast<double>(n);
@@ -15,7 +15,7 @@ TEST(PartSums, AreThoseOfEachPartWhateverDeviceItLiesOn) {
   std::vector<Stream> streams;
   for (int device = 0; device < 3; ++device) streams.emplace_back(Device{Backend::host, device});
   PartSums sums;
-  // Adds parts, removes some, and removes all parts of a device.
+  // Adds partial sums to devices, removes some, and removes all partial sums of a device.
   for (const std::vector<PartSums::Part>& parts :
        {std::vector<PartSums::Part>{{1, 2}, {0, 3}, {1, 5}}, {{1, 1}, {0, 40}}, {{2, 4}, {2, 0}}, {}}) {
     const auto all = sums.of(streams, parts, [&](std::size_t i, Together& together, double* place) {

@@ -11,7 +11,7 @@
 
 namespace slipstream::cuda {
 
-/// Threads per block: the functor's `threads` if it has that, else the given number.
+/// Threads per block of a kernel: the functor's `threads` if it has that member, else the argument.
 template <class Kernel>
 constexpr int threads_of(int otherwise) {
   if constexpr (requires { Kernel::threads; }) {
@@ -20,9 +20,9 @@ constexpr int threads_of(int otherwise) {
     return otherwise;
   }
 }
-/// Least number of blocks that a multiprocessor must hold at once: the functor's `resident` if it has that, else the
-/// given number. The compiler limits registers accordingly. 0 leaves the limit to the compiler, which is not the same
-/// as 1.
+/// Least number of a kernel's blocks that a multiprocessor must hold at once: the functor's `resident` if it has that
+/// member, else the argument. The compiler limits registers accordingly. 0 leaves the limit to the compiler, which is
+/// not the same as 1.
 template <class Kernel>
 constexpr int resident_of(int otherwise) {
   if constexpr (requires { Kernel::resident; }) {
@@ -31,7 +31,7 @@ constexpr int resident_of(int otherwise) {
     return otherwise;
   }
 }
-/// Shape of a team's threads in rows, for libraries that index threads by two numbers.
+/// Number of rows (y) of a kernel's thread block, for device libraries that index threads by two numbers.
 template <class Kernel>
 constexpr int block_rows_of() {
   if constexpr (requires { Kernel::block_rows; }) {
@@ -43,8 +43,8 @@ constexpr int block_rows_of() {
 inline constexpr int cell_threads = 256;
 inline constexpr int most_threads = 1024;
 
-/// Whether the functor's `early()` asks for programmatic dependent launch. The kernel then waits for its predecessor
-/// itself. Its successor may be placed as soon as all of the kernel's own blocks are.
+/// Whether a kernel's functor asks for programmatic dependent launch by `early()`. The kernel then waits for its
+/// predecessor itself. Its successor may be placed as soon as all of the kernel's own blocks are.
 template <class Kernel>
 bool early(const Kernel& kernel) {
   if constexpr (requires { kernel.early(); }) {
@@ -106,7 +106,7 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   }
 }
 
-/// A team that is one thread block; the same interface as host::Team.
+/// A team of threads that is one CUDA thread block; the same interface as host::Team.
 class Team {
  public:
   static constexpr bool sequential = false;

@@ -17,7 +17,7 @@ void parallel(std::int64_t count, std::int64_t cost, const std::function<void(st
 
 namespace slipstream::host {
 
-/// A team that runs on one host thread: its threads are a loop, so every each() is a barrier by itself.
+/// A team of threads that one host thread runs in a loop, so the end of every each() acts as a barrier.
 class Team {
  public:
   static constexpr bool sequential = true;
@@ -40,8 +40,8 @@ class Team {
 };
 
 #if defined(SLIPSTREAM_LOOPS_APART)
-// These functions are only declared here. Another compiler compiles their definitions from the same file (CMake:
-// slipstream_loops).
+// launch() and launch_teams() are only declared here. Another compiler than CUDA's compiles their definitions from the
+// same file (CMake: slipstream_loops).
 template <class Kernel>
 void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel);
 template <class Kernel>
@@ -86,7 +86,7 @@ template <class Kernel>
                                  const Kernel& kernel) {
   detail::submit(stream, [=] {
     std::int64_t cost = threads;
-    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // number of words that a team moves
+    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // memory words that a team of threads moves
     detail::parallel(teams, cost, [&](std::int64_t first, std::int64_t last) {
       std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);
       for (std::int64_t t = first; t < last; ++t) kernel(Team(t, threads, shared.data()));

@@ -32,7 +32,8 @@ COLUMNS = (
     "energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "mean_u", "mean_v", "mean_w",
     "pressure_iterations", "velocity_iterations",
 )  # fmt: skip
-#: Keys of a checkpoint for the values that `Flow.past` of the compiled solver returns, in their order.
+#: Keys of a checkpoint for facts on the steps before it. They are lengths of the last two steps, number of steps, time
+#: interval of running means, and number of stored pressure solutions. `Flow.past` returns them in this order.
 _PAST = ("last_length", "length_before", "lengths", "averaged", "earlier")
 
 
@@ -81,8 +82,8 @@ class FlowRun(ElementsRun):
         return ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
 
     def carried(self) -> dict[str, Any]:
-        """Numbers for a checkpoint: `Flow.past`, and numbers of linear solutions and iterations so far and up to the
-        last row."""
+        """Numbers that a checkpoint stores besides the fields: lengths of past steps, and numbers of linear
+        solutions and iterations, both so far and up to the last row of statistics.csv."""
         return dict(zip(_PAST, self.engine.past(), strict=True)) | self._carried_efforts() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
@@ -190,7 +191,7 @@ class FlowRun(ElementsRun):
         # The comparison begins at the largest dissipation, at which the flow is resolved least.
         if time[-1] >= 9:
             result["divergence.at_9"] = float(np.interp(9, time, column["divergence"]))
-        # The first row is left out, because no step precedes it.
+        # The decay of energy is a difference over a step, so the first row of statistics.csv has none.
         off = np.abs(column["decay"] - rate)[1:].max() / reference.dissipation.max()
         result["energy.largest_decay_error"] = float(off)
         console.print(

@@ -50,6 +50,6 @@ def tables(cells: int, time: float) -> dict[str, Any]:
 
 
 def decay(case: Case) -> Decay:
-    # The first row is left out: it has no decay, because no step precedes it.
+    # The first row of statistics.csv is left out: no step precedes it, so the decay of energy is unknown there.
     column = {name: values[1:] for name, values in rows.columns(case.folder / "statistics.csv").items()}
     return Decay(column["time"], column["energy"], column["dissipation"], column["decay"])

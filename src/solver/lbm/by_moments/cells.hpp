@@ -180,7 +180,7 @@ struct MomentCells {
     const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
-  /// Stores f(sent, second) for each population whose bit is set in `in`, as Populations does.
+  /// Sets each arriving population whose bit is set in `in` to f(opposite outgoing population, second population).
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     const Sending<Number> own = sending(cell);

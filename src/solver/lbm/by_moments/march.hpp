@@ -1,7 +1,7 @@
 #pragma once
-// Fused step in ten moments on GPUs. A team takes a tile of a plane and marches along z. Populations within the tile
-// are exchanged through shared memory; cells of the ring around it are computed by both adjacent tiles. So each cell
-// except those of the ring is read once, and each is written once.
+// Fused step in ten moments on GPUs. A thread block takes a tile of a plane and marches along z. Populations within the
+// tile are exchanged through shared memory; cells of the ring around it are computed by both adjacent tiles. So each
+// cell except those of the ring is read once, and each is written once.
 #include <algorithm>
 #include <array>
 
@@ -16,11 +16,11 @@ namespace slipstream::lbm {
 struct MarchShape {
   int width, height;  ///< width and height of a tile in cells
   int lanes;          ///< number of adjacent cells along x of a thread, loaded and stored at once
-  int resident;       ///< number of teams that a multiprocessor runs at the same time
-  /// largest number of planes along z of a team; teams that drift apart no longer share the ring in the L2 cache
+  int resident;       ///< number of thread blocks that a multiprocessor runs at the same time
+  /// largest number of planes along z per thread block; blocks that drift apart no longer share edge cells in L2
   int deepest;
   bool early;       ///< whether cells of a plane are loaded while the plane before is processed
-  bool ring_early;  ///< whether cells of the ring are loaded early, too; in f64 they do not fit into registers
+  bool ring_early;  ///< whether cells around the tile are loaded early, too; in f64 they do not fit into registers
   int ahead;        ///< number of planes to prefetch into the L2 cache, if few bytes are in flight
 };
 /// Shapes that are fastest on an H100, by the bytes of a stored moment and the width of a tile;
@@ -37,7 +37,7 @@ enum class WallTiles : std::uint8_t { none, all, apart };
 /// Chooses which tiles handle walls, in blocks whose step handles walls without links.
 constexpr WallTiles wall_tiles(std::size_t bytes) { return bytes == 8 ? WallTiles::apart : WallTiles::all; }
 
-/// A part of a box that is divided among teams: columns of tiles, cut into layers of `depth` planes.
+/// A part of a box that is divided among thread blocks: columns of tiles, cut into layers of `depth` planes.
 struct MarchPart {
   std::array<int, 3> low, high;
   int tiles_x, tiles_y, depth;
@@ -63,8 +63,8 @@ struct MarchTiles {
   const StepCells<S, Collision>& step;
   const MarchPart& part;
 
-  /// Offset in shared memory of a column of the tile or its ring. If threads take pairs, the even columns of a row come
-  /// first, so that adjacent threads access adjacent addresses.
+  /// Offset in shared memory of a column of cells in the tile or in the ring around it. If threads take pairs, the even
+  /// columns of a row come first, so that adjacent threads access adjacent addresses.
   static SLIP_FN int column_place(int at_x, int at_y) {
     return at_y * row + (lanes == 1 ? at_x : at_x % 2 * (row / 2) + at_x / 2);
   }
@@ -182,7 +182,7 @@ struct MarchTiles {
     if (all) own.facts |= 16u;
     return own;
   }
-  /// A cell of the ring: its offset in shared memory, or -1 if no cell of the box needs it, and its column in a plane.
+  /// A cell of the ring around a tile: its offset in shared memory (-1: no cell of the box needs it) and its column.
   struct Seat {
     int place = -1;
     std::int32_t column = 0;
@@ -206,7 +206,7 @@ struct MarchTiles {
     return step.in.origin + thread / tile * step.in.component + x + y * step.in.row;
   }
 
-  /// Advances the cells of a team. `index`: number of the team within the part.
+  /// Advances the cells of a thread block by a step. `index`: number of the block within its part of the box.
   template <class Team>
   SLIP_FN void run(const Team& team, int index) const {
     T* const memory = team.template shared<T>();
@@ -357,7 +357,7 @@ struct March {
 
   StepCells<S, Collision> step;
   MarchPart parts[most_parts];  ///< parts of the box; the last one has the usual tiles
-  int ends[most_parts];         ///< number of teams up to the end of each part
+  int ends[most_parts];         ///< number of thread blocks up to the end of each part
 
   std::int64_t teams() const { return ends[most_parts - 1]; }
 
@@ -367,7 +367,7 @@ struct March {
     if constexpr (!apart) {
       Usual{step, parts[0]}.run(team, index);
     } else {
-      // Parts with walls take longer, so their teams come first.
+      // Parts with walls take longer, so their thread blocks come first.
       if (const int those = ends[most_parts - 2]; index >= those)
         return Usual{step, parts[most_parts - 1]}.run(team, index - those);
       MarchPart part = parts[0];
@@ -382,7 +382,7 @@ struct March {
   }
 };
 
-/// Number of planes per team with the least total work: teams run in whole waves, and each reads two extra planes.
+/// Number of planes per thread block with the least total work: blocks run in waves, and each reads two extra planes.
 inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_once, std::int64_t deepest) {
   std::int64_t best = std::min(planes, deepest), least = 0;
   for (std::int64_t layers = 1; layers <= planes; ++layers) {
@@ -398,7 +398,7 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
   return static_cast<int>(best);
 }
 
-/// Divides a box into teams. `deepest`: largest number of planes per team; 0: that of the shape.
+/// Divides a box among thread blocks. `deepest`: largest number of planes per block; 0: that of the tile's shape.
 inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors, int deepest) {
   const auto corner = [](const Extent& p) {
     return std::array{static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2])};
@@ -453,8 +453,8 @@ void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>&
   launch_teams_on_gpu(stream, march.teams(), march.threads, march.shared_bytes, march);
 }
 
-/// Launches the step in marching teams. `tile`: width of tiles, 64 or 32; 0, or with walls that the step handles: the
-/// usual width of the number format.
+/// Launches the step in thread blocks that march along z. `tile`: width of tiles, 64 or 32; 0, or with walls that the
+/// step handles: the usual width of the number format.
 template <class S, class Collision>
 void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int tile, int deepest) {
   constexpr std::size_t bytes = sizeof(typename S::Word);

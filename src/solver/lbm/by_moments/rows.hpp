@@ -1,5 +1,5 @@
 #pragma once
-// Fused step in ten moments on the host. A team takes some rows of a block and marches along z. It buffers the
+// Fused step in ten moments on the host. A thread takes some rows of a block and marches along z. It buffers the
 // populations of three planes by rows. So populations are computed once per cell, except for rows at the edges, and
 // loops along rows vectorise.
 #include <algorithm>
@@ -16,11 +16,11 @@ struct MarchRows {
   using Word = typename S::Word;
   StepCells<S, Collision> step;
   int low[3], high[3];  ///< corners of the box to update
-  int rows, depth;      ///< number of rows and of planes of a team
-  int slabs;            ///< number of teams along y
+  int rows, depth;      ///< number of rows and of planes that one thread advances
+  int slabs;            ///< number of groups of rows along y
   std::int64_t cost;
 
-  /// Numbers of values: in a row with the cells at both ends, of one population in a plane, and of all in a plane.
+  /// Buffer sizes in values: a row with the cells beyond both ends, a plane of one population, a plane of all.
   SLIP_FN int row() const { return high[0] - low[0] + 2; }
   SLIP_FN int population() const { return (rows + 2) * row(); }
   SLIP_FN int plane() const { return D3Q19::q * population(); }
@@ -101,7 +101,7 @@ struct MarchRows {
   }
 };
 
-/// Launches teams that march along z. `height`: rows of a team; `deepest`: most planes; 0: as many as fit a cache.
+/// Launches host threads that march along z. `height`: rows per thread, 0: as fit a cache; `deepest`: planes, 0: 32.
 template <class S, class Collision>
 void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int height, int deepest) {
   using T = typename S::Number;

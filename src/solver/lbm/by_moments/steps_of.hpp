@@ -46,7 +46,7 @@ void MomentSteps<S, plain>::stream_collide(Stream& stream, const Box& box, const
   with_regularised<plain, typename S::Number>(model, [&](const auto& collision) {
     const auto step = step_of<S>(b, collision);
     const auto cells = step_of<S>(b, MomentCollision<typename S::Number, plain>(model));
-    // Teams that march along z are faster only for rows of some length.
+    // Marching along z, plane by plane, is faster only for boxes with rows of some length.
     if (stream.device().backend == Backend::host) {
       if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, cells);
       launch_rows(stream, box, step, b.tile[1], b.chunk);

@@ -116,7 +116,7 @@ struct Cumulant {
     m[at + 2 * step] = T(0.5) * (even + odd);
   }
 
-  /// Converts along x if the moment of order 1 is zero.
+  /// Converts central moments to populations along x, as spread() does, if the moment of order 1 is zero.
   template <int weights, int at>
   SLIP_FN static void spread_even(T (&m)[27], T zeroth, T second, T u) {
     const T whole = weights == 0 ? zeroth : zeroth + T(weights / 36.0);
@@ -126,7 +126,7 @@ struct Cumulant {
     m[at + 18] = T(0.5) * (even + odd);
   }
 
-  /// Converts along x if the moments of orders 0 and 2 are zero.
+  /// Converts central moments to populations along x, as spread() does, if those of orders 0 and 2 are zero.
   template <int at>
   SLIP_FN static void spread_odd(T (&m)[27], T first, T u) {
     const T even = T(2) * u * first;

@@ -68,7 +68,7 @@ void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, 
       break;
     case Collision::regularised:
     case Collision::recursive:
-      break;  // these two exist only in ten moments
+      break;  // these collisions exist only in the moment representation
   }
   throw Error(ErrorCode::internal, "no kernel for the collision " + to_string(model.collision) + " on a lattice of " +
                                        std::to_string(L::q) + " velocities: lbm::check refuses such options");

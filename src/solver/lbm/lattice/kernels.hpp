@@ -24,7 +24,7 @@ struct Options;
 struct Wrap {
   int extent[3] = {0, 0, 0};
 };
-/// Bit that stands for a side of a block.
+/// Bit for a side of a block in masks of sides: bit number 2 axis, plus 1 for the high side.
 constexpr std::uint8_t side_bit(int axis, bool high) { return static_cast<std::uint8_t>(1 << (2 * axis + high)); }
 
 /// Storage of a cell's populations between steps.
@@ -47,7 +47,7 @@ struct OutletArrays {
 struct BoundaryCell {
   Cell cell;
   std::uint32_t resting = 0;   ///< bit i is set if population i comes back from a resting wall
-  std::int32_t arrivals = -1;  ///< index among cells with populations from links; -1: none
+  std::int32_t arrivals = -1;  ///< position of the cell in BoundaryArrays::arrivals; -1: links bring it no populations
 };
 /// The boundary cells of a block, for kernels of the moment representation.
 struct BoundaryArrays {
@@ -62,7 +62,7 @@ struct BoundaryArrays {
 /// The arrays of one block that kernels read and write.
 struct BlockArrays {
   Extent low{}, domain{};  ///< coordinates of the block's first cell in the domain; the domain's extent
-  BlockData populations;   ///< array that a kernel reads, or reads and writes; or the array of moments
+  BlockData populations;   ///< populations that a kernel reads, or reads and writes; or the moments of all cells
   BlockData populations_out;
   BlockData velocity;  ///< output array of the velocity; its origin is null if unwanted
   BlockData density;
@@ -72,25 +72,25 @@ struct BlockArrays {
   /// bit 2 a + (1 for the high side) is set if the side across axis a is a resting wall that the step handles itself
   std::uint8_t walls = 0;
   Form form = Form::apart;
-  Numbering numbering;                   ///< numbering of the stored cells of a packed block
-  std::span<const std::uint32_t> cells;  ///< list of the cells of a step, in groups, for a packed block
+  Numbering numbering;                   ///< numbering of stored cells in packed blocks (without deep solid cells)
+  std::span<const std::uint32_t> cells;  ///< packed blocks: cells that a step updates, in the format CellGroups
   bool has_solids = false;               ///< whether some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< whether the step reads the flags of four cells at once
-  Together* together = nullptr;          ///< collects small launches; null: kernels are launched directly
+  Together* together = nullptr;          ///< collects small kernels into one launch; null: one launch for each
   bool alone = false;                    ///< whether nothing may run on the device concurrently with the step
   bool past_caches = false;              ///< whether results of a step bypass the caches, on the host with two arrays
   bool leave_solids = false;             ///< whether solid cells stay unwritten; else they are put at rest
   bool skip_solids = false;              ///< whether the step does not even read solid cells
   BoundaryArrays boundary;               ///< cells beside walls, for the moment representation
   bool recursive = false;                ///< whether populations of the moment representation have terms of third order
-  std::array<int, 2> tile{};             ///< tile of a step by moments, width and height in cells
+  std::array<int, 2> tile{};             ///< moment representation: tile of a step, width and height in cells
   int chunk = 0;
 };
 
 /// A given flow in some cells of a block and around them, in device memory: density less 1 and velocity, [z][y][x][4].
 struct FlowValues {
   const double* values = nullptr;
-  /// cells with values in local coordinates: those of the flow, and one more on each side where the domain continues
+  /// box that `values` covers, in local coordinates: the given cells, plus one layer wherever the domain continues
   Box around;
 };
 
@@ -98,8 +98,8 @@ struct FlowValues {
 struct Model {
   Collision collision = Collision::trt;
   double viscosity = 0;
-  double plus = 1;   ///< rate of the stress: 1 / (3 viscosity + 1/2)
-  double minus = 1;  ///< rate of the odd moments, from the magic number; for SRT equal to plus
+  double plus = 1;   ///< relaxation rate of the stress: 1 / (3 viscosity + 1/2)
+  double minus = 1;  ///< relaxation rate of the odd moments, from the magic number; for SRT equal to that of the stress
   std::optional<double> smagorinsky;
   std::array<double, 3> force{0, 0, 0};
 
@@ -124,15 +124,15 @@ class Kernels {
   /// place.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
-  /// Converts populations from the array's form to another one; one of both is `apart`. `spare`: memory for one
-  /// population per cell.
+  /// Converts populations in memory from the block's form of storage to another one (see Form). One of both forms is
+  /// `apart`. `spare`: memory for one population per cell.
   virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
   /// Copies fluid cells from one array of a block to another, in any form, packed or not; solid cells are put at rest.
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
   /// Sets the populations of solid cells to those at rest, in an array of the form `apart`.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
-  /// Finds the positions in the block's array of the populations of resting walls' links, for the forms apart and
-  /// shared. The turned form swaps both positions. The array has at most 2^32 elements.
+  /// Finds the array elements that bounce-back at resting walls reads and writes, two per link, for the forms apart and
+  /// shared (see Form). The turned form swaps both elements. The array has at most 2^32 of them.
   virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
                            Bounce* places) const = 0;
   /// Applies links to the listed cells of the moment representation, after their neighbours' populations arrived.
@@ -140,13 +140,13 @@ class Kernels {
                            const Model& model) const = 0;
   /// Advances the listed cells of the moment representation, after stream_collide, which writes wrong values there.
   virtual void step_boundary(Stream&, const BlockArrays&, const Model&) const {}
-  /// Computes sums[6 team ...], the force and moment of links on a surface. `corner`: vector from the reference point
-  /// of moments to the centre of the block's first cell. There are load_teams(links.size()) teams.
+  /// Computes force and moment of links on a surface: six partial sums for each of load_teams(links.size()) thread
+  /// teams. `corner`: vector from the reference point of moments to the centre of the block's first cell.
   virtual void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
                      const BlockArrays& block, double* sums) const = 0;
-  /// Computes velocity and density of fluid cells, and in change[team] the largest change of a velocity component.
-  /// There is a team for each of the CellRows of the box along the row axis of the populations, as for all sums by
-  /// rows.
+  /// Computes velocity and density of fluid cells, and the largest change of a velocity component in each row of cells,
+  /// change[row]. Rows are the CellRows of the box, along the row axis of the populations. A team of threads computes
+  /// each, as in all sums by rows.
   virtual void macroscopic(Together& together, const Box& box, const BlockArrays& block, const Model& model,
                            double* change) const = 0;
   /// Computes sum[row] = the row's sum over fluid cells of density less 1.
@@ -167,7 +167,7 @@ inline std::int64_t load_teams(std::size_t links) {
 
 const Kernels& kernels(const Options& options);
 
-// Returns the kernels of a variant. They are defined in instances/; the most used variants have units of their own.
+// Return the kernels of a lattice and number format. Defined in instances/; the most used have units of their own.
 const Kernels& kernels_d2q9_f16();
 const Kernels& kernels_d2q9_f32();
 const Kernels& kernels_d2q9_f64();

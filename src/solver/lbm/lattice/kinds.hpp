@@ -1,5 +1,5 @@
 #pragma once
-// Data structures of the kinds of links, for kernels.
+// Data structures for kernels: the kinds of boundary links from cells to walls, bodies and openings.
 #include <cstdint>
 #include <span>
 
@@ -38,9 +38,9 @@ struct CopiedLink {
 struct InterpolatedCell {
   Cell cell;
   std::uint32_t in = 0;  ///< bit i is set if population i comes from a body
-  /// bit i is set if the second population is the incoming opposite one; else it is the outgoing i
+  /// bit i is set if the interpolation's second population is the incoming one opposite to i, else the outgoing one i
   std::uint32_t near = 0;
-  std::uint32_t first = 0;  ///< index of the cell's first weight; each population has one, in ascending order
+  std::uint32_t first = 0;  ///< index in LinkSpans::shares of the cell's first weight; one per population in `in`
 };
 
 /// A link of a convective side. The population `in` of a cell becomes f(t) = (f(t - 1) + U other) / (1 + U). It goes
@@ -82,7 +82,7 @@ struct Bounce {
   std::uint32_t sent = 0, read = 0;
 };
 
-/// The links of a block that are applied at the same time, in device memory.
+/// The boundary links of a block that are applied at the same time, in device memory.
 struct LinkSpans {
   std::span<const Link> added;
   std::span<const Link> half_way;
@@ -92,7 +92,7 @@ struct LinkSpans {
   std::span<const ConvectiveLink> convective;
   std::span<const HeldCell> held;
   std::span<const InterpolatedCell> interpolated;
-  const double* shares = nullptr;  ///< weights of the interpolated links
+  const double* shares = nullptr;  ///< interpolation weights, one for each population that a body returns
   /// whether populations at rest absorb the mass error of interpolation, as in closed flows
   bool keep_mass = false;
 };

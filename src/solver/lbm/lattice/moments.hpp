@@ -18,7 +18,7 @@ constexpr int monomial(int i, int a, int b, int c) {
   return power(L::velocity[i][0], a) * power(L::velocity[i][1], b) * power(L::velocity[i][2], c);
 }
 
-/// Index of the first family of velocities for which the monomial is not zero.
+/// Index of the first family of velocities (pairs that reflections map to one another) with a nonzero monomial.
 template <class L>
 constexpr int first_family(int a, int b, int c) {
   int n = 0;

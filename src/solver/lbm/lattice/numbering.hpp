@@ -8,13 +8,13 @@
 
 namespace slipstream::lbm {
 
-/// A word of 32 cells that are neighbours along x.
+/// Bits that tell for 32 neighbouring cells along x whether the block stores them; with a prefix sum.
 struct CellWord {
   std::uint32_t stored = 0;  ///< bit of each cell: whether it is stored
   std::uint32_t before = 0;  ///< number of the block's stored cells before this word
 };
 
-/// Sets `before` of a block's words, and returns how many cells are stored.
+/// Sets the prefix sums `before` of a block's words, and returns how many cells the block stores.
 inline std::int64_t count_stored(std::vector<CellWord>& words) {
   std::int64_t count = 0;
   for (CellWord& word : words) {
@@ -24,7 +24,7 @@ inline std::int64_t count_stored(std::vector<CellWord>& words) {
   return count;
 }
 
-/// A cell in the list of a packed block's step.
+/// A cell that a step of a packed block updates, decoded from the step's list (see CellGroups).
 struct ListedCell {
   std::uint32_t number = 0;  ///< number of the cell within the block, if all cells are counted
   std::uint32_t walls = 0;   ///< bit i is set if population i comes back from a resting wall
@@ -36,16 +36,16 @@ struct ListedCell {
 template <int populations>
 struct CellGroups {
   static constexpr int walls = populations - 1;  ///< number of bits that mark populations from walls
-  /// largest number of cells in a group; 8 if distances have few bits
+  /// largest number of cells in a group; 8 if the bits of walls leave few bits of a word for the distance
   static constexpr int size = walls <= 18 ? 32 : 8;
-  /// word of an unused entry, because the next cell is too far away
+  /// word that fills up a group early, because the next cell is too far from the group's first cell
   static constexpr std::uint32_t none = 0xffffffffu;
-  static constexpr std::uint32_t reach = none >> walls;  ///< upper limit of a distance between cells
+  static constexpr std::uint32_t reach = none >> walls;  ///< limit of distances from a group's first cell
 
   static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t from_walls) {
     return distance << walls | from_walls >> 1;
   }
-  /// Finds the n-th cell of a list; false if there is none. Wall bits beyond the last population are undefined.
+  /// Decodes the n-th cell of a step's list; false if its entry is unused. Bits beyond the last wall are undefined.
   static SLIP_FN bool find(const std::uint32_t* words, std::int64_t n, ListedCell& cell) {
     const std::uint32_t* const group = words + n / size * (size + 1);
     const std::uint32_t found = group[1 + n % size];
@@ -55,13 +55,13 @@ struct CellGroups {
   static constexpr std::int64_t cells(std::int64_t words) { return words / (size + 1) * size; }
 };
 
-/// Numbering for kernels, in local coordinates including ghosts.
+/// Numbering of a block's stored cells, for kernels: finds a cell by local coordinates, including ghosts.
 struct Numbering {
-  const CellWord* words = nullptr;  ///< words of the block; null: all cells are stored, with strides
+  const CellWord* words = nullptr;  ///< bits of the block's stored cells; null: all are stored, with strides
   std::int32_t ghost[3] = {0, 0, 0};
-  std::int32_t row = 0, plane = 0;  ///< number of words from row to row, and from plane to plane
+  std::int32_t row = 0, plane = 0;  ///< distances between rows and between planes of cells, in words
 
-  /// Result of a search: the number of the cell, or else of the next stored one, and whether the cell itself is stored.
+  /// Result of a search: the storage index of a cell, or else of the next stored one, and whether the cell is stored.
   struct Found {
     std::uint32_t number, stored;
   };

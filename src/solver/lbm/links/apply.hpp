@@ -1,5 +1,5 @@
 #pragma once
-// Launches the kernels of links, for any representation of the state.
+// Launches the kernels of lattice Boltzmann boundary links, for populations or moments as the state.
 #include <array>
 #include <span>
 

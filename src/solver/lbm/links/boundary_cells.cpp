@@ -15,7 +15,7 @@ namespace {
 Extent place_of(const Cell& c) { return {c.x, c.y, c.z}; }
 
 /// Returns the boundary cells of all links, sorted by z, y, x without repeats, with the populations that come back from
-/// resting walls. Cells with links that bring other populations get an index of arrivals.
+/// resting walls. Cells to which links bring other populations get an index into BoundaryArrays::arrivals.
 std::vector<BoundaryCell> cells_of(Links& links) {
   std::vector<BoundaryCell> all;
   for (const LinkLists* lists : {&links.local, &links.exchanged})

@@ -10,7 +10,7 @@
 
 namespace slipstream::lbm {
 
-/// Launches links in rows, so that host threads can share them.
+/// Runs a kernel over boundary links in rows of 1024, so that host threads can share the work.
 template <class Work>
 struct PerLink {
   static constexpr int per_row = 1024;
@@ -28,7 +28,7 @@ void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
   const PerLink<Work> kernel{work, static_cast<std::int64_t>(count)};
   launch(stream, kernel.rows(), kernel);
 }
-/// Launches a kernel over links, through `together` if it is given.
+/// Launches a kernel over boundary links, together with other small kernels if `together` is given.
 template <class Work>
 void launch_per_link(Stream& stream, std::size_t count, const Work& work, Together* together) {
   if (!together) return launch_per_link(stream, count, work);
@@ -47,7 +47,7 @@ struct HalfWay {
   }
 };
 
-/// Adds terms to populations that have just arrived. It changes them, so it must run once per step.
+/// Adds corrections for a periodic pressure drop to populations that have just arrived. It must run once per step.
 template <class Cells>
 struct Added {
   Cells cells;
@@ -131,7 +131,7 @@ struct Held {
   using L = typename Cells::Lattice;
   using T = typename Cells::Number;
   Cells cells;
-  Scalars<T> after;  ///< populations that Convective wrote
+  Scalars<T> after;  ///< new incoming populations of the convective side, which this kernel changes
   int axis;
   const HeldCell* held;
   SLIP_FN void operator()(std::int64_t n) const {

@@ -203,7 +203,7 @@ class Maker {
     const auto same = [&](const Item& p) {
       return std::tie(p.cell.x, p.cell.y, p.cell.z, p.excess) == std::tie(cell.x, cell.y, cell.z, excess);
     };
-    // Entries of a cell are close to the end of the list; at edges those of up to three sides alternate.
+    // Links come cell by cell, so a cell's entry is near the list's end. At edges up to three sides alternate.
     const auto last = cells.end() - std::min<std::ptrdiff_t>(3, cells.end() - cells.begin());
     auto found = std::find_if(last, cells.end(), same);
     if (found == cells.end()) found = cells.insert(cells.end(), {cell, 0, excess});
@@ -291,7 +291,7 @@ void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::ui
   const std::int64_t n = box_.extent(0);
   // Two-dimensional blocks have no planes above and below.
   const bool planes = period_[2] != 0 || s_.around.extent(2) > box_.extent(2);
-  std::vector<std::uint8_t> near(n + 2);  // marks of cells; entry x stands for the cell at x - 1
+  std::vector<std::uint8_t> near(n + 2);  // entry x: nonzero if a cell of the nine rows at x - 1 is not fluid
   const Extent ends[2] = {wrapped({box_.lo[0] - 1, y, z}), wrapped({box_.hi[0], y, z})};
   const bool beyond = period_[0] != 0 || s_.around.extent(0) > n;
   for (std::int64_t dz = planes ? -1 : 0; dz <= (planes ? 1 : 0); ++dz)

@@ -12,7 +12,7 @@
 
 namespace slipstream::lbm {
 
-/// The links of a block that are applied together, in this order.
+/// The boundary links of a block that are applied together, in this order.
 struct LinkLists {
   std::vector<Link> added;  ///< links that add a term to the population that arrives
   std::vector<Link> half_way;
@@ -21,9 +21,9 @@ struct LinkLists {
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
   std::vector<HeldCell> held;
-  std::vector<InterpolatedCell> interpolated;  ///< applied last: other links read populations at rest
+  std::vector<InterpolatedCell> interpolated;  ///< applied last: changes populations at rest, which other links read
 };
-/// Calls f(list of a, list of b) for each kind of links in two sets of lists, except links of resting walls.
+/// Calls f for each kind of boundary link with the lists of that kind from two sets, except for resting walls.
 template <class Lists, class Other, class F>
 void each_kind(Lists& a, Other& b, const F& f) {
   f(a.added, b.added);
@@ -34,8 +34,8 @@ void each_kind(Lists& a, Other& b, const F& f) {
   f(a.held, b.held);
   f(a.interpolated, b.interpolated);
 }
-/// All links of a block. Local ones may be applied before the exchange; the populations of the others are brought or
-/// overwritten by the exchange.
+/// All boundary links of a block. Local ones may be applied before the exchange, which brings or overwrites the
+/// populations of the others.
 struct Links {
   LinkLists local, exchanged;
   std::vector<double> shares;  ///< weights of interpolated links, for both lists

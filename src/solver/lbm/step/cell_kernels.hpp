@@ -1,5 +1,5 @@
 #pragma once
-// Kernels on outgoing and incoming populations, for any representation of the state.
+// Kernels for velocity, density, mass, energy and invalid values of cells, for populations or moments as the state.
 #include "device/together.hpp"
 #include "solver/common/row_faults.hpp"
 #include "solver/lbm/lattice/kernels.hpp"

@@ -30,8 +30,8 @@ struct Ends {
   Box source, target;
 };
 
-/// Moves boxes along a velocity by one step, and cuts them where they wrap. That happens on axes without ghosts, on
-/// which both blocks span the domain and have the same coordinates.
+/// Moves the source and target boxes of a transfer by one lattice velocity, and cuts them where they wrap. They
+/// wrap on axes without ghosts, on which both blocks span the domain and have the same coordinates.
 std::vector<Ends> moved(const Grid& grid, const Extent& ghost, const Ends& ends, const Direction& c) {
   std::vector<Ends> pieces{{shifted(ends.source, {c[0], c[1], c[2]}), shifted(ends.target, {c[0], c[1], c[2]})}};
   for (int a = 0; a < 3; ++a) {

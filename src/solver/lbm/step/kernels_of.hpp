@@ -11,7 +11,7 @@
 
 namespace slipstream::lbm {
 
-/// Advances cells by a model that is not plain. Defined in collide_by_model.hpp; D3Q19 in f32 has a unit of its own.
+/// Advances cells with a force, an LES model, or a collision other than SRT and TRT. See collide_by_model.hpp.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 

@@ -8,7 +8,7 @@ namespace slipstream::lbm {
 /// Implements those functions of Kernels that only move populations.
 struct Moves {
   Headings headings;
-  std::size_t word;  ///< size of a number in bytes
+  std::size_t word;  ///< size of a population in memory, in bytes
 
   void rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const;
   void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const;

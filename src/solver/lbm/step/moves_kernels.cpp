@@ -12,8 +12,8 @@
 namespace slipstream::lbm {
 inline namespace moves_kernels {
 
-/// Moves the odd population of a pair to spare memory, or in the second half of its way back. The even one stays in its
-/// cell, and changes its component in the half that has read all components of the cell.
+/// Rearranges a pair of opposite populations in two passes. The odd one goes to spare memory, and from there to its new
+/// place. The even one stays in its cell, and changes its component in the pass that has read all components.
 template <class Word>
 struct MovePair {
   Word* origin;

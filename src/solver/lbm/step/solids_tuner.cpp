@@ -35,7 +35,7 @@ struct Alike {
     if (*least == never) return {};
     return ways[static_cast<std::size_t>(least - seconds.begin())];
   }
-  /// Merges measurements of another rank, of which the slower one counts.
+  /// Merges the step times that another rank measured for blocks of this kind; the slower time counts.
   void add(PartsReader& other) {
     for (double& mine : seconds) {
       double theirs = 0;
@@ -53,9 +53,9 @@ struct Alike {
   }
 };
 
-using AllAlike = std::map<std::string, Alike>;  // measurements by the key of a kind of blocks
+using AllAlike = std::map<std::string, Alike>;  // step times of each kind of block, by its key
 
-/// Merges the measurements of all ranks, and gives them to all.
+/// Merges the step times that all ranks measured for each kind of block, and gives them to all ranks.
 AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   std::string mine;
   for (const auto& [key, alike] : here) {
@@ -74,7 +74,7 @@ AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   return all;
 }
 
-/// Collects the cache's notes of all ranks, without repeats.
+/// Collects the notes on measurements and on their cache from all ranks, without repeats.
 std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vector<std::string>& notes) {
   std::string mine;
   for (const std::string& note : notes) mine += note + '\0';
@@ -92,7 +92,7 @@ class SolidsTuner {
   SolidsTuner(const Grid& grid, const Options& options, const Surfaces& surfaces)
       : grid_(grid), options_(options), surfaces_(surfaces), how_(*options.tune) {}
 
-  /// Measures the storages for this rank's blocks, one per kind.
+  /// Measures a step's time with each storage of solid cells, for one of this rank's blocks of each kind.
   AllAlike measure() {
     Surfaces uncut = surfaces_;
     uncut.cuts = {};

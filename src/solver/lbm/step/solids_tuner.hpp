@@ -14,8 +14,8 @@ struct KeptBlocks {
   SolidBlocks told;  ///< report of how the storage of blocks was chosen
 };
 
-/// Storages whose steps differ. With models that are not plain, a GPU never writes solid cells, with `dense` as with
-/// `flags`, unless populations lie cell by cell. The moment representation stores all cells.
+/// Storages of solid cells between which a step differs. With a force, an LES model or a collision beyond SRT and TRT,
+/// `dense` equals `flags` on GPUs, except in layout aos. The moment representation stores all cells.
 std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout,
                                      Representation representation = Representation::populations);
 

@@ -8,9 +8,9 @@
 
 namespace slipstream::lbm {
 
-/// Splits worth measuring for blocks of at least the size `block` with neighbours along the axes of `cut`. They leave
-/// an interior, and all differ; the first is the default without measurement. On devices with `processors` > 0 they
-/// include rims that leave some processors to the interior. If `asked` is not 0, all have that rim_processors.
+/// Widths of the boundary region worth measuring, with and without overlap, for blocks of at least the size `block`
+/// that are cut along the axes `cut`. All leave an interior; the first one is the default. With `processors` > 0 some
+/// boundary regions leave GPU processors to the interior. `asked`, if not 0, is the rim_processors of all.
 std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut,
                                     Layout layout = Layout::soa, int processors = 0, int asked = 0);
 
@@ -19,9 +19,9 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
 /// it saves. The same holds if a device sends few bytes.
 Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes);
 
-/// Tiles and chunks of a step by moments worth measuring. The default comes first, then tiles no larger than `block`,
-/// the smallest one, with chunks that differ for it. On the host tiles are as high as the rows of a team. `walls`: the
-/// step handles some walls, for which a GPU has one tile only.
+/// Sizes of tiles and of chunks (planes per team) worth measuring for a step by moments. The default comes first, then
+/// tiles no larger than `block`, the smallest block, with chunks that differ for it. On the host tiles are as high as
+/// the rows of a team. `walls`: the step handles some walls, for which a GPU has one tile only.
 std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gpu, bool walls);
 
 /// Returns the candidate with the least `seconds`. That function is called on all ranks in the same order, and gives

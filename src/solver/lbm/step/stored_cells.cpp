@@ -102,14 +102,14 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
 template <class Groups>
 class Grouping {
  public:
-  /// Whether a cell begins a new group. Cells come in ascending order of their number.
+  /// Whether a cell begins a new group of the list. Cells come in ascending order of their number.
   bool begins(std::uint32_t number) {
     const bool full = held_ == Groups::size || number - first_ >= Groups::reach;
     if (full) first_ = number;
     held_ = full ? 1 : held_ + 1;
     return full;
   }
-  /// Number of free entries in the current group.
+  /// Number of free entries in the current group of the list of cells.
   int left() const { return Groups::size - held_; }
   std::uint32_t first() const { return first_; }
 
@@ -162,7 +162,7 @@ std::int64_t StoredCells::list_bytes(Lattice lattice) const {
       for (std::uint32_t x = 0; x < 32; ++x)
         if ((words_[n].stored >> x & 1) != 0 && grouping.begins(static_cast<std::uint32_t>(32 * n + x)))
           words += Groups::size + 1;
-    // Two extra groups are counted, because the interior and the boundary region each have an incomplete group.
+    // Lists of cells get two extra groups, because the interior and the boundary region each have an incomplete group.
     words += Groups::size + 1;
   });
   return words * std::int64_t{sizeof(std::uint32_t)};
@@ -278,7 +278,7 @@ std::uint32_t number_in(const Extent& extent, std::int64_t x, std::int64_t y, st
 
 void sort_by_number(std::vector<ListedCell>& cells) {
   const auto before = [](const auto& a, const auto& b) { return a.number < b.number; };
-  // The cells of a single box come in sorted order.
+  // A list from a single box of cells is in order already, so it needs no sort.
   if (!std::is_sorted(cells.begin(), cells.end(), before)) std::sort(cells.begin(), cells.end(), before);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The stored cells of packed blocks, and the choice of packing, on the host.
+// Chooses the cells that each block stores: all, or in packed blocks only fluid cells and those around them.
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +20,7 @@ class StoredCells {
 
   std::int64_t count() const { return count_; }
   const std::vector<CellWord>& words() const { return words_; }
-  /// Numbering of the stored cells, whose pointer to words is null.
+  /// Numbering of the stored cells, without the pointer to their bits, which differs between host and device.
   const Numbering& numbering() const { return numbering_; }
   /// The number of a stored cell, given by local coordinates; -1 if it is not stored.
   std::int64_t number(const Extent& local) const;
@@ -62,7 +62,7 @@ class Keeping {
   bool any_packed() const { return any_packed_; }
   /// Number of values per component of each block, for Field; -1 for blocks stored as boxes. Collective.
   std::shared_ptr<const std::vector<std::int64_t>> packed(const Communicator& comm);
-  /// Releases data of blocks of other ranks, and the surfaces.
+  /// Ends the choices: releases the data on blocks of other ranks, and the geometry of the bodies.
   void settle();
 
  private:
@@ -80,7 +80,7 @@ class Keeping {
   bool any_packed_ = false;
 };
 
-/// memory_needed of Options with effects of bodies: fewer stored cells, and links. It examines all blocks.
+/// Bytes of a run's arrays with the effects of bodies: fewer stored cells, and links. It examines all blocks.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces);
 
 /// Distributes the same blocks so that all devices have about the same number of fluid cells. Options stay unchanged

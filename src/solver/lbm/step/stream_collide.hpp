@@ -45,7 +45,7 @@ struct StreamCollide {
   Access<L, Word, strides> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
-  std::int64_t turn;  ///< offset of an odd population from its component, for steps in place
+  std::int64_t turn;  ///< steps in place: component stride in the turned form (see Form), else 0
   Collision collision;
   bool leave_solids, skip_solids, flags_by_word;
   std::uint8_t walls;        ///< bits of sides with resting walls, as in BlockArrays
@@ -218,7 +218,7 @@ struct CellByCell {
   SLIP_FN void operator()(int i, int j, int k) const { step(i, j, k); }
 };
 
-/// Launches the kernel that suits any layout, any block and both backends.
+/// Launches the step cell by cell, with the kernel that suits any memory layout, any block, host and GPU.
 template <class L, class S, Sides sides, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   auto step = step_of<L, S, Strides::any, AtSolids::leave, sides, in_place>(b, collision);

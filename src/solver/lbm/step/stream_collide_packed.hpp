@@ -18,7 +18,7 @@ struct StreamCollidePacked {
   std::int64_t cell, component;  ///< strides in the array from cell to cell, from component to component
   Numbering numbering;
   Wrap wrap;
-  std::int64_t turn;  ///< offset of an odd population from its component, for steps in place
+  std::int64_t turn;  ///< steps in place: component stride in the turned form (see Form), else 0
   const std::uint32_t* cells;
   std::uint32_t wide, high;  ///< extent of the block along x and y
   Collision collision;
@@ -29,8 +29,8 @@ struct StreamCollidePacked {
     return extent == 0 ? n : n < 0 ? n + extent : n >= extent ? n - extent : n;
   }
 
-  /// Finds the numbers of upstream cells. The number before a known one belongs to the cell before; the number after it
-  /// belongs to the next cell, if that is stored. So one word serves up to three cells of a row.
+  /// Finds the storage indices of upstream cells. The index before a known one belongs to the cell before, the index
+  /// after it to the next cell, if that is stored. So one word of the numbering serves up to three cells of a row.
   SLIP_FN void upstream(std::int32_t x, std::int32_t y, std::int32_t z, std::uint32_t (&from)[L::q]) const {
     const std::int32_t end = wrap.extent[0];
     unrolled<0, 9>([&](auto row) {

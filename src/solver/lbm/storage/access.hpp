@@ -19,7 +19,7 @@ inline BlockArrays along_z(BlockArrays b) {
     shape.row_axis = 0;
   }
   std::swap(b.wrap.extent[0], b.wrap.extent[2]);
-  constexpr int x = 3, y = 12;  // bits of both sides across x, and across y
+  constexpr int x = 3, y = 12;  // bits of the two sides across x, and across y, in a mask of sides
   b.walls = static_cast<std::uint8_t>((b.walls & x) << 4 | (b.walls & y) | b.walls >> 4);
   return b;
 }

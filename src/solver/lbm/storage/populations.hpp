@@ -37,7 +37,7 @@ struct AnyPopulations : StoredPopulations<S> {
 
   AnyPopulations(const BlockArrays& b, const Headings& headings) : StoredPopulations<S>(b), headings(headings) {}
 
-  /// Stores f(sent, second) for each population whose bit is set in `in` (see InterpolatedCell).
+  /// Stores each population whose bit is set in `in`: f(opposite one sent, second one); see InterpolatedCell.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     SLIP_ROLLED

@@ -10,7 +10,7 @@ struct Stored {
   using Word = T;
   using Number = T;
   using Raw = Stored;
-  static constexpr int unit = 1;  ///< number in memory that stands for a deviation of 1
+  static constexpr int unit = 1;  ///< value in memory of a population that deviates by 1 from its weight
   static SLIP_FN T load(T word) { return word; }
   static SLIP_FN T store(T number) { return number; }
   /// Rounding of a cell's populations after a collision, seeded by its population at rest.
@@ -29,7 +29,7 @@ using StoredF64 = Stored<double>;
 /// the cell. So the same flow has the same bits in any run, and mirror images keep their symmetry.
 class DitheredHalf {
  public:
-  // `chance`: additional random bits. NaN on GPUs adds zero, because a carry would change its sign.
+  // `chance`: additional random bits for rounding. A NaN on GPUs gets none, because a carry would change its sign.
   explicit SLIP_FN DitheredHalf(float rest, std::uint32_t chance = 0)
       : dither_((std::bit_cast<std::uint32_t>(rest) - 0x7fffffffu) * (0x9e3779b9u ^ chance << 1) >> 19) {}
   SLIP_FN Half operator()(float number) const {
@@ -40,7 +40,7 @@ class DitheredHalf {
   std::uint32_t dither_;
 };
 
-/// Halves without scaling, for collisions that compute in multiples of the unit: one conversion less, same bits.
+/// f16 populations without scaling, for collisions in multiples of 2^-15: one conversion less, same bits.
 struct RawF16 {
   using Word = Half;
   using Number = float;

@@ -117,7 +117,7 @@ void Flow::Impl::solve_pressure() {
 
 void Flow::Impl::solve_velocity() {
   const double h2 = differences_now().now / length();
-  space.gradient(x, all_of(turn));  // x holds the new pressure, so turn gets grad p
+  space.gradient(x, all_of(turn));  // x holds the new pressure p; work vectors `turn` get grad p
   for (std::size_t c = 0; c < 3; ++c) {
     Component& one = components[c];
     space.mass(turn[c], turn[c]);
@@ -200,7 +200,7 @@ krylov::Options Flow::Impl::how(double tolerance, const char* field) const {
   how.absolute_tolerance = tolerance * std::sqrt(volume);
   how.most_iterations = options.most_iterations;
   how.must_converge = options.must_converge;
-  // No imbalance is refused, because a right side may be as small as the rounding errors of its constant part.
+  // A right side with a nonzero mean is not refused, because it may be as small as its mean's rounding errors.
   how.imbalance = std::numeric_limits<double>::infinity();
   how.trace = options.exchange.trace;
   how.field = std::string(field) + " at step " + std::to_string(state.step + 1);

@@ -115,7 +115,7 @@ struct Flow::Impl : ElementParts {
   std::int64_t parts = 1;
   Past past;
   double courant = 0;
-  std::optional<BlockSums> sums;  ///< sums over blocks of elements, four at once
+  std::optional<BlockSums> sums;  ///< integrals over the domain, by blocks of elements, four at once
   struct SumSpace {
     Vector parts, results, read;
   } sum_space;
@@ -128,7 +128,7 @@ struct Flow::Impl : ElementParts {
 /// Whether a component of the velocity is given on a side.
 bool gives_something(const FlowSide& side);
 
-/// Pointers to three whole vectors, as operators take them.
+/// Pointers to the vectors of three components, as operators of the space take them.
 inline std::array<const Vector*, 3> all_of(const Triple& u) { return {&u[0], &u[1], &u[2]}; }
 inline std::array<Vector*, 3> all_of(Triple& u) { return {&u[0], &u[1], &u[2]}; }
 

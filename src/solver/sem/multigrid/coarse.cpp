@@ -40,7 +40,7 @@ std::vector<float> free_vertices(const Space& space, const Constraint& constrain
 CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
     : space_(space), on_(on), vertices_(vertices_of(space.box())) {
   const Rule& rule = on.rule();
-  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // a row per point, 2 columns; transposed below
+  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // rows: points, columns: two ends; transposed below
   const std::size_t n = rule.points.size();
   to_points_ = to_corners_;
   to_corners_.clear();
@@ -141,7 +141,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
   std::vector<Stream>& streams = space_.streams();
   // Sizes of the box that replaces an element: its width along x is 2 sqrt(c_y c_z), its volume 8 c_x c_y c_z.
   struct Sizes {
-    std::array<double, 5> of;  // of an element's box: inverse widths along x, y, z; mass; volume
+    std::array<double, 5> of;  // inverse widths along x, y, z of the box for an element; its mass, its volume
   };
   std::vector<std::vector<Sizes>> sizes(streams.size());
   std::array<double, 5> largest{};

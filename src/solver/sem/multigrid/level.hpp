@@ -44,7 +44,7 @@ class Level {
   bool loopable();
 
   Singles r, z;                                        ///< right side, which becomes the residual; solution
-  Singles d;                                           ///< the last change of z
+  Singles d;                                           ///< the last correction of the solution z
   const Singles& weights() const { return weights_; }  ///< one over the number of copies of a point, 0 at fixed points
   HelmholtzCallOf<float> call(std::size_t device) const;
   Singles zeros(std::int64_t values_of_an_element) const;
@@ -68,7 +68,7 @@ class Level {
   Singles q_, weights_;
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
-  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< the sums' name in a trace
+  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< the face sums' name in a trace
   // Array of the Jacobi smoother: the inverse diagonal.
   Singles inverse_;
   // Arrays of the overlapping Schwarz smoother.

@@ -26,11 +26,11 @@ void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* ma
 
 // Kernels on the second layers of elements, which lie next to the faces, for overlapping Schwarz.
 
-/// Computes faces = weights r at the points of elements' second layers.
+/// Gathers weights times r at the points one layer inside the faces of elements: faces = weights r.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
-/// Adds the solutions of neighbours at the points of second layers: z += sums - ends.
+/// Adds neighbours' local solutions at the points one layer inside an element's faces: z += sums - ends.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
-/// Computes `ends`, u in the second layers of neighbours: `sums` (own plus neighbour's layer) less the own layer.
+/// Computes `ends`, u one layer inside the neighbours' faces: `sums` of own and neighbour's layer, less the own one.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
 /// Computes u = 1 / sqrt(u), or 0 at points whose flag is 0.
 void over_root(Stream& stream, float* u, const float* flags, std::int64_t points);
@@ -41,13 +41,13 @@ void ones(Stream& stream, const float* flags, float* to, std::int64_t points);
 
 void to_single(Stream& stream, const double* from, float* to, std::int64_t points);
 void to_double(Stream& stream, const float* from, double* to, std::int64_t points);
-/// Computes out = a b, in single precision.
+/// Multiplies two vectors point by point in single precision: out = a b.
 void multiply(Stream& stream, const float* a, const float* b, float* out, std::int64_t points);
 /// Computes u = 1 / u, or 0 at points whose flag is 0.
 void invert(Stream& stream, float* u, const float* flags, std::int64_t points);
-/// Computes z += d in single precision.
+/// Adds a vector to another in single precision: z += d.
 void add(Stream& stream, const float* d, float* z, std::int64_t points);
-/// Computes r -= q in single precision.
+/// Subtracts a vector from another in single precision: r -= q.
 void subtract(Stream& stream, const float* q, float* r, std::int64_t points);
 /// Arguments for a step of a polynomial smoother: s -= q if q is given, d = a d + b w s, z += d. With `first`: d = z =
 /// b w s. Without w: d = a d + b s.
@@ -82,11 +82,11 @@ void from_vertices(Stream& stream, const Vertices& vertices, std::int64_t first,
 /// Computes out = A in, with A as [offset][vertex]. `free` is 0 at fixed vertices.
 void apply_stencil(Stream& stream, const Vertices& vertices, const float* stencil, const float* free, const float* in,
                    float* out);
-/// Arguments for out = S^T in, or S in, along an axis. `inverse`, if given, multiplies the result.
+/// Arguments to multiply vertex values along an axis by eigenvectors S or S^T, and the result by `inverse`, if given.
 struct Along {
   int axis;
   bool transposed;
-  const float* matrix;  ///< the matrix S; its rows belong to vertices
+  const float* matrix;  ///< eigenvectors S by columns; rows belong to the vertices along the axis
   const float* inverse;
   const float* in;
   float* out;

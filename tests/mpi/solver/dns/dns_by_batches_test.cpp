@@ -114,7 +114,7 @@ std::vector<double> figures(dns::Dns& d) {
   return all;
 }
 
-/// Parameters: whole planes; pieces of planes y; and pieces of planes z, which are longer.
+/// Grid sizes whose batches in device memory are whole planes, pieces of planes of constant y, or those of constant z.
 TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
   for (const Extent& cells : {Extent{24, 20, 33}, Extent{54, 12, 20}, Extent{160, 64, 8}})
     for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4}) {
@@ -224,7 +224,7 @@ TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   EXPECT_NEAR(d.statistics().dissipation / 0.00070756353, 1, 2e-3);
 }
 
-/// Counts the bytes of each sweep: those of the fields that it reads and writes.
+/// Counts the bytes between host and device: 11 fields of modes each way per Runge-Kutta stage.
 TEST_P(FlowByBatches, MovesElevenFieldsEachWayAStageOfRk2) {
   dns::Options o = options({24, 18, 12}, dns::Scheme::rk2, DType::f32);
   o.device_memory = 1 << 22;
@@ -233,7 +233,7 @@ TEST_P(FlowByBatches, MovesElevenFieldsEachWayAStageOfRk2) {
   d.advance(1);  // a first step, which also sets up arrays
   const std::int64_t before = d.host_bytes_moved();
   d.advance(3);
-  const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // bytes of the kept modes along x and y
+  const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // bytes of one field's dealiased modes
   EXPECT_EQ(d.host_bytes_moved() - before, 3 * 2 * 2 * 11 * field);
   o.scalars = {{1, {0, 0, 1}}, {2, {0, 0, 1}}};
   dns::Dns with_scalars(alone, one(), o);
@@ -266,7 +266,7 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
   o.budget = true;
   expect_error(make, ErrorCode::unsupported, {{"problem", "budget"}});
   o.budget = false;
-  o.cells = {8192, 8192, 8192};  // this size needs terabytes of host memory
+  o.cells = {8192, 8192, 8192};  // fields of 8192^3 cells need terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }
@@ -274,7 +274,7 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
 INSTANTIATE_TEST_SUITE_P(Backends, FlowByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-/// Flows by batches on all devices of all ranks.
+/// Flows whose arrays lie in host memory, computed in batches on all devices of all ranks.
 class FlowOnSeveral : public FlowByBatches {
  protected:
   void SetUp() override {
@@ -315,7 +315,7 @@ TEST_P(FlowOnSeveral, HasTheBitsOfOneDevice) {
         o.device_memory = budget;
         o.synchronous = budget == fewest;
         dns::Dns several(comm, machine(), o);
-        // With held energy the bits depend on the number of blocks, because the energy is a sum over blocks.
+        // A forcing that keeps the energy constant takes a sum over blocks, whose rounding depends on their number.
         if (forcing == 0) {
           EXPECT_TRUE(with_own(several, 3, wanted) == wanted);
         } else {
@@ -372,7 +372,7 @@ struct Asked {
   std::string name;
   dns::Scheme scheme;
   std::function<void(dns::Options&)> of;
-  bool bits = true;  ///< whether bits are equal: if no sum determines a factor
+  bool bits = true;  ///< whether results are equal to the bit; not if forcing depends on a sum over blocks
 };
 const std::vector<Asked>& asked() {
   using dns::Options;
@@ -400,7 +400,7 @@ const std::vector<Asked>& asked() {
   return all;
 }
 
-/// Sets scalar n to sin(2 z + n) cos y + cos(x - n), in angles along the edges.
+/// Sets the n-th passive scalar to sin(2 z + n) cos y + cos(x - n), with coordinates from 0 to 2 pi.
 void begin_scalars(dns::Dns& d) {
   const std::size_t scalars = d.options().scalars.size();
   if (scalars == 0) return;
@@ -507,7 +507,7 @@ TEST_P(FlowOnSeveral, FollowsTheTaylorGreenVortex) {
   EXPECT_NEAR(d.statistics().dissipation / 0.000518820935, 1, 1e-5);
 }
 
-/// Counts bytes over all ranks; transfers between devices do not pass through the host.
+/// Counts the bytes between host and devices of all ranks. Copies between devices do not count.
 TEST_P(FlowOnSeveral, MovesElevenFieldsEachWayAStageOfRk2) {
   for (const std::size_t scalars : {0, 2}) {
     dns::Options o = options({24, 18, 12}, dns::Scheme::rk2, DType::f32);
@@ -535,7 +535,7 @@ TEST_P(FlowOnSeveral, RefusesWhatItCannotDo) {
   o.process_grid = {machine().devices(), 1};
   expect_error(make, ErrorCode::unsupported, {{"option", "process_grid"}, {"problem", "pencils"}});
   o.process_grid = {0, 0};
-  o.cells = {8192, 8192, 8192};  // this size needs terabytes of host memory
+  o.cells = {8192, 8192, 8192};  // fields of 8192^3 cells need terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }

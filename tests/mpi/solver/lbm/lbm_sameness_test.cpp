@@ -12,8 +12,8 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Two ranks run each way with half of the flows. Other numbers of ranks run a fifth of the flows: one rank adds only
-/// f16, more ranks add only cuts along two axes.
+/// Two ranks run half of all pairs of a flow and a decomposition. Other numbers of ranks run a fifth of them: one rank
+/// adds only f16, more ranks add only cuts along two axes.
 bool is_run(const SampleFlow& flow, std::size_t way, int ranks) {
   const auto found = std::find_if(flows.begin(), flows.end(),
                                   [&](const SampleFlow& other) { return std::string_view(other.name) == flow.name; });

@@ -14,7 +14,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Boundary regions, tuned with a separate cache.
+/// Widths of boundary regions (cells beside ghosts), tuned by measurements; a separate folder caches the results.
 class MeasuredRim : public testing::TestWithParam<Backend> {
  protected:
   MeasuredRim() {
@@ -51,7 +51,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
   }
 
-  /// Compares the flows of these numbers with both streamings. Hooks inspect a run before and after obstacles are set.
+  /// Compares flows, by index, to the bit with runs on one rank. Callbacks check a run before and after bodies are set.
   void expect_no_bit_changed(std::initializer_list<int> numbers, void (*look_before)(Lbm&),
                              void (*look_after)(Lbm&)) const {
     const Communicator self(MPI_COMM_SELF);
@@ -86,7 +86,7 @@ TEST_P(MeasuredRim, ChangesNoBit) {
       [](Lbm&) {});
 }
 
-/// With in-place streaming, links cut by a body need two layers, whether the body comes before or after the tuning.
+/// In-place streaming at cut links needs boundary regions of two cells, also for bodies that are set after the tuning.
 TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
   const Communicator self(MPI_COMM_SELF);
   const Options plain = channel(DType::f32);
@@ -147,7 +147,7 @@ TEST_P(MeasuredRim, OverlapsOnlyWhereItMay) {
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredRim, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Storage of solid cells, tuned with a separate cache.
+/// Storage of solid cells (all, by flags or omitted), tuned by measurements; a separate folder caches the results.
 class MeasuredSolids : public MeasuredRim {
  protected:
   static std::string shown(const SolidBlocks& kept) {
@@ -194,7 +194,7 @@ TEST_P(MeasuredSolids, AreLeftWhereTheyAreGivenOrThereAreNone) {
   EXPECT_EQ(given.solid_blocks().source, "rules");
 }
 
-/// A device without memory for all cells of its blocks uses the rules and reports it.
+/// A device without memory for all cells chooses the storage of solid cells by rules, without a measurement.
 TEST_P(MeasuredSolids, AreLeftToTheRulesWithoutMemoryForAllCells) {
   if (GetParam() != Backend::host) GTEST_SKIP() << "asks for memory of the host";
   const Machine here = machine_here(GetParam(), 1);
@@ -254,13 +254,13 @@ TEST_P(MeasuredSolids, AreMeasuredAnewForAnotherKernel) {
   EXPECT_EQ(source(), "cache");
 }
 
-/// Tiles of a step by moments, tuned with a separate cache.
+/// Tile sizes of the moment kernel (cells per block of GPU threads), tuned by measurements with a separate cache.
 class MeasuredTiles : public MeasuredRim {
  protected:
   Options boxes() const {
     Options o = by_moments(channel(DType::f32), Collision::recursive);
     o.cells = {2 * 64, 8, 32};
-    // A GPU has only one tile if there are walls.
+    // If there are walls, a GPU allows only one tile size.
     o.periodic[1] = true;
     o.walls.clear();
     o.force = {2e-4, -1e-4, 5e-5};

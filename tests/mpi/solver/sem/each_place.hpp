@@ -36,7 +36,7 @@ inline void expect_bits_of_one_device(
   }
 }
 
-/// Appends the values of some fields on the whole grid.
+/// Appends the values of the named fields on the whole grid, gathered from all ranks, to `all`.
 inline void append_fields(const Communicator& comm, Sem& sem, const std::vector<std::string>& names,
                           std::vector<std::byte>& all) {
   for (const std::string& name : names) {

@@ -147,8 +147,8 @@ TEST(SemSolverRefuses, ACourantNumberAboveThatOfTheScheme) {
   const auto error = error_of([&] { Sem sem(comm, machine_here(Backend::host, 1), o); });
   expect_error(error, ErrorCode::not_converged,
                {{"field", "u"}, {"problem", "courant"}, {"element", 15}, {"place", "(1, 1, 0)"}});
-  // Expected value by hand: the velocities 1.5 - h along the axes, and the smallest distance of points, 0.0863 / 2 of
-  // an edge of 1/4.
+  // Expected Courant number at the corner (1, 1, 0): time step times the sum of the velocities 0.5 + sin 1, 1 and 1.
+  // It is divided by the smallest distance of points in an element.
   EXPECT_NEAR(std::stod(error->fact("given")),
               0.05 * (0.5 + std::sin(1.0) + 1 + 1) / (0.25 * 0.5 * (1 - std::sqrt(3.0 / 7))), 1e-4);
   EXPECT_NEAR(std::stod(error->fact("limit")), largest_courant(4), 1e-4);

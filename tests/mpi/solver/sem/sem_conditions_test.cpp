@@ -88,7 +88,7 @@ TEST(SemSolverRefuses, FacesWithoutACondition) {
 double conductivity(const Point& x) { return 1 + 0.5 * std::sin(x[0]) * std::cos(x[1]); }
 double reaction_of(const Point& x) { return 1 + x[0] * x[2]; }
 
-/// Solves -div(kappa grad u) + c u = f for `wavy`, with Robin sides kappa du/dn + a u = g.
+/// Solves -div(kappa grad u) + c u = f with exact solution wavy(), with Robin conditions kappa du/dn + a u = g.
 Options between_transfers(int order, bool varying) {
   Options o;
   o.elements = {4, 4, 4};

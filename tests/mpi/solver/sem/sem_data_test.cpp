@@ -18,7 +18,7 @@ namespace {
 
 using At = std::function<double(const Point&, double)>;
 
-/// Values of the vector w on this rank's first device.
+/// Values at all points of a vector of the spectral element space, on this rank's first device.
 std::vector<double> values_of(Space& space, const Vector& w) {
   std::vector<double> values(w[0].size());
   copy(space.streams()[0], values.data(), w[0].data(), w[0].bytes());
@@ -81,8 +81,8 @@ TEST(SemLifting, IsTheFunctionItselfWhereThatIsLinearAlongEachAxis) {
   for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], linear(space.places(0)[p], 0), 1e-14);
 }
 
-/// Exact solution u = factor ((1 + t) sin(2 pi x + y - z) + shift), with t only for diffusion and the conditions of a
-/// row.
+/// Equation and boundary conditions of a test. The exact solution is u = factor ((1 + t) sin(2 pi x + y - z) + shift),
+/// with t only for diffusion.
 struct Row {
   Equation equation;
   std::array<Condition, 6> sides;

@@ -1,5 +1,5 @@
-// Incompressible flow with each of its options: solvers of the pressure, the filter, means, memory; and the contents of
-// errors.
+// Incompressible flow with each of its options: pressure solvers, modal filter, time averages and memory; and the facts
+// that error messages state.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,7 +55,7 @@ TEST(SemSolverFlow, IsTheSameByEachMethodAndPreconditionerOfThePressure) {
       SCOPED_TRACE(std::to_string(static_cast<int>(method)) + " with " + std::to_string(static_cast<int>(by)));
       o.pressure.method = method;
       o.pressure.preconditioner = by;
-      // A large restart, because the diagonal needs many iterations, which short restarts would make stagnate.
+      // A large restart of GMRES: the diagonal preconditioner needs many iterations and stagnates at short restarts.
       o.pressure.restart = 60;
       Flow flow(comm, machine_here(Backend::host, 1), o);
       flow.advance(3);
@@ -87,8 +87,8 @@ double legendre_mode(int degree, double r) {
 }
 
 TEST(SemErrors, OfTheFilterInAFlowAreThoseOfTheScheme) {
-  // u = L_N(y) in each element, N even, and a w of lower modes: neither carries the other, and hardly anything is
-  // viscous. The filter damps L_N fully, and w not at all: du/dt = - filter u.
+  // u = L_N(y) in each element, N even, and a w of lower modes, both periodic and almost inviscid: advection vanishes.
+  // The filter damps the Legendre mode L_N fully, and w not at all: du/dt = - filter u.
   const Communicator comm = Communicator::world();
   constexpr int elements = 3;
   constexpr double rate = 2, end = 0.4;
@@ -128,7 +128,7 @@ TEST(SemErrors, OfTheFilterInAFlowAreThoseOfTheScheme) {
 }
 
 TEST(SemSolverFlow, HoldsWhatItsPlanSays) {
-  // The vectors have less than 2 MiB, which the host rounds up to pages and no further.
+  // The flow's vectors are below 2 MiB. The host allocator rounds such arrays up to pages only, so plans are exact.
   const Communicator comm(MPI_COMM_SELF);
   const Machine machine = machine_here(Backend::host, 1, 0, comm);
   struct Row {
@@ -184,7 +184,7 @@ TEST(SemSolverFlow, TellsWhereTheCourantNumberIsLargestAndWhatKeepsASolutionFrom
   const auto told = error_of([&] { fast.advance(1); });
   expect_error(told, ErrorCode::not_converged, {{"field", "velocity"}, {"problem", "courant"}});
   ASSERT_TRUE(told);
-  // The Courant number by its definition: at each point |c| over the distance of the nearest point along each axis.
+  // Courant number by definition: at each point, velocity over the distance to the nearest point, summed over the axes.
   const Rule rule = gauss_lobatto(o.order);
   const auto n = static_cast<std::size_t>(o.order) + 1;
   double most = 0;
@@ -218,7 +218,7 @@ TEST(SemSolverFlow, TellsWhereTheCourantNumberIsLargestAndWhatKeepsASolutionFrom
   EXPECT_NEAR(std::stod(told->fact("given")), most * o.time_step, 1e-4 * most * o.time_step);
   EXPECT_NEAR(std::stod(told->fact("limit")), largest_courant(o.order), 1e-4);
 
-  // Systems: one that a few iterations improve, and one that they do not.
+  // Two pressure systems: three iterations reduce the residual of one, but not of the other.
   o = stream_over_a_mirror();
   o.force[1] = in_time([](const Point& x, double) { return std::cos(3 * x[0] + 2 * x[1]) * std::sin(6.3 * x[2]); });
   o.pressure_tolerance = 1e-12;

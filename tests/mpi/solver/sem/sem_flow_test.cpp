@@ -167,7 +167,7 @@ TEST(SemErrors, OfTaylorAndGreensVortexBetweenMirrorsAreThoseOfTheWholeBox) {
   whole.advance(6);
   part.advance(6);
   const FlowStatistics a = whole.statistics(), b = part.statistics();
-  // The energies differ by the discretisation error, because the curl is one-sided at symmetry sides.
+  // Energies of the whole and the mirrored box differ by discretisation error: the curl is one-sided at mirrors.
   EXPECT_NEAR(a.energy, b.energy, 1e-8);
   EXPECT_NEAR(a.enstrophy, b.enstrophy, 1e-7);
   EXPECT_NEAR(a.decay, b.decay, 1e-7);

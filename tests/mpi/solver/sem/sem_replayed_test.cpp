@@ -95,7 +95,7 @@ TEST_P(ReplayedSolves, AreThoseThatTheHostEnds) {
   for (int again = 0; again < 2; ++again) expect_same(solved(40, {.tolerance = 1e-9}), first);
 }
 
-/// The basis has fewer vectors than iterations, so that each restart replays the graphs.
+/// Flexible GMRES restarts after 6 vectors and needs more iterations, so that each restart replays the recorded graphs.
 TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   ElementBox box;
@@ -156,7 +156,7 @@ TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   }
   EXPECT_GT(iterations, 5);
   EXPECT_GE(called[0], iterations + 1);
-  EXPECT_EQ(called[1], 3);  // three calls: the second solve is recorded
+  EXPECT_EQ(called[1], 3);  // operator calls by the host; the second solve is recorded
   EXPECT_EQ(called[2], 2);
 }
 

@@ -47,7 +47,7 @@ TEST(SemErrors, FallTenfoldWithEachOrderOnDeformedElements) {
     found.push_back(sem.statistics(each(smooth)).distance);
     EXPECT_LT(found.back(), row.error);
     EXPECT_LT(sem.effort().last.true_residual, 2e-12);
-    // Convergence is measured over two orders: the map is odd, so odd orders are more accurate.
+    // Errors are compared between orders N and N + 2: the map of the mesh is odd, so odd orders are more accurate.
     if (found.size() > 2) {
       EXPECT_GT(found[found.size() - 3] / found.back(), 90);
     }
@@ -73,7 +73,7 @@ TEST(SemErrors, OfHighOrdersFallOnBentElements) {
   }
 }
 
-/// Solves Poisson's equation for `smooth` with fluxes through all sides, which the sine map leaves plane.
+/// Solves Poisson's equation for smooth() with given fluxes on all sides, which stay plane under the sine deformation.
 Options between_fluxes(int order) {
   Options o;
   o.elements = {4, 4, 4};
@@ -191,7 +191,7 @@ Options breathing_box(int time_order, double time_step, bool exact_start) {
   o.exact_start = exact_start;
   o.initial = each(breathing);
   set_all_sides(o, {Condition::value, unsteady(breathing)});
-  // The flux kappa du/dn is given here.
+  // The side x+ has a given flux kappa du/dn.
   o.sides[0][1] = {Condition::flux, unsteady([](const Point&, double t) { return 0.1 * 2 * std::sin(4 * t); })};
   o.source = unsteady([](const Point& x, double t) {
     return 4 * std::cos(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]) - 0.1 * 2 * std::sin(4 * t);
@@ -564,7 +564,7 @@ TEST(SemSolverTells, InWhichElementAValueIsNoNumber) {
 
 TEST(LagrangeHexahedra, HaveEachNodeOnceWithCornersFirst) {
   EXPECT_EQ(vtk_hexahedron_nodes(1), (std::vector<std::int64_t>{0, 1, 3, 2, 4, 5, 7, 6}));
-  // Order 2 as in VTK: corners, edges of the lower face, of the upper one, and along z; faces; centre.
+  // Order of nodes in VTK's quadratic hexahedron: corners, edges (lower face, upper face, along z), faces, centre.
   const std::vector<std::int64_t> two{0,  2,  8, 6,  18, 20, 26, 24, 1,  5,  7, 3,  19, 23,
                                       25, 21, 9, 11, 17, 15, 12, 14, 10, 16, 4, 22, 13};
   EXPECT_EQ(vtk_hexahedron_nodes(2), two);

@@ -43,7 +43,7 @@ struct Solved {
   std::uint64_t bits = 0;  ///< hash of all values, in the order of the elements
 };
 
-/// Solves Poisson's equation with the right side times a power of two; the bits are those of x divided by it.
+/// Solves Poisson's equation for a right side times 2^exponent; hashes the bits of the solution divided by 2^exponent.
 Solved poisson(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, double h2,
                const krylov::Options& options = {}, Factors factors = Factors::stored, int exponent = 0,
                const SolverOptions& how = {}) {
@@ -125,7 +125,7 @@ TEST_P(PoissonBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
     options.most_iterations = 12;
     options.must_converge = false;
     const Solved expected = poisson(alone, one, box, 3, 0, options, factors);
-    options.tolerance = 1e-30;  // bits are equal, whether or not the host waits for each residual
+    options.tolerance = 1e-30;  // the host waits for each residual, which changes no bit of the solution
     const Solved found = poisson(comm, all, box, 3, 0, options, factors);
     EXPECT_EQ(found.bits, expected.bits);
     EXPECT_EQ(found.result.history, expected.result.history);
@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(Preconditioners, CoupledSolves,
 
 class SemApply : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
-/// Compares apply() with the operator followed by sums, on devices with many, few and no elements.
+/// Compares apply() with the element operator followed by a gather-scatter, on devices with many, few and no elements.
 TEST_P(SemApply, HasTheBitsOfOperatorAndSumsWithAndWithoutOverlap) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;

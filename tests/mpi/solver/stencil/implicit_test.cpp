@@ -188,7 +188,7 @@ TEST(ImplicitHeatRange, DataTimesPowersOfTwoHaveTheSameBits) {
 }
 
 TEST(ImplicitHeatIterations, AreThoseThatTheToleranceNeeds) {
-  // A cosine along x is an eigenvector. With the fitted guess one needs no iteration, and a second one two.
+  // Cosines along x are eigenvectors. From the fitted guess, a solve needs no iteration for one cosine and two for two.
   for (const int waves : {1, 2})
     for (const Scheme scheme : {Scheme::backward_euler, Scheme::crank_nicolson}) {
       const Options options = implicit_heat({16, 12, 14}, {true, true, true}, scheme);

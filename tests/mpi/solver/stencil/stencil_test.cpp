@@ -174,7 +174,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
   const double rounding = options.precision == DType::f32 ? 2e-5 : 1e-11;
   const std::vector<double> wanted = brute_force(options, steps);
   std::optional<std::vector<double>> first;
-  // The numbers of devices per rank vary on one and two ranks only; four ranks already cover these cuts.
+  // Several devices per rank are tested on one and two ranks only, because four ranks cut the grid in the same way.
   for (int devices = 1; devices <= (Communicator::world().size() > 2 ? 1 : 3); ++devices)
     for (const int together : {1, 2, 3})
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
@@ -259,7 +259,7 @@ TEST_P(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
     run.advance(then);
     return std::array{run.seismogram(0), run.seismogram(1)};
   };
-  // Samples are read at the end of the table of samples on the device, which has 8192 rows, and before.
+  // Reads receiver signals when the device's table of 8192 samples is full, and earlier.
   const auto at_end = heard(8192, 808), between = heard(8000, 1000);
   ASSERT_EQ(at_end[0].size(), 9000u);
   EXPECT_EQ(at_end, between);

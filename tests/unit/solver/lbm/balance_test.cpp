@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// n^3 cubes of 4 cells, x fastest.
+/// Boxes of 4^3 cells in a cube of n^3 boxes, x fastest.
 std::vector<Box> cubes(std::int64_t n) {
   std::vector<Box> all;
   for (std::int64_t z = 0; z < n; ++z)

@@ -41,7 +41,7 @@ class PeriodicBox {
     });
   }
 
-  /// Streams, then calls collide(x, g) for each cell.
+  /// Streams all populations, then calls collide(x, g) for each cell at x with populations g.
   template <class F>
   void step(F collide) {
     std::swap(cells_, next_);

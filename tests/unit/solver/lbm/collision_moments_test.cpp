@@ -8,7 +8,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Applies the two collisions of `make` to the same random cells; `compare` gets the results.
+/// Applies a pair of collisions, made by `make` for each lattice, to equal random cells; `compare` gets both results.
 template <class T, class Make, class Compare>
 void let_both_act(const Make& make, const Compare& compare) {
   each_lattice([&](auto lattice) {

@@ -85,7 +85,7 @@ class InPlaceHaloOf : public testing::TestWithParam<std::tuple<Shape, Layout, Fo
     return all;
   }
 
-  /// Adds the path of a population, including its copies in ghosts.
+  /// Adds the moves of a streaming population: from cell to cell across blocks, and to ghosts.
   template <class L>
   void add(const Extent& from, int i, std::vector<Move>& all) const {
     const Block& source = holder(from);

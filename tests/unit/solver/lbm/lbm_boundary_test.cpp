@@ -178,7 +178,7 @@ TEST_P(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
   }
 }
 
-/// A velocity step of 1 % along the side: each time step changes it by less than one digit of f16.
+/// The velocity along the outlet starts 1 % too high. Each time step lowers it by less than one digit of f16.
 TEST_P(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
   const Vector u{0.02, 0.05, 0};
   Options o = GetParam().options();

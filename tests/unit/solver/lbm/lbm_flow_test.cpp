@@ -29,7 +29,7 @@ bool by_moments(const Variant& m) {
   return m.collision == Collision::regularised || m.collision == Collision::recursive;
 }
 
-/// All methods that `wanted` accepts.
+/// All lattices, collisions and formats that `wanted` accepts.
 template <class F>
 std::vector<Variant> methods(const F& wanted) {
   std::vector<Variant> all;

@@ -100,7 +100,7 @@ TEST_P(StoredCellsBy, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
   }
 }
 
-/// Kernels on one block that wraps around on all axes, including x as on GPUs; packed, and in boxes.
+/// LBM kernels on one block that wraps around on all axes, including x as on GPUs. Solid cells are stored or omitted.
 class Wrapped {
  public:
   Wrapped(Streaming streaming, bool forced) : in_place_(streaming == Streaming::in_place) {
@@ -134,8 +134,8 @@ class Wrapped {
     packed_shape_.component_stride = stored_->count();
   }
 
-  /// All populations after step `number`; those of solid cells are at rest. Boxes get walls from links, packed cells
-  /// from their list.
+  /// All populations after step `number`; those of solid cells are at rest. Walls come from links, or where solid cells
+  /// are not stored (`packed`), from the list of fluid cells.
   std::vector<float> step(bool packed, int number) {
     std::vector<float> values(shape_.elements);
     std::mt19937 random(3);
@@ -252,7 +252,7 @@ TEST(Solids, MayBeKeptInAnotherWayAfterARestart) {
     sparse.lbm.advance(8);
     dense.lbm.advance(8);
     EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
-    // Copies the state back to the first storage.
+    // Copies the populations back to the storage without solid cells.
     const auto later = gather(Communicator::world(), dense.lbm.field("populations"), dense.lbm.grid().box());
     sparse.lbm.state()["populations"].write(sparse.lbm.grid().box(), later.data());
     EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
@@ -460,7 +460,7 @@ TEST(Guard, NamesTheCellOfAPackedBlock) {
   expect_error([&] { run.lbm.time_loop().inspect(); }, ErrorCode::diverged, {{"cell", "(19, 4, 12)"}});
 }
 
-// Lists with adjacent and distant cells, with walls on all sides and on none.
+// Compressed lists of fluid cells keep adjacent and distant cells, with walls on all sides and on none.
 TEST(CellGroups, HoldTheCellsOfAListForEveryLattice) {
   for (const Lattice lattice : {Lattice::d2q9, Lattice::d3q19, Lattice::d3q27}) {
     with_lattice(lattice, [&]<class L>(L) {
@@ -484,7 +484,7 @@ TEST(CellGroups, HoldTheCellsOfAListForEveryLattice) {
         ASSERT_EQ(found[n].number, cells[n].number) << L::q;
         ASSERT_EQ(found[n].walls & all, cells[n].walls) << L::q;
       }
-      cells.resize(1500);  // all groups of these adjacent cells are full
+      cells.resize(1500);  // adjacent cells fill all groups of the list
       EXPECT_EQ(listed_words(cells, lattice).size(), (1500u + Groups::size - 1) / Groups::size * (Groups::size + 1))
           << L::q;
     });

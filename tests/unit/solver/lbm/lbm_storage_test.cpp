@@ -13,7 +13,7 @@ namespace {
 
 constexpr int draws = 40000;
 
-/// Visits typical deviations of cells, all different.
+/// Calls f with random populations at rest, all different, from which the random bits for rounding are drawn.
 template <class F>
 void for_many_rests(F f) {
   std::mt19937 random(11);

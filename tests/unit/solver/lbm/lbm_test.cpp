@@ -17,7 +17,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Applies one of the tested collisions to deviations; their own tests compare them with the literature.
+/// Applies a collision to populations less their weights. Tests of collisions compare them with the literature.
 template <class L>
 void collide_by_functor(const Options& o, double (&g)[L::q]) {
   const auto run = [&]<class C>(const C& collision) {

@@ -84,7 +84,7 @@ TEST_P(ZigzagOf, AWaveOfManyCellsIsTheFourthPowerOfASine) {
   EXPECT_NEAR(run.lbm.zigzag().amplitude[1][1], 0, digits());
 }
 
-/// The oracle of Zigzag, cell by cell: five cells in line, at least three cells away from solids and walls.
+/// Expected alternation of velocities from cell to cell: five cells in line, at least three from solids and walls.
 Zigzag by_definition(const Options& o, const std::vector<double>& velocity, const std::vector<std::uint8_t>& solid) {
   const Box domain{{0, 0, 0}, o.cells};
   const auto near = [&](const Extent& cell) {

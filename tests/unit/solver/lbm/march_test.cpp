@@ -159,7 +159,7 @@ TYPED_TEST(MarchOf, ListedCellsByTeamsGiveTheBitsOfThoseByOneThread) {
         if (random() % 4 == 0) cells.back().arrivals = arriving++;
       }
   std::shuffle(list.begin(), list.end(), random);
-  list.resize(list.size() / 32 * 32 + 5);  // the last team is only partly filled
+  list.resize(list.size() / 32 * 32 + 5);  // the last thread block is only partly filled
   std::vector<T> brought(static_cast<std::size_t>(D3Q19::q * arriving));
   std::uniform_real_distribution<T> number(T(-0.01), T(0.01));
   for (T& one : brought) one = number(random);

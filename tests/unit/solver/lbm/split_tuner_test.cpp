@@ -71,7 +71,7 @@ TEST(TeamCandidates, AreTheTilesThatFitABlockAndBesideWallsOfAGpuTheOneThatIsTak
     for (const Teams& teams : team_candidates(block, precision, gpu, walls)) found.insert(teams.tile[0]);
     return found;
   };
-  using Widths = std::set<int>;  // a width of 0 stands for the default
+  using Widths = std::set<int>;  // a tile width of 0: default
   EXPECT_EQ(widths({64, 64, 64}, DType::f32, true, false), (Widths{0, 32, 64}));
   EXPECT_EQ(widths({48, 64, 64}, DType::f32, true, false), (Widths{0, 32}));
   EXPECT_EQ(widths({64, 64, 64}, DType::f32, true, true), (Widths{0, 64}));

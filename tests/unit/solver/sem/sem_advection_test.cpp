@@ -13,7 +13,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// The results of carry() and advect() for this velocity and scalar.
+/// Weak advection term of a scalar v by the velocity c from the solver: carry() interpolates c, advect() integrates.
 std::vector<double> advected(Space& space, const std::array<std::vector<double>, 3>& c, const std::vector<double>& v) {
   Vector in[3] = {space.vector(), space.vector(), space.vector()}, carried = space.vector(), out = space.vector();
   Vector fine[3] = {space.fine_vector(), space.fine_vector(), space.fine_vector()};
@@ -100,7 +100,7 @@ struct Smooth {
   }
 };
 
-/// Largest relative error of an element's integral.
+/// Relative error (root mean square) of an element's advection integrals, compared with a sum by the formula.
 double distance(Space& space, std::size_t element, const Smooth& fields, const std::vector<double>& found,
                 std::size_t points) {
   const std::size_t cube = static_cast<std::size_t>(space.points_per_element()), from = element * cube;

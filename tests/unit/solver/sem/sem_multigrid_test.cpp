@@ -34,7 +34,7 @@ struct Poisson {
     space.mass(f, b);
     constraint.assemble(b);
   }
-  /// Removes the mean of b.
+  /// Removes the mean of the right side b, as a problem without Dirichlet sides requires.
   void balance() {
     std::vector<double> b0 = get(space, b);
     const std::vector<double> w = get(space, space.weights());

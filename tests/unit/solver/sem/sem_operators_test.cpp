@@ -391,7 +391,7 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   space.gather_scatter().check();
   all.push_back(get(space, out));
   all.push_back(get(space, parts));
-  // Two iterations suffice: their residuals are ratios of complete dot products.
+  // Two iterations of conjugate gradients suffice: their residuals contain all dot products.
   krylov::Options two;
   two.most_iterations = 2;
   two.must_converge = false;

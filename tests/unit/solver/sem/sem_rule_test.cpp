@@ -224,7 +224,7 @@ TEST(SemBox, PointsHaveOneIdWhereTheirPlacesAreOne) {
     for (std::size_t d = 0; d < 3; ++d) EXPECT_NEAR(found->second[d], at[d], 1e-14);
     distinct.insert(ids[p]);
   }
-  // All points of the box except those interior to the 12 elements.
+  // The number of distinct points in the box: all except those in the interior of the 12 elements.
   EXPECT_EQ(distinct.size(), static_cast<std::size_t>(9 * 7 * 7 - 12 * 8));
 }
 
@@ -264,15 +264,15 @@ TEST(SemBox, PointsOfASideAreThoseThatLieThereAndDirichletSidesAreMasked) {
   EXPECT_EQ(box.mask(box.dirichlet(dirichlet), first, last, order), mask);
 }
 
-/// The oracle searches all points of the faces by position. Elements that share only an edge or a corner with a face
-/// have its points masked, too, also across a periodic axis.
+/// The oracle searches all points of the Dirichlet faces by position. Elements that share only an edge or a corner with
+/// a face have its points masked, too, also across a periodic axis.
 TEST(SemBox, PointsOfSomeFacesOfASideAreMaskedInAllElementsThatHaveThem) {
   for (const bool periodic : {false, true}) {
     ElementBox box;
     box.elements = {3, 4, 2};
     box.periodic[1] = periodic;
     DirichletFaces faces = box.dirichlet(SideFlags{});
-    // the masked edges are y = 1, z = 0 and y = 0, z = 1
+    // Dirichlet faces on the side x+, by indices (y, z) of their elements: (1, 0) and (0, 1); and one on the side z-
     faces.of[0][1] = {false, true, false, false, true, false, false, false};
     faces.of[2][0][5] = true;
     for (const int order : {1, 2, 5}) {
