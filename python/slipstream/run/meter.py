@@ -30,7 +30,8 @@ class Meter:
     def __init__(self) -> None:
         self.steps, self.seconds = 0, 0.0
         self._first: list[tuple[int, float]] = []
-        self._parts: dict[str, tuple[int, float]] = {}
+        # by part: seconds of its first execution; number and seconds of the later ones
+        self._parts: dict[str, tuple[float, int, float]] = {}
 
     def advanced(self, steps: int, seconds: float) -> None:
         if not self.enough:
@@ -43,8 +44,12 @@ class Meter:
         """Context that times one execution of a part of the run."""
         start = time.perf_counter()
         yield
-        times, seconds = self._parts.get(part, (0, 0.0))
-        self._parts[part] = times + 1, seconds + time.perf_counter() - start
+        took = time.perf_counter() - start
+        if part not in self._parts:
+            self._parts[part] = took, 0, 0.0
+            return
+        first, later, seconds = self._parts[part]
+        self._parts[part] = first, later + 1, seconds + took
 
     @property
     def enough(self) -> bool:
@@ -86,7 +91,10 @@ class Meter:
             each for (each, _), so_far in zip(counted, steps_so_far, strict=True) if 2 * so_far >= steps_so_far[-1]
         )
 
-    def of(self, part: str) -> float:
-        """Mean seconds per execution of a part of the run; 0 if it never ran."""
-        times, seconds = self._parts.get(part, (0, 0.0))
-        return seconds / times if times else 0.0
+    def of(self, part: str, times: int) -> float:
+        """Predicted seconds of a part of the run that is executed so often; 0 if it never ran. The first execution,
+        which may load kernels, counts once."""
+        if not times or part not in self._parts:
+            return 0.0
+        first, later, seconds = self._parts[part]
+        return first + (times - 1) * (seconds / later if later else first)

@@ -53,14 +53,14 @@ def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) ->
     """Predicts the costs of a run from the steps that it has made. `periods`: periods of its tables, in steps."""
     left, output = max(case.last_step - work.engine.step, 0), case.output_period
     steps, in_steps = meter.steps + left, meter.of_steps(left)
-    seconds = in_steps + (steps // case.check_every + 1) * meter.of(LOOKS)
-    seconds += sum(steps // every * meter.of(rows_of(every)) for every in periods)
+    seconds = in_steps + meter.of(LOOKS, steps // case.check_every + 1)
+    seconds += sum(meter.of(rows_of(every), steps // every) for every in periods)
     frames = (2 + int(steps / output) if output else 1) if case.output.fields else 0
     every = case.checkpoint.every
     kept = min((steps // every if every else 0) + int(case.checkpoint.final), case.checkpoint.keep)
     state = core().state_bytes(work.engine)
     on_disk = (work.bytes_of(frames) if frames else 0) + kept * (sum(state.values()) + PAGES_OF_A_FIELD * len(state))
-    seconds += frames * meter.of(FRAMES)
+    seconds += meter.of(FRAMES, frames)
     return Prediction(in_steps / max(steps, 1), steps, seconds, on_disk, case.run.residual is not None, meter.steps)
 
 

@@ -90,12 +90,17 @@ def test_step_of_a_run_that_ends_early_is_the_mean_of_all() -> None:
     assert not clock.enough and clock.step() == pytest.approx(0.002)
 
 
-def test_parts_between_steps_have_their_mean() -> None:
-    clock = Meter()
-    for _ in range(4):
+def test_the_first_execution_of_a_part_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, times = Meter(), iter([0.0, 5.0, 5.0, 6.0, 6.0, 9.0])
+    monkeypatch.setattr(meter.time, "perf_counter", lambda: next(times))
+    with clock.timed("rows"):
+        pass
+    assert clock.of("rows", 3) == pytest.approx(15.0)
+    for _ in range(2):
         with clock.timed("rows"):
             pass
-    assert 0 < clock.of("rows") < 0.01 and clock.of("frames") == 0.0
+    assert clock.of("rows", 101) == pytest.approx(5.0 + 100 * 2.0)
+    assert clock.of("rows", 0) == clock.of("frames", 2) == 0.0
 
 
 def test_what_a_run_took_stands_beside_what_was_predicted() -> None:
