@@ -171,7 +171,7 @@ class AsciiParser {
   const std::string& path_;
   Mesh mesh_;
   std::string name_;
-  std::string_view line_, word_, keyword_;  ///< rest of the STL line; its first word if not a keyword; its keyword
+  std::string_view line_, word_, keyword_;  ///< of the STL file's current line: unread rest, last word, keyword
 };
 
 void require_binary(std::string_view bytes, const std::string& path) {

@@ -39,7 +39,7 @@ T from_previous(const Communicator& world, const T& mine) {
   return theirs;
 }
 
-/// Reads the results of the kernels, flags that are 0 on success.
+/// Tests memory and signals that processes of a node share. Each rank uses one device of the backend.
 
 class MemoryTest : public testing::TestWithParam<Backend> {
  protected:
