@@ -39,8 +39,8 @@ T from_previous(const Communicator& world, const T& mine) {
   return theirs;
 }
 
-/// Tests memory and signals that processes of a node share. Each rank uses one device of the backend.
-
+/// Tests memory and signals that processes of a node share, on every available backend. Each rank uses one device of
+/// the backend.
 class MemoryTest : public testing::TestWithParam<Backend> {
  protected:
   const Communicator world = Communicator::world();

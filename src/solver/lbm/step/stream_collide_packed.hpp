@@ -58,7 +58,7 @@ struct StreamCollidePacked {
     return place<q>(from, turn);
   }
   /// Array index at which the step reads population q. If it comes back from a wall, this is what the cell itself sent.
-  /// In place, that lies where the other of two alternating steps reads population q from a fluid cell.
+  /// With in-place streaming, that lies where the other of two alternating steps reads q from a fluid cell.
   template <int q>
   SLIP_FN std::int64_t read_at(const std::uint32_t (&from)[L::q], std::uint32_t walls) const {
     const bool wall = (walls >> q & 1u) != 0;
