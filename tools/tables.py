@@ -134,8 +134,8 @@ def figure(path: Path, column: str, where: dict[str, str]) -> str:
 
 
 def directions(folder: Path) -> str:
-    """Markdown table with times of Fourier transforms by slabs and by the rules' choice, on the host's clock. Columns
-    are forward, backward, their ratio, and the ratio of each to cufftXt in the same file."""
+    """Markdown table with times of Fourier transforms on slabs with default routes of messages, by the host's clock.
+    Columns are forward, backward, their ratio, and the ratio of each to cufftXt in the same file."""
     parts = []
     for result in results(folder):
         found: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}

@@ -82,7 +82,7 @@ class Part:
     thorough: bool = True
     #: The part runs alone, because it needs all cores or prepares later parts.
     alone: bool = False
-    #: The part uses all cores beside other parts, because its kernels share the thread pool.
+    #: Whether this part of the tests may use all cores while others run, because its kernels share one thread pool.
     spread: bool = False
 
     def report(self, folder: Path) -> Path:

@@ -74,8 +74,9 @@ def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) 
 
 
 def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]) -> None:
-    """Draws bars of measured times by size and clock, one panel per number of ranks. Target times are ticks across the
-    bars; circles show another library."""
+    """Draws measured times of halo exchanges as bars, by size, one panel per number of ranks. Each size has a bar by
+    the device's events and one by the host's clock. Ticks across the bars mark the times to be reached; circles show
+    another library."""
     # The axis begins below the bars, so that numbers at their foot do not touch marks.
     bottom = min(row["time_us"] for sizes in panels.values() for by in sizes.values() for row in by.values()) / 3
     with styled():

@@ -13,7 +13,7 @@ from slipstream.pictures.style import Colour, colours, save, styled
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve of a picture: sizes in bytes, with a result for each."""
+    """A curve of a chart: a measured value, such as a bandwidth, for each size in bytes."""
 
     label: str
     sizes: Sequence[float]

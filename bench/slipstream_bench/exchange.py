@@ -354,7 +354,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     path: Path | None = None
 
     def keep(new: list[Row]) -> list[Row]:
-        """All rows of this run and, if a file is written, of earlier runs."""
+        """Stores new rows of results. Returns those of this run and, if a file is written, of earlier runs."""
         nonlocal path
         rows.extend(new)
         if folder is None or core().rank() != 0:

@@ -159,7 +159,8 @@ def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
 
 
 def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """Exchanges for the table of target times: with all routes, and with the route staged alone at one size."""
+    """Halo exchanges to be timed and compared with target times. Each size is exchanged by all allowed routes of
+    messages, and one size also by the route `staged` alone."""
     devices = grid[0] * grid[1] * grid[2]
     for cells in dict.fromkeys([*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]):
         yield Setup("must", cells, grid, routes, {"routes": name})
@@ -227,7 +228,8 @@ def size_name(cells: Triple, grid: Triple) -> int | None:
 
 
 def at_most_us(setup: Setup, ranks: int, clock: str) -> float | None:
-    """Target time in microseconds on H200 GPUs with four f32 quantities and radius 3; None if not defined."""
+    """Time in microseconds within which a halo exchange should finish on H200 GPUs, with four f32 quantities and
+    radius 3; None if there is no such target."""
     size = size_name(setup.cells, setup.grid)
     if size is None:
         return None

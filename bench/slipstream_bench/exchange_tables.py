@@ -142,7 +142,7 @@ def _beyond(row: Row, one: Row) -> tuple[float, float]:
 
 
 def _beside_one(rows: list[Row], scaling: str) -> list[tuple[Row, Row]]:
-    """Rows of several devices, each with the row of one device that it is compared with."""
+    """Pairs each result of several devices with the result of one device to which it is compared."""
     several = [row for row in pick(rows, part="scaling", scaling=scaling) if row["devices"] > 1]
     return [(row, one) for row in several if (one := _alone(rows, row))]
 

@@ -260,7 +260,8 @@ def _sizes() -> Iterator[record.Row]:
 
 
 def _packs() -> Iterator[record.Row]:
-    """Rows on the time of packing. Both ranks pack concurrently, each on its first device. Collective."""
+    """Measures how long messages of several sizes take to encode and decode, and yields a row of results for each. Both
+    ranks measure concurrently, each on its first device. Collective."""
     backend = "cuda" if core().device_count("cuda") else "host"
     for cells, name in itertools.product(PACKED, ("double", "zfp")):
         bench = timed().Coding(backend, "halo", cells, 1, "f64", CODINGS[name])

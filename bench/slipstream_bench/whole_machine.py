@@ -12,7 +12,7 @@ from slipstream.machine import discovery
 
 from slipstream_bench import record
 
-#: Type of a function that measures rows for a machine and its backend.
+#: Type of a benchmark: a function that measures on a machine with a backend, and returns rows of results.
 Rows = Callable[[Any, str], Iterable[record.Row]]
 #: Functions that format a row's value, by heading of the column.
 Columns = dict[str, Callable[[record.Row], str]]

@@ -28,7 +28,7 @@ enum class RowCopies : std::uint8_t {
 std::string to_string(RowCopies copies);
 RowCopies row_copies_from_string(const std::string& name);
 
-/// Rows in pinned host memory, in bytes. In a device's buffer they begin at `at`.
+/// Rows of an array in pinned host memory, in bytes. `at`: offset of the first row's copy in a device buffer.
 struct HostRows {
   void* host = nullptr;
   Pitch pitch;
@@ -37,7 +37,7 @@ struct HostRows {
   Pitch in_buffer = {};  ///< strides of rows and planes in the buffer; zeros: no gaps
 };
 
-/// Queues a copy of rows to the device (`in`) or back to the host. RowCopies::measured counts as pitched here.
+/// Queues a copy of array rows from pinned host memory to a device (`in`) or back. Method `measured` means `pitched`.
 void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies);
 
 /// The rows that a batch reads (`in`) and writes (`out`). `received` are the rows of the buffer that receives a

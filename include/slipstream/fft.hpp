@@ -170,7 +170,7 @@ class Fft {
   const Grid& spectral() const;
   /// The axis of the modes (0: k_x) along each axis of spectral().
   const std::array<int, 3>& spectral_axes() const;
-  /// Options of a field on either grid, of any number of components.
+  /// Options of a field of cell values, or of one of Fourier modes. The caller may set its number of components.
   FieldOptions physical_field(const std::string& name) const;
   FieldOptions spectral_field(const std::string& name) const;
 

@@ -171,7 +171,7 @@ struct Split {
   std::string source = "options";  ///< source of the split: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes on the tuner's measurement of the split, on rank 0
+  std::vector<std::string> notes;  ///< notes on timing how to split a step into interior and boundary, on rank 0
 };
 
 /// How the cells of a step with moments are distributed to teams of threads, and the source of this choice.

@@ -158,7 +158,7 @@ struct SpaceOptions {
 
 /// Replaces the stiffness factors G and the mass factors B of a Space in an operator; null: the space's own.
 struct OperatorTerms {
-  const Vector* factors = nullptr;  ///< stiffness factors in place of G, as Space::scaled_factors makes them
+  const Vector* factors = nullptr;  ///< metric factors of the stiffness operator, as made by Space::scaled_factors
   const Vector* mass = nullptr;     ///< mass factors in place of B, one a point
 };
 
@@ -214,9 +214,9 @@ class Space {
   /// zero. Needs SpaceOptions::gradient. Throws Error unsupported above most_advected_order.
   void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
   void weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out);
-  /// Step sizes s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2.
-  /// In an element s is constant: one over an upper bound of the largest eigenvalue of D^T M D u = e M u. The bound is
-  /// strict for bricks. Needs SpaceOptions::gradient.
+  /// Step size of each element, for explicit steps that lower the divergence of a velocity. These remain stable if all
+  /// sizes are scaled by a factor below 2. A size is one over an upper bound of the largest eigenvalue of the element's
+  /// grad-div operator; the bound is strict for bricks. Needs SpaceOptions::gradient.
   Vector grad_div_step();
   /// Dealiased advection: out = int phi c . grad v dx for all polynomials phi of an element, not summed. The quadrature
   /// has fine_points() along an edge, 3/2 (order + 1) rounded up. First carry() computes w |J| grad a . c, a of r, s

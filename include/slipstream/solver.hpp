@@ -14,7 +14,7 @@
 
 namespace slipstream {
 
-/// Members that the runs of all solvers have. Each solver derives its own members from this type.
+/// Data that every solver's implementation has, such as communicator, devices and state. Solvers derive from it.
 struct SolverParts {
   SolverParts(const Communicator& comm, const Machine& machine);
   virtual ~SolverParts();

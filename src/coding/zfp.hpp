@@ -164,7 +164,7 @@ SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<st
   });
   for (int far = in_lane / 2; far > 0; far /= 2) swap_among_lanes(lanes, rows, far);
 }
-/// The bit plane that a thread codes in a round, from 32 of the numbers' bits: plane 32 - (round + 1) 4^(d-1) + lane.
+/// Returns the bit plane that a thread codes in pass `round`: one bit of each of the block's 4^dimensions numbers.
 template <int dimensions>
 SLIP_FN std::uint64_t plane_of(const Four<std::uint32_t>& rows, int round) {
   const auto row = [&](int j) { return j == 0 ? rows.of[0] : j == 1 ? rows.of[1] : j == 2 ? rows.of[2] : rows.of[3]; };

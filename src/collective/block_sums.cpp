@@ -158,7 +158,7 @@ struct BlockSums::Impl {
                   {{"needed", devices}});
     in_order.begin(streams);
     if (reduce) reduce->run_sums(streams, on_devices, parts, results);
-    // Without an all-reduce, one device has all blocks, and its lower summation tree gives the result; 0 if no blocks.
+    // Without an all-reduce, one device has all blocks and adds up their values alone, or there are no blocks: sum 0.
     for (std::size_t d = 0; d < devices && !reduce; ++d) {
       const SumOnDevice& sum = on_devices[d];
       const TreeOnDevice& tree = branches == 1 ? sum.lower : sum.upper;

@@ -177,7 +177,7 @@ struct SumKernel {
   }
 };
 
-/// Bytes of shared memory for launch_sum(). The reduced values are the inputs of the upper tree.
+/// Bytes of shared memory that the kernel of launch_sum() needs to add up the partial sums of all devices.
 std::size_t shared_of_sum(const SumOnDevice& sum, int devices) {
   const SumTree &lower = sum.lower.tree(), &upper = sum.upper.tree();
   return sizeof(std::uint64_t) * static_cast<std::size_t>(1 + devices) +

@@ -12,7 +12,7 @@ enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 
 /// Makes a step fail once in this process, after `passes` successful passes; a negative value disarms it.
 void arm(Step step, int passes);
-/// Whether a step will fail at a later pass.
+/// Whether a test has armed a fault: the step, such as an allocation, will fail at a later call of pass().
 bool armed(Step step);
 /// Called before each step that tests can make fail. Throws OutOfMemory if the armed fault is due.
 void pass(Step step);

@@ -37,11 +37,11 @@ class Agreement {
   /// Whether all ranks agree on lost values at every end(): some rank's host drives a route, or such values are looked
   /// for. Not collective; nor is check().
   bool told_at_end() const { return told_at_end_; }
-  /// Throws the error of a known lost value, Overflow or Unwritten; it is the same on all ranks.
+  /// Throws Overflow or Unwritten, the same on all ranks, if the ranks know that an exchange lost values.
   void check(std::uint64_t number) const;
   /// Asks all ranks whether values were lost. Also throws Timeout if some rank does not answer.
   void ask(std::uint64_t number);
-  /// Asks all ranks for lost values if end() does not ask and no lost value is known yet.
+  /// Asks all ranks whether encoded values overflowed, if end() does not ask. Does nothing if an overflow is known.
   void ask_last(std::uint64_t number);
   /// Asks all ranks for lost values once the kernels that encode values have run, as `encoded` tells. The timeout is
   /// longer than that of a wait on the device.

@@ -51,7 +51,7 @@ struct Choices {
 };
 
 struct Chosen {
-  std::size_t choice = 0;          ///< index of the first choice among the fastest
+  std::size_t choice = 0;          ///< index of the setting that the tuner chose: the first of the fastest
   std::vector<double> seconds;     ///< seconds per run, of every choice
   std::string source;              ///< origin of the times: "measured" or "cache"; empty if nothing could be measured
   std::string file;                ///< path of the cache file; empty if there is none

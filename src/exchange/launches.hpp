@@ -17,7 +17,7 @@
 
 namespace slipstream {
 
-/// Windows (views of target memory) into which the caller's kernels store an item's values.
+/// Windows (views of target memory) into which the caller's kernels store the values of one field of an exchange.
 struct ProducedWindows {
   std::vector<Window> list;    ///< windows by block in the order of Grid::local(), then by component
   Buffer<Window> table;        ///< copy of `list` (all windows) in device memory
@@ -51,7 +51,7 @@ class Launches {
   /// Creates the kernel launches. `reads`: values that the exchange reads; only needed for the debug mode with NaN.
   void make_programs(const std::optional<Reads>& reads);
 
-  /// Whether routes queue work between sending and arrival. delivers(): whether they queue it only at arrival.
+  /// Whether the route of some message queues copies or library calls after packing, or (delivers()) before unpacking.
   bool transfers() const { return transfers_; }
   bool delivers() const { return delivers_; }
 
@@ -70,7 +70,7 @@ class Launches {
   void run(Stream& stream);
   /// Orders the stream's next work after start() has filled the targets with NaN in debug mode.
   void order_behind_poison(Stream& stream) const { poison_->order(stream); }
-  /// Records an event after the work that encodes values. `late`: the stream has come to the work that end() queues.
+  /// Records an event behind the kernels that encode values, if they are queued at begin() or, for `late`, at end().
   void mark_encoded(Stream& stream, bool late);
   bool encoded() const { return encoded_.done(); }
 

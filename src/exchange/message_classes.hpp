@@ -1,5 +1,5 @@
 #pragma once
-// Classes of messages, whose times the tuner compares.
+// Classes of messages (alike in size, link and devices). The tuner compares the times of routes within each class.
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -33,11 +33,11 @@ class MessageClasses {
   MessageClasses(const Communicator& comm, const Grid& grid, const std::vector<PlannedItem>& items,
                  const Bundles& bundles);
 
-  /// Classes of all ranks' messages by number, the same on all ranks.
+  /// The classes of all ranks' messages (alike in size, link and devices) by class number, the same on all ranks.
   const std::map<ClassNumber, MessageClass>& all() const { return all_; }
   /// The class of a message that leaves or reaches this rank.
   ClassNumber of(const PairKey& devices) const { return of_.at(devices); }
-  /// Maximum over ranks of a number for each class of messages; classes without one anywhere are left out. Collective.
+  /// Maximum over ranks of a value, such as a time, for each class of similar messages that has one. Collective.
   std::map<ClassNumber, double> largest(const Communicator& comm, const std::map<ClassNumber, double>& mine) const;
 
  private:

@@ -31,7 +31,7 @@ class Poison {
   struct Left {
     std::int64_t count = 0;   ///< number of values that still hold NaN
     std::int64_t place = -1;  ///< index in `places` of the first value with NaN
-    std::int64_t value = 0;   ///< index of this value in its window or list, x fastest
+    std::int64_t value = 0;   ///< index of the first value left at NaN, in its box of cells or list of elements
   };
   /// Counts of values with NaN that the last look() found. Valid once its work has run.
   Left left() const;

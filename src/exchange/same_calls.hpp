@@ -13,8 +13,8 @@
 
 namespace slipstream {
 
-/// Checks that all ranks make the same calls. Different operations would give different copies on ranks. If one rank
-/// rejected its arrays, the others would wait for it.
+/// Checks that all ranks make the same collective calls. With different operations, such as sum and maximum, ranks
+/// would get different results. If one rank alone rejected its arrays, the others would wait for it.
 class SameCalls {
  public:
   /// Compares calls of `what`, an object. `kinds`: names of calls. `seconds`: timeout. Destruction is collective, too.

@@ -18,13 +18,13 @@ struct Traffic {
   /// Index in `incoming` of the one message that a batch completes: an outgoing batch that is a local message, or a
   /// combining batch that reads no other message.
   std::map<const Batch*, std::size_t> completing;
-  int depth = 0;  ///< slots of the shortest ring of receive buffers that is smaller than its message; 0: there is none
+  int depth = 0;  ///< chunks that fit in the smallest receive buffer, of those smaller than their message; else 0
 };
 
-/// Order of batches. Those to other devices come first and keep the link busy. Local copies are spread between them.
-/// Messages are unpacked somewhat after this device sent the same bytes, since neighbours progress alike. If rings are
-/// smaller than their messages, the order is by rounds, the same on all devices. Every slot is then emptied shortly
-/// before it is needed.
+/// Order of a device's batches (copies that wait for the same signals). Batches for other devices come first and keep
+/// the link busy; local copies are spread between them. A message is unpacked somewhat after this device sent as many
+/// bytes, since neighbours progress alike. If receive buffers are smaller than their messages, all devices handle
+/// the chunks of messages in the same order. Each buffer is then emptied shortly before its next chunk.
 struct Schedule {
   explicit Schedule(const Traffic& traffic);
   std::vector<Scheduled> early;  ///< batches that may run before end()

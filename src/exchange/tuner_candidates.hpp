@@ -40,8 +40,8 @@ struct Mixture {
   Candidate candidate;
   std::map<ClassNumber, std::string> reasons;
 };
-/// Mixes the best candidates. A knob comes from a route that it affects, else from `knobs`, since knobs belong to the
-/// whole exchange. `by_whole`: a route's best setting is chosen by the whole exchange's time, not its messages'.
+/// Combines the fastest measured route of each class of similar messages. A tuning parameter comes from a route that
+/// it affects, else from `knobs`. `by_whole`: settings are compared by the whole exchange's time, not by its messages'.
 Mixture mixture_of(const std::vector<Candidate>& candidates, const MessageClasses& classes, const Knobs& knobs,
                    bool by_whole);
 

@@ -53,7 +53,7 @@ class BatchMoves final : public BatchMove {
   /// described machines.
   static std::vector<AlikeMessages> messages(const Machine& machine, const BatchCut& cut,
                                              const ExchangeOptions& options);
-  /// Upper bound of the bytes for messages on a device, without buffers. Also works for described machines.
+  /// Upper bound of a device's bytes for messages of out-of-core batches, without the buffers of the batches.
   static std::int64_t message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
 
  private:

@@ -18,7 +18,7 @@ using fft::Step;
 
 namespace {
 
-/// Describes the moves of a transform: "2 moves, of which 1 is stored ...".
+/// Describes the transposes of a Fourier transform, such as "a move packed by the engine in 2 parts".
 std::string described(const std::vector<Step>& steps) {
   std::string text;
   for (const Step& step : steps) {

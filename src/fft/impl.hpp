@@ -114,7 +114,7 @@ struct Fft::Impl {
   std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
   std::vector<fft::Lane> lanes;                 // sets of work arrays: two if components overlap in time, else one
   std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of arrays in host memory, which need no lanes
-  // streams by device, for the lines of one part of a move while other parts are in flight
+  // streams by device that transform one part of an array while a transpose sends other parts
   std::vector<Stream> line_streams;
   std::vector<Event> reached;                    // events by device that order one stream after another
   CallsInOrder in_order{"a Fourier transform"};  // orders transforms of all streams: they share the work arrays

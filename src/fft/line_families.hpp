@@ -16,7 +16,7 @@ struct LineFamily {
   static void launch_through(Stream& stream, int length, const LineJob<T>& job, const ReadThrough<T, Factor<T>>& read);
 };
 
-/// Calls f(LineFamily<T, odd>{}) for the family that contains this length.
+/// Calls f with the kernels (LineFamily) of 1-D Fourier transforms whose lengths, odd * 2^k, include `length`.
 template <class T, class F>
 void with_family(int length, const F& f) {
   switch (odd_factor(length)) {

@@ -37,8 +37,8 @@ std::array<int, 3> permutation(Stage from, Stage to) {
   return axes;
 }
 
-/// Ranges along the axes of `from` that a move carries. A forward move takes the modes in use from its source; a
-/// backward move brings those of its target.
+/// Ranges of modes that a transpose between two stages of an FFT sends, along the axes of stage `from`. Truncated modes
+/// are not sent: in a forward transform those of stage `from`, in a backward one those of stage `to`.
 std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stage from, Stage to) {
   if (from < to) return cut.kept(from);
   std::array<std::vector<Transpose::Range>, 3> ranges;
@@ -413,8 +413,8 @@ int Fft::Impl::parts_of(Stage stage) const {
     planes = std::max(planes, block.box.extent(2));
     values = std::max(values, block.box.volume());
   }
-  // A transpose stays in one part if two components overlap already, or if ranges cut the planes. Real planes with an
-  // odd number of values would start at addresses that cuFFT refuses.
+  // A transpose is sent whole if it overlaps another component's transform, or if third-axis modes are truncated. So
+  // are planes with an odd number of real values along x: parts would begin at addresses that cuFFT refuses.
   const bool odd = cut.real && stage == Stage::physical && cut.cells[0] % 2 != 0;
   if (cut.lanes > 1 || !cut.kept(stage)[2].empty() || odd) return 1;
   std::int64_t parts = options.parts;

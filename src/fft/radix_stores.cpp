@@ -216,7 +216,7 @@ class RadixStoredLines final : public StoredLines {
     return all;
   }
 
-  /// Completes a pass that stores through windows. `steps`: strides along the source axes, in numbers.
+  /// Completes a pass of 1-D transforms that stores to target memory. `steps`: source strides by axis, in real numbers.
   LinePass<T> through_windows(LinePass<T> pass, const std::vector<Window>& list, const Exchange& exchange,
                               int line_axis, int tile_axis, const Extent& steps) const {
     const int third_axis = 3 - line_axis - tile_axis;

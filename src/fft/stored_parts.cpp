@@ -1,5 +1,5 @@
-// Backward moves that lines store in parts: the values of one part travel while the lines behind the move transform
-// another.
+// Transposes of backward FFTs in parts. Kernels of 1-D transforms store one part directly into target devices, while
+// other kernels transform a part that has arrived.
 #include <algorithm>
 
 #include "fft/impl.hpp"
@@ -16,7 +16,7 @@ using fft::With;
 
 namespace {
 
-/// Number of parts by which the transforms after a transpose lag behind those before it, while parts travel.
+/// A transpose is sent in parts. The transforms after it lag by so many parts behind those before it.
 constexpr std::size_t lag = 1;
 
 /// Default split if lines store a transpose: at most 8 parts of 128 MB or more per device, 16 modes k_x per tile.
@@ -24,8 +24,8 @@ constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, 
 
 }  // namespace
 
-// Only slabs of real values are split: complex ones have lines along x to overlap with their stores. Parts begin at
-// whole tiles.
+// Number of parts along k_x in which a transpose is sent. Only slabs of real values are split. Slabs of complex values
+// have transforms along x that run while their results are sent.
 int Fft::Impl::parts_along_x(Stage from, Stage to) const {
   if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
   // Transforms after a part use narrow tiles. Where truncated modes are not read, these cost more time than the overlap

@@ -156,7 +156,7 @@ class Compiler {
   /// Lists the unique values in the order of their first points, and the copies of ids that only this device has.
   void list_owned(UniqueCopies& found) {
     struct Run {
-      std::uint32_t index, first, count;  // index of an id's first point; position in sorted_; number of copies
+      std::uint32_t index, first, count;  // index of an id's first point, place in sorted points, number of points
       Group* group;                       // null: only this device has the id
     };
     std::vector<Run> runs;

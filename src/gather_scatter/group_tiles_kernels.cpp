@@ -45,13 +45,13 @@ SLIP_FN void sort_together(const Team& team, std::uint64_t* keys, std::uint32_t 
 /// second pass (`keep`) writes from the offsets of its segment.
 template <bool keep>
 struct MakeTiles {
-  /// Number of copies per segment: so many tiles that the last one, which may be partly empty, costs little.
+  /// Number of points that a thread block sorts into tiles of 1024: so many that a partly filled last one costs little.
   static constexpr std::int64_t segment = 64 * Tiles::capacity;
   static constexpr int threads = 128;
   static constexpr std::int64_t cost = segment;
 
   struct Held {
-    std::uint64_t copies[Tiles::capacity];      // sort key of a copy: point, a bit for a new block, slot
+    std::uint64_t copies[Tiles::capacity];      // sort key: index of a shared point, a flag, place in shared memory
     std::uint64_t groups[Tiles::capacity / 2];  // sort key of a group: number of copies, then row
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
     std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group; stride of its slots

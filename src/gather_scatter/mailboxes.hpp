@@ -29,7 +29,7 @@ class Mailboxes {
   void connect(const Communicator& comm, const ExchangeOptions& options, const std::optional<TuneOptions>& how,
                const Once& once);
 
-  /// The exchange of mailboxes. Null if no device has a message for another; the same on all ranks.
+  /// The exchange of the devices' mailboxes (arrays of sent and received values). Null if no device sends to another.
   Exchange* exchange() const { return exchange_.get(); }
   /// Values in the mailbox of this rank's device number `device`.
   Values values(std::size_t device) const { return values_.empty() ? Values{} : values_[device]; }

@@ -26,7 +26,7 @@ class SortedPoints {
 
   /// Range of all ids of the device; empty if there are none.
   Range range();
-  /// Points whose ids are in one of the ranges, copied to the host.
+  /// Points whose global ids lie in one of the given ranges of ids, copied to the host.
   Points in(const std::vector<Range>& ranges);
   /// All points of the device, copied to the host.
   Points all();

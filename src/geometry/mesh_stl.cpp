@@ -171,7 +171,7 @@ class AsciiParser {
   const std::string& path_;
   Mesh mesh_;
   std::string name_;
-  std::string_view line_, word_, keyword_;  ///< rest of the STL line; its first word if not a keyword; its keyword
+  std::string_view line_, word_, keyword_;  ///< unread rest of the STL file's current line, its last word, its keyword
 };
 
 void require_binary(std::string_view bytes, const std::string& path) {

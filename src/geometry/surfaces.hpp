@@ -55,7 +55,7 @@ class LineIndex {
   std::vector<std::int64_t> tiles_through(const Box& cells) const;
   /// False if no triangle of the tile is near the cells of a box, so that none of their links can be cut.
   bool surface_near(std::int64_t tile, const Box& cells) const;
-  /// Segments inside bodies on the lines of a tile through a box, sorted by line (w, v), body, position.
+  /// Segments inside bodies, of a bundle of parallel lines (tile) through a box; sorted by line, body and position.
   std::vector<Inside> inside(std::int64_t tile, const Box& cells) const;
 
  private:

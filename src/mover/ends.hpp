@@ -120,7 +120,7 @@ class Sender : public MessageEnd {
   std::vector<Mover> apart;
   std::vector<Window> windows;  ///< addresses where the caller's kernels store values, for each field's first copy
 
-  /// Called after transfer() of all messages. Makes the stream wait for work that this one queued on other streams.
+  /// Called after transfer() of all messages. Makes the stream wait for work that this sender queued on other streams.
   virtual void join(Stream&) {}
 };
 

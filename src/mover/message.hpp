@@ -74,7 +74,7 @@ struct Message {
   bool through_slots() const { return combines || overlaps; }
 };
 
-/// One transfer of one item within a message. Its packed values are encoded, in the order of the source's memory.
+/// One transfer (values of a field from one block to another) within a message, packed in the order of its source.
 struct Leg {
   const Transfer* transfer = nullptr;
   int item = 0;

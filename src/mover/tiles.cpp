@@ -311,7 +311,7 @@ void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& o
   }
 }
 
-/// Size in bytes below which copies share a tile.
+/// Copies of fewer bytes than this are moved together, up to 16 of them, by one thread block.
 constexpr std::int64_t small_work = 1024;
 constexpr int smalls_in_tile = 16;
 

@@ -52,7 +52,7 @@ enum class Form : std::uint8_t {
   seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
   transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
   list,       ///< copies listed elements, at one end or both
-  blocks,     ///< codes blocks of cells of a box or list; tiles count blocks
+  blocks,     ///< encodes or decodes the values of a box or list, in blocks of cells
   to_packets,    ///< packs a box into latency-optimised packets
   from_packets,  ///< unpacks latency-optimised packets into a box
 };

@@ -119,7 +119,7 @@ class NodeDispatch {
   bool settle() { return requests_.settle(); }
 
  private:
-  /// First part of the message (one device's message) that lacks pieces of the chunk, or null.
+  /// The first pair of devices whose values for a chunk of the node-to-node message are still missing, or null.
   const NodeMessage::Part* missing(int chunk) const {
     const std::size_t end = message_.chunks.at(chunk) + message_.chunks.size(chunk);
     for (std::size_t n = first_part_[chunk]; n < message_.parts.size() && message_.parts[n].offset < end; ++n) {

@@ -92,7 +92,7 @@ class Clique final : public NcclClique {
       : serial(serial), ranks(unshared(setup.comm)), own_(ranks, "a clique of NCCL") {
     const Nccl& nccl = Nccl::get();
     for (std::size_t place = 0; place < devices.size(); ++place) place_of_[devices[place]] = static_cast<int>(place);
-    // A rank that fails before it sends the clique's id must tell the others, which wait for it.
+    // All ranks wait for an id, from which NCCL makes communicators. The rank that makes it must answer if it fails.
     const int root = setup.machine.device(devices.front()).rank;
     std::string name;
     ncclResult_t result = ncclSuccess;
@@ -189,7 +189,7 @@ class Clique final : public NcclClique {
   struct Member {
     Device local;
     std::atomic<ncclComm_t> comm = nullptr;  // NCCL communicator; null after abandon(), which a watchdog may call
-    unsigned long long capture = 0;          // number of the last captured graph that holds a copy of graphs_
+    unsigned long long capture = 0;          // number of the last CUDA graph that recorded work with this communicator
   };
 
   struct Seat {

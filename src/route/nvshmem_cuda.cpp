@@ -252,7 +252,7 @@ class HeapBlock final : public NvshmemBlock {
   Device device_;
   std::size_t chunk_ = 0;
   std::byte* base_ = nullptr;
-  std::map<int, std::byte*> mapped_;        // base of the blocks of this rank and its neighbours; null: not accessible
+  std::map<int, std::byte*> mapped_;        // addresses of NVSHMEM memory by rank (own, neighbours); null: not mapped
   std::set<std::pair<int, int>> unmapped_;  // messages whose target's kernels cannot access the source's memory
   bool waits_ = false;                      // whether this rank receives a message whose source's memory is not mapped
   std::atomic<bool> abandoned_ = false;     // whether a watchdog has ended the waits

@@ -49,7 +49,7 @@ struct Gate {
   int round = 0;  // round of the steps that the host has reached
 };
 
-/// Opens the gate after an error, so that streams do not wait forever.
+/// Lets kernels that the test holds back run after an error, so that streams do not wait forever.
 struct Opener {
   Gate& gate;
   ~Opener() { gate.open(exchanges + 1); }

@@ -52,7 +52,7 @@ class Scheme:
 
 
 def schemes(overlap: str) -> list[Scheme]:
-    """The three packing schemes of Risso's thesis, and the scheme that the tuner chooses."""
+    """Returns the three schemes of packing and sending halos in Risso's thesis, and the one that the tuner chooses."""
     found = []
     for name, scheme in SCHEMES.items():
         knobs = core().scheme(scheme)

@@ -132,7 +132,8 @@ def _blocks(*grids: Sequence[int]) -> list[int]:
 
 
 def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
-    """The three distributions of blocks in Risso's thesis, as far as this job has devices for them. Collective."""
+    """Yields the three distributions of a flow's blocks in Risso's thesis: on one device, on one node, on two nodes.
+    Leaves out those for which this job has too few devices. Collective."""
     module = core()
     ranks, comm = module.size(), None
     if ranks > 1:

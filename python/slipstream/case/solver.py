@@ -32,7 +32,7 @@ class Monitor:
 
     path: Path
     take: Callable[[], None]  #: adds the row of the present step, if the table lacks it; collective
-    every: int | None = None  #: steps between rows; None: a row whenever the run computes its residual
+    every: int | None = None  #: steps between rows of the table; None: a row whenever the run computes its residual
     at_start: bool = False  #: whether the table has a row for the state before the first step
     every_step: bool = False  #: whether each step has a row; checkpoints and ends of runs add it first
 

@@ -68,7 +68,7 @@ class Partition(TypedDict):
 class Batches(TypedDict):
     """Parts of arrays in host memory that are on a device at once (docs/dns.md)."""
 
-    buffer: int  #: bytes of one buffer on the device
+    buffer: int  #: bytes of a buffer on the device that holds one part of the arrays
     modes: int  #: number of modes along x that a piece of an array has
     planes_y: int
     planes_z: int

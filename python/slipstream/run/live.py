@@ -64,7 +64,8 @@ class LiveLine:
         return self
 
     def show(self, progress: Progress) -> None:
-        """Redraws the line on a terminal. For a pipe it prints a new line if the last one is old enough."""
+        """Shows the progress of the run as a line of text. A terminal's line is redrawn. A pipe gets a new line if its
+        last one is old enough."""
         if self._live:
             self._live.update(Text(progress.line(self._console.width), no_wrap=True), refresh=True)
             return

@@ -78,7 +78,7 @@ Watched read_watched(Reader& reader) {
   return watched;
 }
 
-/// Options of an exchange from a Python dictionary; `watched` gets measurement and trace, or null: neither is allowed.
+/// Reads an exchange's options from a dictionary. `watched` gets those of tuning and trace; if null, none is allowed.
 ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched);
 
 }  // namespace slipstream::python

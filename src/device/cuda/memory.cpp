@@ -122,7 +122,7 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
   return owned;
 }
 
-/// The exported allocation at `base`. A caller's allocation gets its proof at the first export. Needs the mutex.
+/// The record of memory at `base` that is exported to other processes, made at its first export. Needs the mutex.
 Region region_of(CUdeviceptr base) {
   const std::uint64_t serial = serial_of(base);
   const auto known = std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.base == base; });

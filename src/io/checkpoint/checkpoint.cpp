@@ -267,7 +267,7 @@ struct Checkpoints::Impl {
     share_results();
   }
 
-  /// Starts the report on this rank's pieces to the other ranks, without waiting for theirs.
+  /// Starts to tell all ranks whether this rank's data of the checkpoint is written, without waiting for their answers.
   void tell() {
     const std::string failure = writer.failure();
     mine = Report{};

@@ -115,7 +115,7 @@ void check_same_call(const Communicator& comm, double time, const std::vector<Vt
   });
 }
 
-/// The arrays to which the next step refers: given fields in a new row, others in their last row.
+/// Arrays of the next time step in a VTKHDF file: the given fields are written anew, others refer to earlier steps.
 std::vector<VtkhdfArray> next_arrays(const std::vector<VtkhdfArray>& before, bool first,
                                      const std::vector<VtkhdfSeries::Item>& items) {
   std::vector<VtkhdfArray> arrays = before;

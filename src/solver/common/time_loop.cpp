@@ -204,7 +204,7 @@ bool TimeLoop::recordable() const {
   return !trace_ && !any_of_a_period(simulation_, needs_host);
 }
 
-/// Records steps as graphs. Steps of a period without loops become one graph a device; a loop is a graph of its own.
+/// Records time steps as one graph per device. If steps contain loops of iterations, each loop gets a graph of its own.
 TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   Replay made{simulation_.recording(), steps, {}};
   const auto has_loop = [](const Task& task) { return task.loop != nullptr; };

@@ -35,7 +35,7 @@ struct ModeGrid {
   SLIP_FN bool kept(int kx, int ky, int kz) const {
     return kx <= highest[0] && ky <= highest[1] && -ky <= highest[1] && kz <= highest[2] && -kz <= highest[2];
   }
-  /// Whether a mode is kept(), and lies within the ellipsoid if there is one.
+  /// Whether a Fourier mode is not truncated: kept() holds, and with `round` its wave numbers lie in an ellipsoid.
   SLIP_FN bool holds(int kx, int ky, int kz) const {
     if (!kept(kx, ky, kz)) return false;
     if (!round) return true;

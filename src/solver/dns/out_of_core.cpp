@@ -452,7 +452,7 @@ class Flow final : public OutOfCore {
       before += number;
     }
   }
-  /// Rows of a plane z in the array of columns: some modes along x, with all y.
+  /// Host memory of a plane z in the array `columns`, [z][field][x][y]: some modes k_x, with all y.
   HostRows columns_of(const Own& own, const Range& x, std::int64_t z, int count) const {
     const std::int64_t column = s_.ny * value, field = s_.wide * column;
     return {own.columns.data() + z * of_cells() * field + x.first * column,
@@ -514,8 +514,8 @@ class Flow final : public OutOfCore {
       if (grid.planes > 0) work(s, own, grid, from, to);
     });
   }
-  /// Transforms fields from modes to cells, in one sweep or three, and calls `work` on the cells. `rows` lists further
-  /// memory to copy. Its offset, and the last argument of `work`, lie behind the fields that the sweep writes.
+  /// Transforms fields from modes to cells in one pass over host memory, or three, and calls `work` on the cells.
+  /// `rows` lists further memory to copy. Its place in the device buffer is behind the fields that the pass writes.
   template <class Rows, class Work>
   void over_cells(Streams& streams, const Fields& fields, const Rows& rows, const Work& work) {
     BatchMove* const move = fields.left > 0 && of_z_ ? &*of_z_ : nullptr;

@@ -192,7 +192,7 @@ std::int64_t numbers_apart(const Machine& machine, const Options& options) {
   return (most + 3) / 4 * 4;  // rounded up so that components in memory are aligned for kernels and FFT libraries
 }
 
-// Whether the modes `next` must be kept; the second stage of Heun's scheme gets the forcing from the first.
+// Whether the flow stores a field of modes between Runge-Kutta stages. Only RK4 with forcing of given power needs it.
 bool keeps_next(const Options& o) {
   return o.scheme == Scheme::rk4 && o.forcing.kind == Forcing::Kind::power && o.forcing.power > 0;
 }

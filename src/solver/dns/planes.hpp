@@ -11,7 +11,7 @@ namespace slipstream::dns {
 struct PlaneGrid {
   int cells[2];   ///< number of cells along x and y
   int first;      ///< first k_x of the modes of the piece
-  int wide;       ///< number of kept modes along x in the piece
+  int wide;       ///< number of modes along x that are processed; truncated ones are not counted
   int highest_y;  ///< largest |k_y| of a mode that is kept
   int planes;
   double wave[2] = {1, 1};  ///< 2 pi over the box's edges along x, y

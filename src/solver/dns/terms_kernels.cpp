@@ -158,7 +158,7 @@ struct Work {
   double* sums;
   SLIP_FN void operator()(int k, int, int) const {
     double sum = grid.before > 0 ? sums[k] : 0;
-    for (int pass = 0; pass < 2; ++pass)  // first k_x = 0, then others: sums over pieces of a plane have the same bits
+    for (int pass = 0; pass < 2; ++pass)  // adds modes k_x = 0 first: same rounding, however planes are cut
       for (int n = 0; n < of.count; ++n) {
         const int* const wave = of.modes + 3 * n;
         if (wave[1] != grid.ky(k) || (wave[0] == 0) != (pass == 0)) continue;

@@ -26,7 +26,7 @@ struct Trial {
   std::vector<Stream>& streams;
   const System& system;
   std::vector<Range> ranges;
-  Basis of;  ///< two random vectors, then their images; only the first component is used, others are zero
+  Basis of;  ///< two random vectors, then results of the tested operator on them; only one component is used
   SeveralSums sums;
 
   Trial(const Communicator& c, const Machine& machine, const Layout& layout, std::vector<Stream>& s, const System& sys)

@@ -17,7 +17,7 @@ struct History {
 
   /// Clears the history before the first iteration; `most`: largest number of iterations until read().
   void reset(Stream& stream, int most);
-  /// Returns the sums of each iteration since reset(), after waiting for the stream.
+  /// Returns the inner products of each solver iteration since reset(), such as (r, r). Waits for the stream.
   std::vector<Sums> read(Stream& stream, std::size_t components);
 
   Buffer<double> sums;

@@ -53,7 +53,7 @@ struct Projection::Impl : Workspace {
     const std::vector<double> since = sums.read(streams);
     for (std::size_t d = 0; d < sides.size(); ++d)
       add_several(streams[d], sides[d].range, sums.on(d), -1, kept.first(d, count), e[d]);
-    // (e, A e) after the Gram-Schmidt step is the one before minus the squared coefficients.
+    // (e, A e) for operator A and the correction e after Gram-Schmidt. The A e from before it gives the same product.
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
       dot(streams[d], side.range, system.weights[d], e[d], side.q.data(), side.parts.data());
     });

@@ -92,7 +92,7 @@ struct TakeDown {
 };
 void take_down(Stream& stream, const TakeDown& call);
 
-/// Does the first step of the Chebyshev iteration from zero: d = z = a D r.
+/// First step of the Chebyshev iteration from z = 0: solution z = correction d = a * inverse diagonal * residual r.
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z);
 /// Does a further step of the Chebyshev iteration, with q = A z: d = a d + b D (r - q), z += d.

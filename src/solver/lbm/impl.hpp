@@ -386,7 +386,7 @@ struct Lbm::Impl : SolverParts {
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
   std::vector<Stream> waited;                   // streams by device for work that the host waits for
-  std::vector<ForkJoin> forks, boundary_forks;  // more streams by device; those of boundary regions have priority
+  std::vector<ForkJoin> forks, boundary_forks;  // streams by device for concurrent kernels; boundaries have priority
   PartSums sums;
   Tuning tuning;
   Split split;

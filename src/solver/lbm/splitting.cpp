@@ -1,4 +1,4 @@
-// Chooses by measurement how a step is split around its exchange, and the tiles of a step by moments.
+// Chooses by timing how a lattice-Boltzmann step is split around its halo exchange, and the cells per thread block.
 #include <algorithm>
 
 #include "exchange/choices.hpp"

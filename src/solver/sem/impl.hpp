@@ -109,7 +109,7 @@ struct Sem::Impl::Unknown {
   Supply supply(const Rule& rule);
   /// Computes the right side b of the next step, and the initial guess x.
   void right_side();
-  /// Subtracts the advection from the right side: b = b - int phi v . grad x.
+  /// Subtracts the advection term, integrals of test functions times velocity . grad(unknown), from the right side b.
   void advect();
   /// Stores the solution x of a step as the unknown's new values.
   void take_solution(krylov::Result result);

@@ -62,7 +62,7 @@ struct ColumnShape {
   int width, height;  ///< number of threads along x and along y
   int ahead;          ///< number of planes that are loaded before they are needed
   int resident;       ///< number of teams that a multiprocessor runs at the same time
-  int deepest;        ///< largest number of planes of a team; planes that adjacent teams share stay in the L2 cache
+  int deepest;        ///< most planes z of a thread block; planes that neighbouring blocks share stay in the L2 cache
 };
 template <class T>
 constexpr ColumnShape column_shape(int radius) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array kinds{Memory::device, Memory::message, Memory::pinned, Memory::pinned_shared};
 
-/// A halo exchange, a transpose and a gather-scatter on one route; holds the arenas of this rank's devices.
+/// Makes a halo exchange, a transpose and a gather-scatter that share one memory arena (buffer) per device.
 class SharedArena : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
   static constexpr Extent cells{12, 18, 26};

@@ -25,7 +25,7 @@ struct Cast {
   Coding coding;
   int bits = 0;         ///< number of significand bits of the narrow format; 0: block coding
   int least = 0;        ///< exponent of the smallest normal number
-  double greatest = 0;  ///< largest finite number of the narrow format
+  double greatest = 0;  ///< largest finite number of the format to which values are cast
 
   bool blocks() const { return bits == 0; }
 };
@@ -399,7 +399,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
   ExchangeOptions options;
 };
 
-/// Another item travels raw in the same messages as the coded one.
+/// A second field travels without coding in the same messages as a first one that is coded.
 TEST_P(CastItems, FillGhostsWithRoundedValues) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {30, 31, 37}, {2, 2, 2});

@@ -39,8 +39,8 @@ T from_previous(const Communicator& world, const T& mine) {
   return theirs;
 }
 
-/// Reads the results of the kernels, flags that are 0 on success.
-
+/// Tests memory and signals that processes of a node share, on every available backend. Each rank uses one device of
+/// the backend.
 class MemoryTest : public testing::TestWithParam<Backend> {
  protected:
   const Communicator world = Communicator::world();

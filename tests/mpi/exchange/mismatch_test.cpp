@@ -153,7 +153,7 @@ TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
   }
 }
 
-/// Rank 0 alone sends. Its rows go directly into the neighbours' ghosts, which must be open before that.
+/// Rank 0 alone sends, directly into its neighbours' ghost cells. They must first signal that it may overwrite these.
 class LastExchange : public testing::Test {
  protected:
   static ExchangeOptions into_ghosts() {

@@ -341,7 +341,7 @@ TEST_P(Produced, BoundariesAreStoredIntoTheNeighboursGhosts) {
   check(6);
 }
 
-/// Kernels store the values that ghosts would hold, by windows. Owners add them in the same order as packed values.
+/// Kernels store ghost values directly for the cells' owning blocks, which add them in the order of packed values.
 TEST_P(Produced, ValuesAreCombinedAsThoseThatThePackersBring) {
   GridOptions grid_options;
   grid_options.periodic = {true, true, false};

@@ -41,7 +41,7 @@ class Sums final : public Pattern {
   Halo halo_;
 };
 
-/// Two devices per rank, periodic, with a separate cache.
+/// Tests the tuner on a periodic grid with two devices per rank, and with a separate folder of cached results.
 class Tuned : public testing::Test {
  protected:
   void SetUp() override {

@@ -214,7 +214,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
-      // Cases of two passes in one launch, with several chunks and a partial last one.
+      // Transforms along two axes in one launch. Planes are handled in chunks, of which the last may be partly filled.
       {{32, 32, 75}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // this case has long lines, in parts
       {{64, 64, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {21, 9, -1}},

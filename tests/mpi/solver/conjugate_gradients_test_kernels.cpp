@@ -258,7 +258,7 @@ class ConjugateGradients : public testing::TestWithParam<std::tuple<Backend, std
     return refusal_of(*grid, {{&halo, field}}, options);
   }
 
-  /// Solution of the last of `systems` systems, on all ranks.
+  /// Solves `systems` linear systems in turn by conjugate gradients. Returns the last one's solution on all ranks.
   std::vector<double> solve(int systems, Overlap overlap, bool alike, int steps_a_system = 1) {
     SystemSolver solver(comm, *grid, options, alike, steps_a_system);
     TimeLoop loop(solver, overlap);

@@ -191,7 +191,7 @@ using Whole = std::map<std::int64_t, std::vector<std::int64_t>>;
 /// Indices of a set of routes and of a set of tuning parameters.
 using Case = std::pair<std::size_t, std::size_t>;
 
-/// Cases: the first two sets of parameters with every set of routes; others where they matter.
+/// Tests of all sets of routes, with the first two sets of tuning parameters, and with others that affect the routes.
 std::vector<Case> cases(bool few) {
   using R = RouteKind;
   const auto ways = all_ways();

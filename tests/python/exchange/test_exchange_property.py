@@ -165,7 +165,7 @@ def component_first(array: np.ndarray, s: dict) -> np.ndarray:
 
 
 def check_exchange(s: dict) -> None:
-    """Makes two exchanges of one field, and compares the results."""
+    """Fills the ghost cells of one field twice, from different values, and compares them with the expected ones."""
     grid = grid_of(s)
     shapes = [
         grid.array_shape(s["ghost"], s["components"], block=block, layout=s["layout"], padding=s["padding"])

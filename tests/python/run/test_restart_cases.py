@@ -81,7 +81,8 @@ def left_by(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-#: Each half has few steps between checks: it contains one check, and the run stops between two of them.
+#: Makes the run measure its residual every three steps. Each half of an interrupted run then contains one measurement,
+#: and the run stops between two of them.
 EVERY = "run.check_every=3"
 PLAIN = [EVERY, "expected={}", "output.fields=false", "output.report=false", "--overwrite"]
 

@@ -37,7 +37,7 @@ Lists<std::uint32_t> random_rows(std::uint32_t points, unsigned seed, std::uint3
 
 using Group = std::vector<std::uint32_t>;  // indices of one shared point's copies, ascending
 
-/// Tables of a gather-scatter kernel, built on a device and copied to the host.
+/// Tables of the copies of shared points that a gather-scatter kernel combines; built on a device, copied to the host.
 struct Tiles {
   std::vector<std::uint32_t> entries, bases, headers, starts;
   Lists<std::uint32_t> large;
@@ -120,7 +120,7 @@ class GroupTilesOf : public testing::TestWithParam<Backend> {};
 INSTANTIATE_TEST_SUITE_P(Backends, GroupTilesOf, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-// The last number of points is large enough for several threads.
+// Tests none to a million shared points. The last number is large enough for several threads to share.
 TEST_P(GroupTilesOf, HoldEachGroupOnce) {
   for (const std::uint32_t points : {0u, 1u, 2u, 3000u, 200000u, 1000000u})
     EXPECT_EQ(expect_each_once(GetParam(), random_rows(points, 5, 100)), 0u) << points;

@@ -180,7 +180,7 @@ struct MomentCells {
     const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
-  /// Sets each arriving population whose bit is set in `in` to f(opposite outgoing population, second population).
+  /// Sets a cell's incoming population i, for each bit i set in `in`, by a function of two populations on its axis.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     const Sending<Number> own = sending(cell);

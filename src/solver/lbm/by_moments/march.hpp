@@ -405,7 +405,7 @@ inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors
   };
   if (box.empty()) return {{}, {}, 0, 0, 1};
   const auto tiles = [](std::int64_t extent, int size) { return static_cast<int>((extent + size - 1) / size); };
-  // Vector loads of a thread begin at an even column.
+  // A thread loads two neighbouring cells along x at once, from an even x. A box that begins at an odd x is widened.
   const int x = tiles(box.extent(0) + box.lo[0] % shape.lanes, shape.width), y = tiles(box.extent(1), shape.height);
   const int depth = march_depth(std::int64_t{x} * y, box.extent(2), std::int64_t{processors} * shape.resident,
                                 deepest > 0 ? deepest : shape.deepest);

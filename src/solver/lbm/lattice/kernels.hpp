@@ -51,7 +51,7 @@ struct BoundaryCell {
 };
 /// The boundary cells of a block, for kernels of the moment representation.
 struct BoundaryArrays {
-  const BoundaryCell* cells = nullptr;  ///< boundary cells in the order of the numbering, or null
+  const BoundaryCell* cells = nullptr;  ///< boundary cells of the block in ascending order of their number, or null
   Numbering numbering;
   /// populations that links bring, [population][cell], in the number format of collisions
   void* arrivals = nullptr;

@@ -38,7 +38,7 @@ void each_kind(Lists& a, Other& b, const F& f) {
 /// populations of the others.
 struct Links {
   LinkLists local, exchanged;
-  std::vector<double> shares;  ///< weights of interpolated links, for both lists
+  std::vector<double> shares;  ///< interpolation weights of boundary links, of the local and of the exchanged ones
   /// links with loads by surface: a Side, or first_body + the number of a body
   std::map<int, std::vector<LoadLink>> loads;
 };

@@ -102,7 +102,7 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
 template <class Groups>
 class Grouping {
  public:
-  /// Whether a cell begins a new group of the list. Cells come in ascending order of their number.
+  /// Appends a cell, by ascending number, to a compressed list. Returns whether it begins a new group of distances.
   bool begins(std::uint32_t number) {
     const bool full = held_ == Groups::size || number - first_ >= Groups::reach;
     if (full) first_ = number;

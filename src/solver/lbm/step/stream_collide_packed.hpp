@@ -57,8 +57,8 @@ struct StreamCollidePacked {
   SLIP_FN std::int64_t incoming(const std::uint32_t (&from)[L::q]) const {
     return place<q>(from, turn);
   }
-  /// Element from which the step reads population q. At a wall this is the population that the cell sent. In place it
-  /// lies where the other form has the incoming population.
+  /// Array index at which the step reads population q. If it comes back from a wall, this is what the cell itself sent.
+  /// With in-place streaming, that lies where the other of two alternating steps reads q from a fluid cell.
   template <int q>
   SLIP_FN std::int64_t read_at(const std::uint32_t (&from)[L::q], std::uint32_t walls) const {
     const bool wall = (walls >> q & 1u) != 0;

@@ -116,7 +116,7 @@ void Flow::Impl::take_surface(double time) {
 void Flow::Impl::balance(double in, double out, double along) {
   const double left = std::abs(out - in), most = std::max(in, out);
   constexpr double of_quadrature = 1e-3, of_rounding = 1e-6;
-  // Tolerances of imbalance at walls that move in their own plane: errors of normals on bent elements, and rounding.
+  // Tolerated inflow minus outflow through walls that move in their own plane: inexact curved normals, and rounding.
   constexpr double of_normals = 1e-5, of_their_rounding = 1e-10;
   if (!(left > of_rounding * most) || left < of_their_rounding * along) return;
   char said[300];

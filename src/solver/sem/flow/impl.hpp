@@ -128,7 +128,7 @@ struct Flow::Impl : ElementParts {
 /// Whether a component of the velocity is given on a side.
 bool gives_something(const FlowSide& side);
 
-/// Pointers to the vectors of three components, as operators of the space take them.
+/// Pointers to the x, y and z components of a vector field, in the form that operators of sem::Space take.
 inline std::array<const Vector*, 3> all_of(const Triple& u) { return {&u[0], &u[1], &u[2]}; }
 inline std::array<Vector*, 3> all_of(Triple& u) { return {&u[0], &u[1], &u[2]}; }
 

@@ -28,7 +28,7 @@ class Level {
   const Rule& rule() const { return rule_; }
   /// Metric factors G and mass B. The caller sets them divided by the quadrature weights; set_up() multiplies by these.
   Singles factors, mass;
-  /// Prepares the operator h1 A + h2 B. Finds the largest eigenvalue of the smoother times the operator. Collective.
+  /// Prepares h1 * stiffness + h2 * mass, and finds the largest eigenvalue of smoother times operator. Collective.
   void set_up(double h1, double h2);
 
   /// Computes out = Q Q^T (h1 A + h2 B) in. Fixed points are not masked, because the smoother and the weights are 0
@@ -53,7 +53,7 @@ class Level {
   void list_faces();
   void list_kinds();
   void weigh_overlaps();
-  /// Computes out = Q Q^T of the local Schwarz solutions, to be multiplied by overlap_weights_.
+  /// Solves on each element with its overlap (Schwarz) and sums over shared points to `out`, to be weighted afterwards.
   void overlapping(const Singles& r, Singles& out);
   void lower(bool later);
   void sum_faces();

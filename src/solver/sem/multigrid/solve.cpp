@@ -31,7 +31,7 @@ struct HelmholtzSolver::Impl {
   std::optional<Multigrid> multigrid;
   Vector mass;  ///< mass term at points: h2 B and the reaction, if there is one
   Vector inverse;
-  double largest = 0;                              ///< largest eigenvalue of D A, for the Chebyshev polynomial
+  double largest = 0;                              ///< largest eigenvalue of inverse diagonal times operator
   std::pair<double, double> of{};                  ///< h1, h2 for which preconditioner, mass and eigenvalue were made
   std::uint64_t recording = 0;                     ///< identifies the solver's work for replay as graphs; 0: no graphs
   std::vector<std::pair<double, double>> checked;  ///< h1 and h2 for which the test of method and preconditioner passed
@@ -95,7 +95,7 @@ struct HelmholtzSolver::Impl {
     return krylov::ConjugateGradients(space.comm(), space.machine(), layout).spectrum(streams, system).largest;
   }
 
-  /// The linear system of h1 A + h2 B without a preconditioner.
+  /// The linear system of a Helmholtz operator, h1 times stiffness plus h2 times mass, without a preconditioner.
   krylov::System plain_system(double h1, double h2) {
     krylov::System system;
     // Results at fixed points are not masked, because weights and diagonal are zero there.

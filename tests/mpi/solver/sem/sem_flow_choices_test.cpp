@@ -20,7 +20,7 @@ namespace {
 
 Given in_time(std::function<double(const Point&, double)> f) { return {each(std::move(f)), false}; }
 
-/// A stream over a symmetry plane, under a wall that moves; periodic along z.
+/// A shear flow along x, over a symmetry plane and under a moving wall; periodic along z.
 FlowOptions stream_over_a_mirror() {
   FlowOptions o;
   o.elements = {3, 2, 2};

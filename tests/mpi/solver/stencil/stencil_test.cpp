@@ -331,7 +331,7 @@ TEST_P(StencilPoints, TheAbsorbingLayerGivesBackAThousandthWhereItIsMuchDeeperTh
 INSTANTIATE_TEST_SUITE_P(Backends, StencilPoints, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Largest message volume with ghosts for `steps` steps along the cut.
+/// Bytes of the device that needs most memory, if ghost cells are wide enough for `steps` time steps per exchange.
 std::int64_t largest_need(const Machine& machine, Options options, int steps) {
   options.steps_per_exchange = steps;
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);

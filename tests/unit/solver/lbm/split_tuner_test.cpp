@@ -152,7 +152,7 @@ TEST(LayoutOf, HasNoRowsAlongZInTwoDimensions) {
   expect_error([&] { check(o); }, ErrorCode::unsupported, {{"option", "layout"}, {"lattice", "D2Q9"}});
 }
 
-/// A tuner with invented times, and a cache.
+/// Tunes the split of a step into interior and boundary, with invented times instead of measured ones, and a cache.
 class SplitTuner : public testing::Test {
  protected:
   SplitTuner() {

@@ -311,7 +311,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, AdvectedBy,
 
 class HighOrdersOf : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
-/// (v, A u) for polynomials that the quadrature integrates exactly; the image of a constant is zero.
+/// The stiffness operator gives the exact integral of grad u . grad v for polynomials u and v, and 0 for a constant.
 TEST_P(HighOrdersOf, StiffnessHasTheEnergyOfAPolynomialAndNoneOfAConstant) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
@@ -366,7 +366,7 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   space.gradient(u, {&three[0], &three[1], &three[2]});
   for (const Vector& one : three) all.push_back(get(space, one));
   Vector curl[3] = {space.vector(), space.vector(), space.vector()};
-  // Uses vectors other than the gradient: its divergence vanishes if u is linear in an element.
+  // Takes the divergence of (u, du/dx, du/dy), because that of the gradient vanishes if u is linear in an element.
   space.divergence({&u, &three[0], &three[1]}, out);
   all.push_back(get(space, out));
   space.curl({&u, &three[0], &three[1]}, {&curl[0], &curl[1], &curl[2]});
