@@ -52,7 +52,7 @@ struct MakeTiles {
 
   struct Held {
     std::uint64_t copies[Tiles::capacity];      // sort key of a copy: point, a bit for a new block, slot
-    std::uint64_t groups[Tiles::capacity / 2];  // sort key of a group: number of copies, then row
+    std::uint64_t groups[Tiles::capacity / 2];  // sort keys of ids: number of the id's points, then row in the list
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
     std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group; stride of its slots
     std::uint32_t stretches[Tiles::most_stretches], marks[Tiles::capacity / 32];

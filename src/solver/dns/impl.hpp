@@ -103,8 +103,8 @@ struct Dns::Impl : SolverParts {
 
   Impl(const Communicator& comm, const Machine& machine, Options options);
   std::span<Stream> own_streams() override { return streams; }
-  /// Names the arrays that hold three components. All but `next`, the product and the slopes hold scalars behind them.
-  /// From `velocity` on, arrays change between modes and cells; scalars do not.
+  /// Names of arrays with three components: velocity modes, their Runge-Kutta sum and next stage; then velocity,
+  /// product u x w and scalar gradients, each as modes or in cells. Some hold scalars behind the velocity.
   enum class Held : std::uint8_t { modes, sum, next, velocity, product, slopes };
   void synchronize();
   void list_tasks();
