@@ -21,7 +21,7 @@ struct Trial {
   std::function<double()> run;
   /// Function for warm-up runs of the measured choice, before the timed ones. If it is empty, run() is called.
   std::function<void()> warm_up = {};
-  /// Returns true if the first run's time in seconds, on the slowest rank, is too long to repeat the measurement.
+  /// Function of the first measured time of a setting in seconds: true if the setting is too slow to be measured again.
   std::function<bool(double)> hopeless = {};
 };
 

@@ -61,7 +61,7 @@ struct Copies {
   int device = 0;
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
   std::int64_t local_groups = 0, local_copies = 0;  ///< ids of this device alone, and their copies
-  Lists<Term> shared;                               ///< values to add up for ids of several devices, by order of blocks
+  Lists<Term> shared;                               ///< values to sum for points that devices share, in order of blocks
   Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, its copies within one block
   Mailbox mailbox;
   std::optional<UniqueCopies> unique;  ///< lists of points for gather() and scatter(); only if requested

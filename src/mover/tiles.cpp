@@ -84,7 +84,7 @@ class Twins {
     std::size_t mover;
     Twin twin;
   };
-  /// Finds the first copy after copy n that is not joined yet and lies at the other end of the same array rows.
+  /// Finds, after box number n to copy, the first box not joined yet that is at the other end of the same array rows.
   std::optional<Found> of(std::size_t n, const std::vector<bool>& taken) const {
     const Mover& m = movers_[n];
     std::optional<Found> first;

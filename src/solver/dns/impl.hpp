@@ -103,8 +103,8 @@ struct Dns::Impl : SolverParts {
 
   Impl(const Communicator& comm, const Machine& machine, Options options);
   std::span<Stream> own_streams() override { return streams; }
-  /// Names of arrays with three components: velocity modes, their Runge-Kutta sum and next stage; then velocity,
-  /// product u x w and scalar gradients, each as modes or in cells. Some hold scalars behind the velocity.
+  /// Names of arrays with three components. Velocity modes, their Runge-Kutta sum and next stage come first. Velocity,
+  /// product u x w and scalar gradients hold modes or cells. Some arrays also hold scalars.
   enum class Held : std::uint8_t { modes, sum, next, velocity, product, slopes };
   void synchronize();
   void list_tasks();

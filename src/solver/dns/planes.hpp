@@ -32,8 +32,8 @@ struct PlaneGrid {
 /// Computes u, v, w and the derivatives of u and v along z, one field after the other, from the modes of some planes y.
 template <class T>
 void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* five);
-/// Computes modes [z][x][y] of one component from fields of kept modes [k_y][z][x]. Components: velocity, vorticity,
-/// from velocity and two z derivatives; then scalar gradients, each from a scalar and its z derivative.
+/// Computes modes [z][x][y] of one component from kept modes [k_y][z][x]. Components: velocity, vorticity, then the
+/// scalar gradients. They need velocity, scalars and some of their z derivatives.
 template <class T>
 void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* fields, T* to);
 /// Transposes [z][x][y] with kept modes along x to [z][y][x] with all modes along x.

@@ -109,7 +109,7 @@ std::vector<Watched> Lbm::watched() {
              Together together(stream);
              for (const InspectedBlock& inspected : blocks) {
                BlockArrays arrays = impl_->arrays(impl_->work(inspected.block));
-               // The check reports rows of cells that follow the field's layout, not that of the array at hand.
+               // The check for invalid values is by rows of the field's layout, which the array here may not have.
                arrays.populations.shape.row_axis = impl_->populations->shape(inspected.block).row_axis;
                impl_->kernel.inspect_density(together, arrays, lowest, highest, inspected.rows);
              }

@@ -170,7 +170,7 @@ TEST_P(BlockCodings, RoundToMultiplesOfOneUnitWhereAnErrorIsGiven) {
   const Coding coding = coding_of("blockfloat, rate 16, max error 0.001");
   const Wire wire = wire_of(coding, DType::f64, "u");
   EXPECT_TRUE(wire.rounds_by_value());
-  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // largest value of a 15-bit code
+  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // largest value that 15-bit codes hold
   EXPECT_LE(unit / 2, 0.001);
   EXPECT_GT(unit, 0.001);
   CodedBox<double> coded({GetParam(), 0}, {5, 7, 3}, wire);
