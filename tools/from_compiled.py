@@ -112,7 +112,7 @@ def strings(text: str, first: int, later: int) -> list[str]:
 
 
 def field(key: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of Python code that declare a key."""
+    """The lines of Python code that declare a key of a case file as a field of a pydantic model."""
     types = [type_of(values) for values in key["values"]]
     if not key["needed"] and key["default"] is None:
         types.append("None")

@@ -14,7 +14,10 @@ LIST = Path(__file__).with_name("python-packages.txt")
 
 
 def requirements(text: str, purposes: set[str]) -> list[str]:
-    """Requirements of Python packages for any of the purposes, in the order of the list."""
+    """The requirements, such as numpy>=1.26, that a list of packages has for purposes such as "run" and "test".
+
+    `text`: the list, with one package a line and its purpose after the `#`. The result keeps its order.
+    """
     found = []
     for line in text.splitlines():
         requirement, _, purpose = line.partition("#")

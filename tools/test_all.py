@@ -44,7 +44,8 @@ BUDGET = 720
 SLOWEST = 10
 #: Limits of the printed text on failures: their number, lines of each, and characters per line.
 SHOWN_FAILURES, SHOWN_LINES, SHOWN_WIDTH = 20, 20, 300
-#: Columns with results of a part; a new result replaces the row with the same other columns.
+#: Columns with results in the rows of bench/results/tests; each row is a part of the test suite. A new row replaces the
+#: row that equals it in all other columns, such as the name of the part.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
 #: Folders of tests/python that run in one process, by the part's name; "flow" has all folders not named elsewhere.
 PYTHON_ROOMS = {
@@ -339,7 +340,7 @@ def commit_of_the_tree() -> str:
 
 
 def passed_before(folder: Path, machine: dict[str, Any], commit: str, gpus: int = 0) -> set[str]:
-    """Names of the parts that this machine passed at a commit, on at least this many GPUs."""
+    """Names of the parts of the test suite that this machine passed at a commit, on `gpus` GPUs or more."""
     import json
 
     from slipstream.base.registry import benchmarks

@@ -223,7 +223,7 @@ class Meter:
         }
 
     def _on_h200(self) -> bool:
-        """Whether the target times and those of the other library, measured on H200, hold for these GPUs."""
+        """Whether all GPUs are H200, for which the target times and those of the library cwpearson/stencil hold."""
         return all("H200" in device["name"] for device in self.devices)
 
 

@@ -34,7 +34,7 @@ from slipstream.run import engine
 from slipstream.stencil.running import StencilRun
 
 ANSWER = "@sentinel "
-#: Times in microseconds, by the name of the row.
+#: Measured times in microseconds, by the name of the short benchmark (row of the table).
 Times = dict[str, float]
 Measure = Callable[[], Times]
 #: Number of timed parts of a measurement, of which the median counts.
@@ -195,7 +195,7 @@ class Probes:
         return self._steps(f"waves of order 8 {n}^3 f32", made.engine, steps)
 
     def _run(self) -> dict[str, Any]:
-        """Tables of a case that select the machine of a probe."""
+        """The tables `run` and `machine` of a short benchmark's case: one step, backend and number of devices."""
         return {"run": {"steps": 1}, "machine": {"backend": self.backend, "devices_per_rank": self.devices}}
 
     def _steps(self, row: str, made: Any, steps: int) -> Measure:

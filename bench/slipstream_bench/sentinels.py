@@ -217,7 +217,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures short benchmarks in both source trees, prints and writes."""
+    """Measures short benchmarks in this source tree and in its parent's; prints and writes the times."""
     need("sentinels", 1, rounds=arguments.rounds)
     if core().size() > 1:
         raise CaseError(

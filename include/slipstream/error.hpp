@@ -57,7 +57,7 @@ class Error : public std::runtime_error {
   Error(ErrorCode code, const std::string& message, Facts facts = {});
 
   ErrorCode code() const noexcept { return code_; }
-  /// All facts, sorted by name.
+  /// All facts, the error's named details such as a limit or a file, sorted by name.
   const Facts& facts() const noexcept { return facts_; }
   /// The value of a fact; empty where the error has none of this name.
   const std::string& fact(const char* name) const noexcept;

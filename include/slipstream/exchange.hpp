@@ -176,7 +176,7 @@ class Exchange {
     const WindowTable t = window_table(item, device, dtype_of<T>());
     return {t.all, t.first, t.components, t.arrays, t.broken};
   }
-  /// Destinations of a produced item, in the order of windows(), for callers that launch a kernel for each of them.
+  /// Destinations where the caller's kernels store values for other blocks, a kernel each, in the order of windows().
   const std::vector<Window>& window_list(std::size_t item, Device device) const;
   /// Drives routes that need the host, between begin and end; true when they no longer need it.
   bool progress();

@@ -76,7 +76,7 @@ class GatherScatter {
   /// also holds 48 B for each block with such a point.
   GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
                 GatherScatterOptions options = {});
-  /// Collective, as the destructor of Exchange.
+  /// Collective: all ranks destroy the gather-scatter together.
   ~GatherScatter();
   GatherScatter(GatherScatter&&) noexcept;
 

@@ -184,7 +184,7 @@ class ChebyshevPolynomial {
  public:
   /// Throws Error for a polynomial degree below 1.
   ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout, int degree);
-  /// Applies the polynomial. `largest`: the eigenvalue that ConjugateGradients::spectrum finds.
+  /// Preconditions r by a Chebyshev polynomial of the operator. `largest`: greatest eigenvalue that spectrum() finds.
   void apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r, const Vectors& z);
 
  private:
@@ -200,7 +200,7 @@ struct Fit {
   double preconditioner_asymmetry = 0;  ///< asymmetry of the preconditioner P
   bool operator_positive = true;        ///< whether (u, A u) > 0 for both vectors
   bool preconditioner_positive = true;
-  double operator_us = 0, preconditioner_us = 0;  ///< microseconds of one application, by the clock of the slowest rank
+  double operator_us = 0, preconditioner_us = 0;  ///< microseconds to apply operator or preconditioner; slowest rank
   double coarse_us = 0;  ///< microseconds of multigrid's coarsest problem in preconditioner_us, if measured; else 0
 };
 /// Measures A and P. Collective; waits. Without System::precondition, P is the inverse diagonal.

@@ -273,7 +273,7 @@ class Space {
 /// The points on Dirichlet faces, where an unknown is fixed. Unknowns with different conditions need a Constraint each.
 class Constraint {
  public:
-  /// Collective; the space must outlive it and must not be moved. Without `faces`: all sides that are not periodic.
+  /// Makes a Dirichlet constraint on `faces`, or all non-periodic sides. Collective. `space` must outlive it, unmoved.
   explicit Constraint(Space& space);
   Constraint(Space& space, DirichletFaces faces);
 

@@ -35,7 +35,7 @@ namespace slipstream {
 /// Memory where a kernel stores its results for a box of cells, one component, so that no packing is needed.
 struct Window {
   std::int32_t item = 0;
-  std::int32_t component = 0;                         ///< component of the source's field
+  std::int32_t component = 0;                         ///< number of the field component that the kernel stores
   std::int64_t block = 0;                             ///< id of the block of the source's grid
   std::int64_t lo[3] = {0, 0, 0}, hi[3] = {0, 0, 0};  ///< range of cells in the block: 0 is the first interior cell
   std::int64_t base = 0;    ///< where cell lo is stored: an address, or bytes from the start of array number `array`

@@ -116,7 +116,7 @@ SLIP_FN std::uint32_t places_of(int row) {
                        of_four(0x33281c12, 0x392f241d, 0x3c373029, 0x3f3e3b35)));
 }
 
-/// Mask of the columns of a bit matrix whose number lacks a bit.
+/// Mask of those columns of a bit matrix whose number n, from 0 on, has (n & bit) == 0; used to transpose it.
 SLIP_FN constexpr std::uint32_t columns_without(int bit) {
   return bit == 16  ? 0x0000ffffu
          : bit == 8 ? 0x00ff00ffu

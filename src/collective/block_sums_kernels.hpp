@@ -53,7 +53,7 @@ struct SumOnDevice {
 
   TreeOnDevice lower, upper;
   Buffer<double> gathered;  ///< partial sums, reduced over devices in place; unused if one launch does all
-  int resident = 0;         ///< number of launch_sum() launches per multiprocessor; 0: shared memory is too small
+  int resident = 0;         ///< number of thread blocks that fit a multiprocessor; 0: shared memory is too small
 };
 
 /// Runs both summation trees of a device and the reduction through peer memory, in one launch of one thread block.

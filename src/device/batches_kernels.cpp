@@ -165,8 +165,8 @@ Batches::Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffe
   }
 }
 
-// Without moves between devices, batch n of host data arrives in buffer n (mod 4), where the work of batch n + 1 stores
-// its result. Before, the result of batch n - 3 must have left the buffer. With moves, each kind has two buffers.
+// Without moves between devices, batch n of host data goes to device buffer n (mod 4), where batch n + 1 stores its
+// result. Batch n - 3's result must have left it. With moves, input, send and receive buffers are two each.
 void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
                   BatchMove* move_of_batch) {
   if (count == 0) return;

@@ -46,8 +46,8 @@ class Agreement {
   /// Asks all ranks for lost values once the kernels that encode values have run, as `encoded` tells. The timeout is
   /// longer than that of a wait on the device.
   void ask_at_end(std::uint64_t number, const std::function<bool()>& encoded);
-  /// Asks all ranks for lost values at the beginning of an exchange, once every `asked_every` exchanges. Hosts do not
-  /// wait for their devices here.
+  /// Asks all ranks, once every `asked_every` exchanges, whether values were lost: too large for their coding, or never
+  /// stored. Hosts do not wait for their devices here.
   void ask_now_and_then(std::uint64_t number);
 
   /// Waits up to `seconds` for the other ranks to end the exchange. Returns true if all did.

@@ -21,7 +21,7 @@ struct Trial {
   std::function<double()> run;
   /// Function for warm-up runs of the measured choice, before the timed ones. If it is empty, run() is called.
   std::function<void()> warm_up = {};
-  /// Decides from the seconds of the first trial, the same on all ranks. Returns true to skip the other trials.
+  /// Function of the first measured time of a setting in seconds: true if the setting is too slow to be measured again.
   std::function<bool(double)> hopeless = {};
 };
 
@@ -42,7 +42,7 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
 /// Text of a time with its unit: "12.3 us".
 std::string microseconds(double time);
 
-/// Alternatives of which the fastest is chosen.
+/// Alternative settings, such as process grids, of which the one with the shortest measured time is chosen.
 struct Choices {
   ResultCache::Kind kind;
   std::string key;                 ///< everything on which the result depends, see `ResultCache`

@@ -31,7 +31,7 @@ class Combiner {
   std::vector<Combined> movers(const std::vector<Contributor>& contributors);
 
  private:
-  using Ordered = std::vector<const Contributor*>;  // contributors sorted by source block
+  using Ordered = std::vector<const Contributor*>;  // contributions to the same values, sorted by source block
   void boxes(const Ordered& all, std::vector<Combined>& out);
   void lists(const Ordered& all, std::vector<Combined>& out);
   /// Appends a mover (one copy of a launch) that combines the given contributions with the target's own values.

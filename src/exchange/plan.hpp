@@ -100,7 +100,7 @@ struct Plan {
   /// stored. `gpu_mpi_refusal`: reason why MPI cannot take device memory. Throws Error if a pair of devices has no
   /// route (unavailable), or if knobs are incompatible with routes (unsupported).
   void choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal);
-  /// Passes the prepared states of routes to the messages that use them.
+  /// Gives each message the shared state of its route, such as an NCCL communicator.
   void take(const RouteStates& states);
   /// Messages between processes do not use shared host memory from here on.
   void unshare_hosts();

@@ -15,7 +15,7 @@ namespace slipstream {
 /// on. The base is an address, or an offset into a numbered array.
 struct Poisoned {
   Window places;
-  const std::int64_t* ids = nullptr;  ///< indices of the listed elements, in device memory
+  const std::int64_t* ids = nullptr;  ///< array indices of the elements to fill with NaN, in device memory
   std::int64_t count = 0;             ///< number of values to fill with poison
   std::int32_t bytes = 0;             ///< bytes of each value
 };
@@ -45,7 +45,7 @@ class Poison {
   int teams_, threads_;
   Buffer<Poisoned> table_;
   Buffer<Left> found_;       // counts of values with NaN, one per thread
-  Buffer<Left> found_here_;  // copy of the counts in pinned host memory
+  Buffer<Left> found_here_;  // copy, in pinned host memory, of the counts of values that still hold NaN
 };
 
 }  // namespace slipstream

@@ -15,7 +15,7 @@ constexpr std::array operations{"", " (add)", " (min)", " (max)", " (multiply)"}
 
 /// A call is encoded in one number: its kind, its operation and its sequence number.
 constexpr int calls = 1 << 24;
-/// Number that a rank with a problem reports, minus its rank. It is larger than any call, so the first such rank wins.
+/// A rank with an error sends this less its rank in place of its call's code, which is smaller: the lowest rank wins.
 constexpr int most = std::numeric_limits<int>::max();
 constexpr std::uint64_t detail_range = 1 << 30;
 

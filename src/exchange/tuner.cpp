@@ -317,7 +317,7 @@ class Tuner {
   // Cache: reads an earlier result from disk, or measures and writes it --------------------------------------------
 
   void find() {
-    // The key includes the list of transfers, which depends on all options of the patterns.
+    // The cache key of a tuned exchange holds a hash of all transfers, as these depend on every option of its halos.
     ResultCache cache({"what was measured", "slipstream tuned exchange 6"},
                       tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + overlapped_,
                       how_);

@@ -31,8 +31,8 @@ struct Tried {
   bool several_ranks = false;
 };
 
-/// Settings of the knobs that a route supports, with words for each. Knobs that the user set stay unchanged. `largest`:
-/// bytes of the largest message that the route serves.
+/// Sets of tuning parameters (knobs) worth trying for a message route, each with a description in words. Parameters
+/// that the user set stay unchanged. `largest`: bytes of the largest message that the route serves.
 std::vector<std::pair<std::string, Knobs>> variants(const Tried& tried, RouteKind kind, double largest);
 
 /// A candidate with the fastest route of each class, and the reasons for these routes.

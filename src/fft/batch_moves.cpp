@@ -64,8 +64,8 @@ FieldOptions field_of(const BatchCut& cut) {
   return options;
 }
 
-/// The messages of a batch, with equal pairs of devices only once, because thousands of devices have very many pairs.
-/// Nodes whose devices have the same links and equal numbers of planes and parts count as equal.
+/// Messages that redistribute a batch between devices, equal pairs of devices only once: thousands of devices have very
+/// many pairs. Nodes are equal if their devices' links, numbers of planes and shares of a plane are.
 class Pairwise {
  public:
   Pairwise(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes, const ExchangeOptions& options)

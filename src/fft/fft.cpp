@@ -147,7 +147,7 @@ void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Par
                                                      : lane.work[i][static_cast<std::size_t>(place)].data();
       return static_cast<const std::byte*>(array) + part.begin[i][end];
     };
-    // cast, because `at(1)` is an array of the plan or the target, never the caller's input
+    // removes const from the output address: an array of the FFT plan or the target, never the caller's constant input
     part.lines[i]->run(line_streams[i], at(0), const_cast<std::byte*>(at(1)));
   }
 }

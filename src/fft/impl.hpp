@@ -121,7 +121,7 @@ struct Fft::Impl {
   Tuning tuning;                                 // combined result of the tuning of all moves
   FftProcessGrids grids_tried;
   std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty if there is one rank
-  // options of the packed moves of the first lane, in the order in which the moves were made
+  // tuned exchange options of the FFT's packed transposes, in the order in which these are planned
   std::vector<ExchangeOptions> tuned;
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
@@ -141,7 +141,7 @@ struct Fft::Impl {
   fft::Applied applied(const fft::Operations& with) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   fft::Operations by_device(const Fft::Operations& by_block) const;
-  /// Calls that all ranks must make in the same order; indices into the names of same_calls.
+  /// Transforms that all ranks must call in the same order, as numbers for the check that ranks make the same calls.
   enum Call : int { calls_forward, calls_backward, calls_convolve };
   /// Runs checks of a call on this rank. At the first call of a kind, and at each call with new `details`, an error on
   /// one rank throws on all.
@@ -181,7 +181,7 @@ struct Fft::Impl {
   /// Adds a step with the lines of all local devices; `batch(extent of the block)` gives those of a device.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
-  /// Options of a lane's next packed move; the move is measured if the user asked for tuning.
+  /// Options for the next transpose of an FFT that is packed into messages. It is timed if the user asked for tuning.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
   /// Adds a step with a move. `clears`: target values that are not transferred become zero. `whole`: one part only.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,

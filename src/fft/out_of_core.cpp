@@ -282,8 +282,8 @@ void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batc
     for (std::int64_t batch = 0; batch < count; ++batch) work(streams[d], d, batch, &here[0], &here[1]);
 }
 
-// Rows of a piece in host memory. Between sweeps values lie as [y][piece][z][x of the piece]: a piece of a plane y lies
-// where its lines along z do. In the order x, y, z they are [z][y][x].
+// Rows of host memory that hold a box of Fourier modes of an out-of-core FFT. Layout: [z][y][x], or, if transposed,
+// [y][range of x][z][x in the range], so that a batch of lines along z is contiguous.
 std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at,
                                        std::int64_t z_of_buffer) const {
   const auto& [x, y, z] = part;

@@ -28,8 +28,8 @@ constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, 
 // have transforms along x that run while their results are sent.
 int Fft::Impl::parts_along_x(Stage from, Stage to) const {
   if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
-  // Transforms after a part use narrow tiles. Where truncated modes are not read, these cost more time than the overlap
-  // saves.
+  // If a transpose is split into parts, the FFTs behind it run in narrow tiles of lines. Where truncated modes are not
+  // read, narrow tiles cost more time than the overlap saves.
   const bool slower = !cut.kept(Stage::middle)[1].empty() && fft::in_narrow_tiles(cut.cells[1]);
   if (slower && options.parts == 0) return 1;
   const auto [first, behind] = modes_of_part(0, 1);

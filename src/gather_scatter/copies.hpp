@@ -41,7 +41,7 @@ struct UniqueCopies {
   std::vector<std::uint32_t> own_at;  ///< for each row of `own`, the index of its unique value
   Lists<Term> met;                    ///< terms of ids that this device owns and others have too, by order of blocks
   std::vector<std::uint32_t> met_at;
-  Lists<std::uint32_t> met_copies;       ///< for each row of `met`, the copies of its id on this device
+  Lists<std::uint32_t> met_copies;       ///< for each shared id that this device owns, its copies on this device
   Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, its copies within one block
   std::vector<std::uint32_t> sent;       ///< index of the unique value of each value that an owner sends
   Lists<std::uint32_t> theirs;           ///< copies of ids whose values belong to other devices, one row per id
@@ -61,10 +61,10 @@ struct Copies {
   int device = 0;
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
   std::int64_t local_groups = 0, local_copies = 0;  ///< ids of this device alone, and their copies
-  Lists<Term> shared;                               ///< terms of ids that other devices have too, by order of blocks
+  Lists<Term> shared;                               ///< values to sum for points that devices share, in order of blocks
   Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, its copies within one block
   Mailbox mailbox;
-  std::optional<UniqueCopies> unique;  ///< lists for gather() and scatter(); only if requested
+  std::optional<UniqueCopies> unique;  ///< lists of points for gather() and scatter(); only if requested
   std::optional<Partials> partials;
 };
 

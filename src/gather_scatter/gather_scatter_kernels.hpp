@@ -42,7 +42,7 @@ struct ListOnDevice {
   std::uint32_t block = 0;            ///< number of points of a block; 0: the points of a row lie in one block
 };
 
-/// Combines the values of each row of a list and writes the result to `to`. Terms need values of other devices.
+/// Combines the values at the points of each id (row of the list) into one value, such as their sum, stored in `to`.
 void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& to);
 /// Combines the terms of each row (copies and received values) and writes the result to the row's points.
 void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);

@@ -37,13 +37,13 @@ struct GroupTiles {
   /// Header of each tile: the number of stretches, the stretches, and one bit per slot. The bit is set if the copy lies
   /// in another block than the copy before it.
   Buffer<std::uint32_t> headers;
-  Buffer<std::uint32_t> starts;     ///< index in `headers` of the first word of each tile's header
+  Buffer<std::uint32_t> starts;     ///< for each thread block's range of points (tile), where its header begins
   DeviceRows<std::uint32_t> large;  ///< groups with more copies than a tile holds
   std::int64_t tiles = 0;
 };
 
-/// Builds the tiles on the device and blocks until they are ready. The points of each row must ascend, and so must the
-/// rows' first points. `block`: number of points per block.
+/// Cuts groups of points with the same id (rows) into tiles, one per thread block, on the device, and waits for it.
+/// Points must ascend within a row, and so must the rows' first points. `block`: number of points per block.
 GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, std::int64_t block);
 
 }  // namespace slipstream

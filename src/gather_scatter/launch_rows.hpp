@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// Number of bits of a row's number in index x. Launch indices are int, so row numbers are split between x and y.
+/// Number of bits of a row number, in lists of points, that launch index x holds; y holds the others, as both are int.
 constexpr int row_bits = 20;
 SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
 

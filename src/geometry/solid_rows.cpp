@@ -40,7 +40,7 @@ Spans without_overlaps(Spans spans) {
   return result;
 }
 
-/// Rows of one tile of lines: all their spans in sequence, and the number of spans per row.
+/// Spans of solid cells in neighbouring grid rows along x: all spans, row by row, and the number of spans per row.
 struct TileRows {
   struct Row {
     std::int64_t number;

@@ -61,7 +61,7 @@ class LineIndex {
  private:
   Box tile_lines(std::int64_t tile) const;
   void sort_into_tiles();
-  /// Range of tiles whose lines may intersect a triangle.
+  /// Range of tiles, groups of parallel grid lines, whose lines may intersect a triangle of a surface.
   Box tiles_of(std::size_t triangle) const;
 
   const Surfaces& surfaces_;

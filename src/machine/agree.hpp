@@ -16,7 +16,7 @@ Problem failure_of(const std::function<void()>& work);
 /// The text of a failure; empty if there is none.
 std::string text_of(const Problem& failure);
 
-/// Throws the failure; does nothing if it is empty.
+/// Throws an error that was stored before; returns if there is none.
 void throw_if(const Problem& failure);
 
 /// Runs `work`. If it throws and `failure` is empty, stores the error there. A rank uses this to complete a sequence

@@ -98,8 +98,8 @@ struct WholeBlocks {
   }
 };
 
-/// Calls whole(thread, offset of its first cell, stride) for threads with whole blocks of a box. Calls partial(thread,
-/// cells, places) for all other threads.
+/// Encodes or decodes a box in blocks of cells. Threads whose block is wholly in the box call whole(thread, offset of
+/// its first cell, stride), all others partial(thread, cells, positions of the cells).
 template <class Turn, class Whole, class Partial>
 SLIP_FN void each_of_blocks(const Work& w, const Turn& turn, const Rows& rows, std::uint32_t first, const End& end,
                             const std::int64_t* ids, const WholeBlocks& places, Whole whole, Partial partial) {

@@ -140,7 +140,7 @@ class Receiver : public MessageEnd {
 
 /// Sizes and counts of a message's slots (receive buffers). Both ends compute the same.
 struct SlotNeed {
-  std::size_t slot_bytes = 0;  ///< size of one slot in bytes; 0: the message uses no slots
+  std::size_t slot_bytes = 0;  ///< size of a receive buffer (slot) in bytes; 0: the message uses none
   int depth = 1;               ///< number of slots in the ring of receive buffers
   int chunks = 0;              ///< number of chunks; each has one counter for filled and one for emptied buffers
   bool in_place = false;       ///< whether the source stores directly into ghosts, which needs further counters

@@ -192,7 +192,7 @@ struct Lowering::End {
   int array = -1;
   Extent extent{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
-  std::vector<std::int64_t> piece_offset;  // offset of each component in values; empty for lists and receive buffers
+  std::vector<std::int64_t> piece_offset;  // index of each component's first value in a strided box; else empty
   const std::int64_t* ids = nullptr;
   std::int64_t count = 0;
   Ring ring;

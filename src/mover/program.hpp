@@ -31,7 +31,7 @@ struct ProgramParts {
   std::int64_t cost = 0;  ///< bytes that a thread block copies per launch
   bool transposes = true;
 };
-/// The kernels of programs with the same conversion of values.
+/// Functions for one kernel that copies and converts values: its launch, and how many of its thread blocks fit.
 struct ProgramKernels {
   int (*resident)(Device device, bool combines);  ///< number of thread blocks that a multiprocessor holds at once
   void (*start)(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);

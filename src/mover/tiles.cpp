@@ -84,7 +84,7 @@ class Twins {
     std::size_t mover;
     Twin twin;
   };
-  /// Finds the first mover after number n that is the twin of n and not taken yet.
+  /// Finds, after box number n to copy, the first box not joined yet that is at the other end of the same array rows.
   std::optional<Found> of(std::size_t n, const std::vector<bool>& taken) const {
     const Mover& m = movers_[n];
     std::optional<Found> first;
@@ -137,7 +137,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const std::int64_t thin = a.extent[0], row = a.target_stride[1];
   // The box with lower addresses starts a row and counts as the first: box a or its twin at the rows' other end.
   const bool swapped = twin.target < 0;
-  // distance in words from the later box of a row to the earlier one of the next row
+  // distance in words from the box at the end of an array row to the box at the start of the next row
   const std::int64_t gap = row - std::abs(twin.target);
   const std::int64_t span = gap + thin;
   if (gap < thin || span * target_word(a) > wide_seam) return false;

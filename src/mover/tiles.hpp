@@ -77,7 +77,7 @@ struct Work {
   /// For a seam, the end of one row and the start of the next: words per row of either box. A row of the seam has
   /// `width` words. Row y of plane z starts at row y - 1 of the second box and ends with row y of the first box.
   std::uint32_t thin = 0;
-  bool fills_gaps = false;  ///< for a seam: whether memory sectors are stored whole, which is faster
+  bool fills_gaps = false;  ///< whether padding between array rows is stored, too; whole memory sectors are faster
   std::int32_t words = 0;   ///< number of words of the copy, also if these travel in packets
   Ring source_ring, target_ring;
   const std::int64_t *source_ids = nullptr, *target_ids = nullptr;

@@ -124,8 +124,8 @@ SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& t
 template <class Word>
 constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 1 : 2;
 
-/// Copies a box, or two joined ones. Addresses are recomputed for the stores to save registers. For two boxes, half the
-/// loads in flight are from either box.
+/// Copies the words of a box, or of two boxes at both ends of the same array rows. Addresses are recomputed for the
+/// stores to save registers. For two boxes, half of a thread's loads in flight are from either box.
 template <class From, class To, class Turn>
 SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& target, bool pair, std::uint32_t count,
                       const From* from, To* to, Share share, const Turn& turn) {
@@ -208,7 +208,7 @@ struct Square {
   SLIP_FN std::int64_t at(const Strides& end) const { return x * end.x + y * end.y + z * end.z; }
 };
 
-/// Number of loads that a thread has in flight while it fills a square.
+/// Number of loads that a thread has in flight while it reads a square of a box into shared memory, to transpose it.
 template <class Word>
 constexpr std::uint32_t square_flight = sizeof(Word) > 8 ? 2 : 4;
 

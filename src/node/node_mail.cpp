@@ -240,8 +240,8 @@ class NodeMail final : public Mail {
                 driver.rank;
   }
 
-  /// Shares buffers on a node. Each rank that drives a message exports its memory to the ranks of its node that have a
-  /// part, and these map the memory.
+  /// Shares host memory on a node for its messages. A rank that calls MPI for a message exports its memory. The ranks
+  /// of its node that send or receive values of the message map it.
   void share(const RouteSetup& setup, std::size_t bytes) {
     const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
     const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;

@@ -29,7 +29,7 @@ struct NodeMessage {
   std::vector<Part> parts;  ///< parts by source, then target; a header with the envelope precedes them
   Pieces chunks;            ///< chunks in which MPI sends the message
 
-  /// Number of first pieces of the part that must be written before the chunk may leave.
+  /// Number of pieces of a part (values of two devices) that must be copied before MPI may send a chunk of a message.
   int pieces_before(int chunk, const Part& part) const;
   /// Number of first pieces of the part that are complete once all chunks before `chunk` have arrived.
   int pieces_within(int chunk, const Part& part) const;

@@ -82,7 +82,7 @@ class HostEnd {
 class HostSender final : public Sender, private HostEnd {
  public:
   HostSender(const Message& message, const EndSite& site, bool staged)
-      // A message that the caller's kernels store is in device memory first: they store all values at once.
+      // A message's values stored by the caller's kernels first lie in device memory: these kernels store all at once.
       : HostEnd(message, site, staged,
                 (goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message)),
                 "to device " + std::to_string(message.target)),

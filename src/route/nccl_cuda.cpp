@@ -183,7 +183,7 @@ class Clique final : public NcclClique {
   }
 
   const std::int64_t serial;
-  const Communicator ranks;  // a duplicate of the ranks' communicator, whose handle is unique while the clique lives
+  const Communicator ranks;  // duplicate of the MPI communicator; its handle is unique while NCCL's communicators live
 
  private:
   struct Member {

@@ -23,7 +23,7 @@ const std::vector<Row>& table();
 /// Tests that are always skipped at some numbers of ranks.
 struct Gap {
   const char* tests;   ///< GoogleTest's pattern of `Suite.Test/parameter`
-  const char* counts;  ///< numbers of ranks at which to skip; if empty, the tests run in spite of later entries
+  const char* counts;  ///< numbers of MPI ranks at which the tests are skipped; if empty, later rules skip none either
   const char* why;
 };
 

@@ -93,8 +93,8 @@ inline double first_hit(const Mesh& mesh, const Point& p, const Point& d) {
   return nearest;
 }
 
-// Tetrahedra with corners from a few points, some inverted if `mixed`: closed, overlapping and touching. With
-// `on_lattice`, points are at cell centres and halfway between, where lines meet edges and corners exactly.
+// Random mesh of four closed tetrahedra that may overlap and touch. `mixed`: some are inside out. `on_lattice`:
+// vertices are cell centres or halfway between, so that grid lines meet edges and corners exactly.
 inline Mesh random_soup(std::mt19937& random, bool on_lattice, double size, bool mixed = true) {
   std::uniform_real_distribution<double> place(1, size - 1);
   Mesh mesh;

@@ -67,7 +67,7 @@ struct PassGate {
   }
 };
 
-/// Kernel that sleeps, so that other streams can work after the gate opens.
+/// Kernel that sleeps, which gives kernels on other streams time to run once the host has let all of them start.
 struct Pause {
   int milliseconds;
   template <class Team>

@@ -221,8 +221,8 @@ struct LineTiles {
     return item;
   }
 
-  /// Order in which thread blocks take tiles of two fused FFT passes: the first pass for `lead` chunks, then both
-  /// passes alternately, then the second pass for `lead` chunks.
+  /// Order in which thread blocks take tiles of two fused FFT passes over chunks (ranges of planes). First come `lead`
+  /// chunks of pass one; then both passes alternate; `lead` chunks of pass two come last.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
     std::int64_t index = number;  // index of the work item within its FFT pass

@@ -18,7 +18,7 @@ __all__ = [
     "structure_function",
 ]
 
-#: Modules of the names that slipstream.dns.simulation does not define.
+#: Module from which a public name of slipstream.dns is imported on first use; slipstream.dns.simulation has all others.
 _MODULES = {
     "ScalarStatistics": "slipstream.dns.statistics",
     "Statistics": "slipstream.dns.statistics",

@@ -33,7 +33,7 @@ __all__ = [
     "Units",
 ]
 
-#: Modules of the names that slipstream.lbm.options does not define.
+#: Module from which a public name of slipstream.lbm is imported on first use; slipstream.lbm.options has all others.
 _MODULES = {
     "Energy": "slipstream.lbm.simulation",
     "Load": "slipstream.flow.loads",

@@ -24,7 +24,7 @@ class Sort:
     """A group of nodes that have the same devices in the same order, joined by the same links."""
 
     nodes: list[int]
-    devices: list[list[int]]  #: numbers of the devices of each node in the group
+    devices: list[list[int]]  #: for each of these equal nodes, the numbers of its devices
 
     @property
     def name(self) -> str:

@@ -192,7 +192,7 @@ BatchPlan planned_batches(const Machine& machine, const Options& options, std::i
   plan.planes_y = cuts.count_y;
   plan.planes_z = cuts.count_z;
   plan.sweeps = cuts.splits ? 4 : 2;
-  // Mean number of fields copied to the device in a stage: the product, its factors, u or the sum (half of rk4: both).
+  // Mean number of fields copied to the device per Runge-Kutta stage: u x w, its factors, u or the stages' sum or both.
   plan.fields = components_of(options) * (options.scheme == Scheme::rk2 ? 2 : 2.5) + fields_there(options);
   plan.fields += keeps_next(options) ? 2.25 : 0;
   // If planes z exceed a buffer, they take three sweeps (passes of all batches). Between these the arrays hold all y.

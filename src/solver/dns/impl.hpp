@@ -103,8 +103,8 @@ struct Dns::Impl : SolverParts {
 
   Impl(const Communicator& comm, const Machine& machine, Options options);
   std::span<Stream> own_streams() override { return streams; }
-  /// Names the arrays that hold three components. All but `next`, the product and the slopes hold scalars behind them.
-  /// From `velocity` on, arrays change between modes and cells; scalars do not.
+  /// Names of arrays with three components. Velocity modes, their Runge-Kutta sum and next stage come first. Velocity,
+  /// product u x w and scalar gradients hold modes or cells. Some arrays also hold scalars.
   enum class Held : std::uint8_t { modes, sum, next, velocity, product, slopes };
   void synchronize();
   void list_tasks();

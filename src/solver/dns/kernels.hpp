@@ -33,7 +33,7 @@ struct StageFactors {
   bool pushes = true;
 };
 
-/// Arrays of a Runge-Kutta stage. The first stage reads `now` from u; the last one only writes u.
+/// Arrays of Fourier modes of a Runge-Kutta stage. The first stage starts from the velocity u; the last only writes u.
 template <class T>
 struct StageArrays {
   Three<T> u, sum;

@@ -56,8 +56,8 @@ class OutOfCore {
       std::function<void(Stream&, std::size_t device, const ModeGrid&, void* u, std::int64_t step, double* to)>;
   virtual std::vector<std::vector<double>> sums(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
                                                 const OfModes& queue) = 0;
-  /// As sums(), to be called after products(): the kernel of `queue` also reads the modes of u x w, which are discarded
-  /// afterwards.
+  /// Computes sums over modes, like sums(), by a kernel that also reads the modes of the product u x w of velocity and
+  /// vorticity. Call it after products(); it discards the modes of u x w.
   using OfProducts =
       std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step, void* product, double* to)>;
   virtual std::vector<std::vector<double>> with_products(Streams& streams, const HostArrays& modes,

@@ -32,8 +32,8 @@ struct PlaneGrid {
 /// Computes u, v, w and the derivatives of u and v along z, one field after the other, from the modes of some planes y.
 template <class T>
 void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* five);
-/// Computes a component in columns [z][x][y], for all y, from fields [c][z][x]. First come u, v, w and the vorticity,
-/// from five fields. Then come three slopes of each scalar, from its two fields.
+/// Computes modes [z][x][y] of one component from kept modes [k_y][z][x]. Components: velocity, vorticity, then the
+/// scalar gradients. They need velocity, scalars and some of their z derivatives.
 template <class T>
 void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* fields, T* to);
 /// Transposes [z][x][y] with kept modes along x to [z][y][x] with all modes along x.

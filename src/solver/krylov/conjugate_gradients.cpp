@@ -50,9 +50,9 @@ struct ConjugateGradients::Impl : LinearSolve {
     return !precondition ? pair : pair == first_pair ? conjugate_pairs : conjugate_pairs + 2;
   }
 
-  /// First part of an iteration, up to its residual. The present (r, z) and (r, r) are at `now`; those that follow will
-  /// be at `next`. An iteration moves 88 B a point in addition to the operator. This part reads r, q, w and D and
-  /// writes r; the second part reads p, x, r and D and writes p and x.
+  /// First half of a conjugate-gradient iteration: applies the operator to the direction, and updates the residual r.
+  /// `now`, `next`: indices of the sums (r, z) and (r, r) of this and of the next iteration. The vector updates of a
+  /// whole iteration move 88 B per point, in addition to the operator.
   void descend(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t next) {
     const Vectors p = directions(), q = images();
     if (system.apply_with_parts) {

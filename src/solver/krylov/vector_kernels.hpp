@@ -40,7 +40,7 @@ void preconditioned(Stream& stream, const Range& range, const double* w, const d
                     double* parts);
 /// Computes partial sums of u, without weights.
 void sum(Stream& stream, const Range& range, const double* u, double* parts);
-/// Computes partial sums of (s x, s b) and (s x, s q), where s is the scale.
+/// Computes partial sums of inner products of vectors: (s x, s b) and (s x, s q), where s is a scale factor.
 void products(Stream& stream, const Range& range, const double* w, const double* x, const double* b, const double* q,
               const Each& scale, double* parts);
 /// Finds the largest |b| and |b - q| of component c where w is not 0, at results[2 c] and [2 c + 1]; NaN if a value is

@@ -69,7 +69,7 @@ struct BlockWork {
   Kept kept = Kept::all;
   Numbering numbering;  // numbering of stored cells; it points to `words`
   Buffer<CellWord> words;
-  // lists of a packed block: cells of the interior, then of the boundary region, in groups
+  // compressed list of the fluid cells of a block that stores only these: interior, then boundary region
   Buffer<std::uint32_t> fluid;
   std::size_t interior_words = 0;
   std::uint8_t walls = 0;  // bits of sides with resting walls that the step handles without links
@@ -97,7 +97,7 @@ struct Outlet {
   Field field;
 };
 
-/// Values that one block contributes to a sum.
+/// One block's contribution to the sum of a quantity over the domain, such as a force and its moment.
 struct Partial {
   std::int64_t block = 0, quantity = 0;
   std::array<double, 6> values{};
@@ -327,7 +327,7 @@ struct Lbm::Impl : SolverParts {
   void take(const Split& chosen);
   /// Largest number of bytes that a device sends to others in one exchange.
   double most_bytes_sent() const;
-  /// Key of a measured split: text with everything that the time of a step depends on.
+  /// Cache key of the measured split into interior and boundary region: all on which a time step's duration depends.
   std::string split_key() const;
   /// Measures how to split the step, on steps of a fluid that is put to rest again afterwards.
   void tune_rim(Lbm& owner);

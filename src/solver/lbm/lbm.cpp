@@ -109,7 +109,7 @@ std::vector<Watched> Lbm::watched() {
              Together together(stream);
              for (const InspectedBlock& inspected : blocks) {
                BlockArrays arrays = impl_->arrays(impl_->work(inspected.block));
-               // Rows are those of the field checked for invalid values, which may now lie in an array with other rows.
+               // The check for invalid values is by rows of the field's layout, which the array here may not have.
                arrays.populations.shape.row_axis = impl_->populations->shape(inspected.block).row_axis;
                impl_->kernel.inspect_density(together, arrays, lowest, highest, inspected.rows);
              }

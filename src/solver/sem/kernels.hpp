@@ -18,7 +18,7 @@ struct HelmholtzCallOf {
   std::int64_t elements;
   const std::int32_t* list = nullptr;  ///< indices of the elements to process; none: the first ones
   T* energies = nullptr;               ///< product of in and out for each element; null: not wanted
-  /// Number of components. Values of component c, energies too, begin c times `all` elements after component 0.
+  /// Number of components of the vectors. Values of one component begin `all` elements after those of the one before.
   int components = 1;
   std::int64_t all = 0;
 };
@@ -117,7 +117,7 @@ struct Sum {
   double constant = 0;
   Term terms[most] = {};
   int count = 0;
-  /// Adds a term to the sum. Throws Error if it has `most` terms already.
+  /// Adds a scaled vector to this linear combination. Throws Error if it has `most` terms already.
   void add(const Term& term);
 };
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);

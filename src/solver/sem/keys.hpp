@@ -20,7 +20,7 @@ inline constexpr std::pair<const char*, Preconditioner> preconditioners[] = {{"j
 inline constexpr std::pair<const char*, krylov::Method> methods[] = {{"cg", krylov::Method::conjugate_gradients},
                                                                      {"fgmres", krylov::Method::flexible_gmres}};
 inline constexpr std::int64_t time_orders[] = {1, 2, 3};
-inline constexpr int most_damping = 16;  ///< largest number of explicit damping steps
+inline constexpr int most_damping = 16;  ///< largest number of explicit steps that damp the velocity's divergence
 
 std::vector<CaseTable> case_tables();
 

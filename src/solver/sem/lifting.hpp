@@ -17,7 +17,7 @@ class Lifting {
   std::vector<double> mine(double time) const;
   /// Gathers the values of all ranks, and extends them into `out`. Collective.
   void take(std::vector<double> mine, Vector& out);
-  /// Mean of the least and the largest given value of the last evaluation.
+  /// Mean of the least and the largest Dirichlet boundary value, from the last call of take().
   double middle() const { return middle_; }
   double largest() const { return largest_; }  ///< largest magnitude of the given values
   /// Warning about the first edge on which the values of two sides differ; empty if there is none.

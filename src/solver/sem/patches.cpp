@@ -8,7 +8,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Moves the faces to which a condition applies from `left` to a new patch.
+/// Makes a patch of the faces of a side to which a boundary condition applies, and removes them from `left`, the rest.
 void take_faces(Patches& patches, const Side& side, std::size_t axis, std::size_t end, std::span<const Point> centres,
                 std::vector<bool>& left) {
   Patch patch{axis, end, side, left};

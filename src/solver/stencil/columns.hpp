@@ -94,9 +94,9 @@ struct StarColumns {
     const auto read = point.template read<1>(at);
     point.next[at] = point.value(read, 0, *here, laplacian);
   }
-  /// Updates cells i to i + cells of row j in planes `first` to `end`, and stores those from x = low to high. Both i
-  /// and the number of cells of a periodic axis x are multiples of `cells`. With `turning`, neighbours along y and z
-  /// may wrap around.
+  /// Updates `cells` adjacent cells from x index i on, in row j of planes `first` to `end`. Stores only cells from x =
+  /// low to high. The index i and the length of a periodic axis x are multiples of `cells`. `turning`: neighbours along
+  /// y and z may be across a periodic side.
   template <int cells, bool turning>
   SLIP_FN void march(int i, int j, int first, int end, int low, int high) const {
     constexpr int ahead = shape.ahead, kept = 2 * radius + 1 + ahead, sides = (radius + cells - 1) / cells;

@@ -15,7 +15,7 @@ constexpr std::int64_t most_blocks = 1024;
 /// Upper limit on the number of units, groups of planes that stay on one device.
 constexpr std::int64_t most_units = 256;
 
-/// Number of planes in a unit, which stays on one device. It depends on the grid only.
+/// Number of grid planes that always stay together on one device (a unit). It depends on the grid only.
 std::int64_t planes_of_a_unit(const Options& options) {
   return std::max<std::int64_t>(1, options.cells[slab_axis(options.cells)] / most_units);
 }
@@ -42,7 +42,7 @@ FieldOptions system_field(const Grid& grid, const Options& options, bool shared,
   return field;
 }
 
-/// Gives each device a slab of whole units of planes.
+/// Gives each device a slab of the grid, in multiples of a number of planes that the grid alone determines.
 std::vector<Block> slabs(const Machine& machine, const Options& options) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = options.cells[axis], unit = planes_of_a_unit(options), units = (planes + unit - 1) / unit;

@@ -195,7 +195,7 @@ struct ByHand {
     return all;
   }
 
-  /// Expected values of an item after a round. A cell's own value counts at the position of its block.
+  /// Expected field values after an exchange: contributions are combined by block id, the cell's own at its block's id.
   std::map<std::int64_t, Numbers> after(int round) const {
     auto transfers = pattern.transfers(from, source.components, source.ghost, to.rank());
     std::stable_sort(transfers.begin(), transfers.end(),

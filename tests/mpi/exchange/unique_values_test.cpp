@@ -37,7 +37,7 @@ class UniqueValues : public GatherScatterOn {
     return made(dealt, options);
   }
 
-  /// First points owned by this rank's devices, from the C++ interface.
+  /// For each device of this rank, the first point of every id that the device owns, from the C++ interface.
   std::vector<std::vector<std::int64_t>> owned(const GatherScatter& gs, const Dealt& dealt) const {
     std::vector<std::vector<std::int64_t>> points(dealt.devices());
     for (std::size_t d = 0; d < dealt.devices(); ++d)

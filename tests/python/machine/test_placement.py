@@ -38,7 +38,8 @@ GB = 1e9
     ("traffic", "seconds", "busiest"),
     [
         ([(0, 1, 50 * GB)], 1.0, "device 0 to device 1"),
-        ([(0, 1, 50 * GB), (0, 2, 50 * GB)], 1.0, "device 0 to device 1"),  # time of two transfers on separate lines
+        # two transfers from one device over separate NVLinks take the time of one
+        ([(0, 1, 50 * GB), (0, 2, 50 * GB)], 1.0, "device 0 to device 1"),
         ([(0, 3, 50 * GB)], 1.0, "device 0 to device 3"),  # time of a transfer that has the bus for itself
         ([(0, 3, 32 * GB), (1, 4, 32 * GB), (2, 5, 32 * GB)], 1.5, "between, out of group 0 of node 0"),
         # time of two transfers in opposite directions, each with its own rate

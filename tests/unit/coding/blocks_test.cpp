@@ -45,7 +45,7 @@ int boxes_of_each() {
   return tests && std::string(tests) == "every" ? 4000 : 40;
 }
 
-/// Calls f(cells of the values of a block) for each block.
+/// Calls f(cell indices) for each block of cells, such as 4 x 4 x 4, that a coding compresses together.
 template <class F>
 void each_block(const Extent& box, const CellBlock& block, const F& f) {
   const Extent blocks = blocks_of(box, block);
@@ -170,7 +170,7 @@ TEST_P(BlockCodings, RoundToMultiplesOfOneUnitWhereAnErrorIsGiven) {
   const Coding coding = coding_of("blockfloat, rate 16, max error 0.001");
   const Wire wire = wire_of(coding, DType::f64, "u");
   EXPECT_TRUE(wire.rounds_by_value());
-  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // the largest multiple of `unit` in 15 bits
+  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // largest value that 15-bit codes hold
   EXPECT_LE(unit / 2, 0.001);
   EXPECT_GT(unit, 0.001);
   CodedBox<double> coded({GetParam(), 0}, {5, 7, 3}, wire);

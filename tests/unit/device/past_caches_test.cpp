@@ -28,7 +28,7 @@ TEST(StorePastCaches, CopiesAsManyAsItIsToldFromAnyPlaceToAnyPlace) {
 
 class PastCaches : public testing::TestWithParam<std::tuple<Lattice, DType>> {};
 
-/// Output of one step: long rows at any alignment, with solid cells and ghosts.
+/// Output of a lattice Boltzmann step on a block with ghost cells, random populations and, if `solids`, solid cells.
 std::vector<std::byte> step(const Extent& extent, const Box& box, bool past_caches, bool solids) {
   const auto& [lattice, precision] = PastCaches::GetParam();
   FieldOptions options;

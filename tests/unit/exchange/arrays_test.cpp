@@ -1,4 +1,4 @@
-// Arrays of an exchange's items: their addresses, and other arrays that replace them.
+// Tests of the arrays that an exchange reads and writes: their addresses, and their replacement by other arrays.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -96,7 +96,7 @@ TEST(BodiesCuts, OfASphereConvergeToTheAnalyticDistanceWithOrderTwo) {
       const Point p = minus(centre_of(domain, {cut.cell[0], cut.cell[1], cut.cell[2]}), centre);
       const Direction& c = all_directions[cut.direction];
       const Point d{double(c[0]), double(c[1]), double(c[2])};
-      // Solves |p + q d| = radius. Links that graze the sphere amplify errors of it.
+      // Link d from cell p cuts the sphere at the fraction q with |p + q d| = radius. Grazing links amplify errors.
       const double a = dot(d, d), b = dot(p, d),
                    root = std::sqrt(std::max(0.0, b * b - a * (dot(p, p) - radius * radius)));
       if (root < 3) continue;

@@ -273,7 +273,7 @@ TEST_P(NodePlacement, PutsNeighboursAmongNodesThatAreNear) {
 INSTANTIATE_TEST_SUITE_P(Counts, NodePlacement, testing::Values(4, 8, 12));
 
 TEST(Placement, DescentFindsTheExactAnswerOfASmallProblem) {
-  // Nine parts, the ninth without traffic: the first eight form an exactly solvable problem.
+  // Assigns nine blocks to nine devices. The ninth has no traffic: an exact search over the others gives the optimum.
   std::mt19937 random(3);
   std::vector<double> flow(81, 0.0), distance(81, 0.0), small_flow, small_distance;
   for (int i = 0; i < 8; ++i)

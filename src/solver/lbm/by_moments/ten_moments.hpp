@@ -105,8 +105,8 @@ struct Sending {
   }
 };
 
-/// Partial moments of the five populations that cross a plane of cells up or down: their sum, and sums of c g and c c
-/// g.
+/// Partial moments of the five populations g with velocities c that cross a plane of cells up or down: the sums of g,
+/// of c_x g and c_y g, and of c_x^2 g and c_y^2 g.
 template <class T>
 struct Crossing {
   T all, x, y, xx, yy;

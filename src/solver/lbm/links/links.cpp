@@ -187,9 +187,9 @@ class Maker {
     if (boundary.kind == BoundaryKind::pressure) in_cell(to.pressure, x, i, boundary.density - 1);
   }
 
-  /// Returns the factor that, times w and the lack of density, is added to each incoming population: K / 2 (1 + 3 c_s).
-  /// K is sigma c_s / L, L the domain's length. A wave of density r has the populations w r (1 + 3 c_s), since c . n =
-  /// 1 for all of them.
+  /// Returns the rate (K / 2) (1 + 3 c_s) at which a convective side restores its density. K is the relaxation factor
+  /// times c_s / L, with the speed of sound c_s and the domain's length L. A step adds rate times weight times missing
+  /// density to each incoming population.
   double hold_rate(const Boundary& boundary) const {
     const double sound = std::sqrt(1.0 / 3),
                  length = static_cast<double>(grid_.extent()[convective_side(options_) / 2]);

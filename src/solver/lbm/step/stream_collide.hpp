@@ -21,9 +21,9 @@ namespace slipstream::lbm {
 /// read, concurrently with the flag, but not written (leave_solids), or they are put at rest.
 enum class AtSolids : std::uint8_t { none, rest, leave };
 
-/// Treatment of a block's sides by kernels: none, which vectorises; wrapping along x; wrapping and resting walls, at
-/// which a cell reads its own population. Links would do that in a separate pass, which accesses a sector of memory for
-/// each end of a row.
+/// Treatment of a block's sides by a lattice Boltzmann step. `open`: none, which vectorises. `wrap`: periodic along x.
+/// `walls`: also walls at rest, which reflect populations. A separate pass over wall links would access a whole memory
+/// sector for each end of a row.
 enum class Sides : std::uint8_t { open, wrap, walls };
 
 /// Whether a step can handle resting walls. With one array it accesses the ghosts next to them in any case, and groups

@@ -165,7 +165,7 @@ bool in_groups(const Box& box, const BlockArrays& b) {
                             whole(flags.stride[1]) && whole(flags.stride[2])));
 }
 
-/// Converts a box of cells to a box of groups.
+/// Converts a box of cells to a box of groups, each of `size` adjacent cells along x that one thread updates.
 template <class Groups>
 Box groups_of(Box box) {
   box.lo[0] /= Groups::size;

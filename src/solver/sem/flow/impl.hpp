@@ -95,7 +95,7 @@ struct Flow::Impl : ElementParts {
   };
   std::optional<Means> means;
   void add_means();
-  /// Computes grad u_c of each velocity component c in the work vectors star (c = 0), turn and g; returns these.
+  /// Computes the gradients of the three velocity components in three work vectors, and returns pointers to these.
   std::array<Triple*, 3> gradients();
   /// Points of a side on one device of this rank, where forces are computed.
   struct Wall {

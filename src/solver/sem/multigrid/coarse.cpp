@@ -46,8 +46,8 @@ CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
   to_corners_.clear();
   for (std::size_t c = 0; c < 2; ++c)
     for (std::size_t p = 0; p < n; ++p) to_corners_.push_back(to_points_[p * 2 + c]);
-  // Ids for the gather-scatter: those of blocks of corners, then of blocks of vertices, numbered by device. Vertices
-  // hold zeros here, so sums have the same bits on any number of devices.
+  // Ids for the gather-scatter that sums values at elements' corners to mesh vertices. Each device has blocks of
+  // corners, then of vertices. Vertices start at zero, so sums are bitwise equal on any number of devices.
   std::vector<Stream>& streams = space.streams();
   const std::int64_t block_elements = space.elements_of_a_block(), all = vertices_.all();
   block_ = 8 * block_elements;
@@ -163,7 +163,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
     }
   });
   for (double& value : largest) value = space_.comm().max(value);
-  // Sizes are summed as integers, so that bits do not depend on the order: by slab of each axis, then mass and volume.
+  // Element sizes are summed as integers, for equal bits in any order: 1 / width by slab of each axis, mass, volume.
   constexpr double unit = 0x1p-26;
   const auto& wide = box.elements;
   const auto x = static_cast<std::size_t>(wide[0]), y = static_cast<std::size_t>(wide[1]),

@@ -82,7 +82,7 @@ void from_vertices(Stream& stream, const Vertices& vertices, std::int64_t first,
 /// Computes out = A in, with A as [offset][vertex]. `free` is 0 at fixed vertices.
 void apply_stencil(Stream& stream, const Vertices& vertices, const float* stencil, const float* free, const float* in,
                    float* out);
-/// Arguments to multiply vertex values along an axis by eigenvectors S or S^T, and the result by `inverse`, if given.
+/// Arguments to transform vertex values along an axis by eigenvectors of a separable operator, and to scale the result.
 struct Along {
   int axis;
   bool transposed;

@@ -484,7 +484,7 @@ TEST(CellGroups, HoldTheCellsOfAListForEveryLattice) {
         ASSERT_EQ(found[n].number, cells[n].number) << L::q;
         ASSERT_EQ(found[n].walls & all, cells[n].walls) << L::q;
       }
-      cells.resize(1500);  // adjacent cells fill all groups of the list
+      cells.resize(1500);  // cells close together fill all groups of the compressed cell list except the last
       EXPECT_EQ(listed_words(cells, lattice).size(), (1500u + Groups::size - 1) / Groups::size * (Groups::size + 1))
           << L::q;
     });
