@@ -136,7 +136,7 @@ class Tree:
         if changed.startswith(("src/", "include/", "bench/native/")):
             return self._broken_by_cxx(changed)
         if changed.startswith(PROGRAMS) and changed.endswith(".cpp") and changed not in self.cxx_tests:
-            # The changed file is a helper of all tests of a program, or was deleted.
+            # The changed file is a helper of all C++ tests in its folder, or was deleted: all of them may break.
             return {path for path in self.cxx_tests if path.split("/")[1] == changed.split("/")[1]}
         if changed.startswith("tests/python/"):
             return {path for path, test in self.python_tests.items() if changed in test.files}

@@ -75,7 +75,8 @@ def skin(rings: list[list[Point]]) -> Shell:
 def wheel(x: float, y: float) -> Shell:
     """Surface of a wheel: a cylinder along y that stands on the road."""
     angles = [2 * math.pi * i / WHEEL_SIDES for i in range(WHEEL_SIDES)]
-    # The circle of a wheel runs from z to x along y, as rings run from y to z along x, so that faces point outwards.
+    # The points of the circle run from z to x around the y axis. Rings of the body run from y to z around x, which is
+    # the same sense of rotation, so that faces point outwards.
     circle = [(WHEEL_RADIUS * math.cos(a), WHEEL_RADIUS * math.sin(a)) for a in angles]
     return skin(
         [[(x + right, y + side * WHEEL_WIDTH / 2, WHEEL_RADIUS + up) for up, right in circle] for side in (-1, 1)]

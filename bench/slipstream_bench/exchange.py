@@ -63,7 +63,7 @@ class Choice:
     quantities: int
     radius: int
     alignment: int  #: alignment in bytes of the first interior cell of every row
-    dtype: str  #: number format of the quantities
+    dtype: str  #: number format of the values that each cell exchanges
     coding: str  #: coding of the values in messages
     throttle: str  #: rate and latency of a simulated network, as in the key exchange.throttle
     layout: str  #: layout of the fields; aos: all in one field; auto: on GPUs rows along z if x is cut and z is not
@@ -79,7 +79,8 @@ class Choice:
 
 
 class Refused(Exception):
-    """No allowed route connects two devices, or the route for which a row is named moves nothing."""
+    """Raised if an exchange cannot be measured as planned: no allowed route connects two devices, or no message travels
+    by the route to be timed."""
 
 
 class Meter:

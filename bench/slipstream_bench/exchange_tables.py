@@ -333,8 +333,8 @@ def _whos(rows: list[Row]) -> list[str]:
 
 
 def _bars(rows: list[Row], who: str) -> dict[str, dict[str, Row]]:
-    """Groups rows by size and layout, then by clock. A size with several layouts gets the one that is fastest by
-    events.
+    """Arranges measured times of exchanges by number of cells, then by the clock that timed them. If several memory
+    layouts were measured for a number of cells, the one that is fastest by device events is kept.
     """
     sizes: dict[str, dict[str, dict[str, Row]]] = {}
     for row in sorted((row for row in rows if _who(row) == who), key=_cells):

@@ -94,7 +94,8 @@ def _routes(
 
 
 def kept(rows: list[Row], route: str, pair: str, throttle: str) -> Row:
-    """Effect of a throttle on single messages: latency from the shortest message, rate from the two longest."""
+    """Effect of a simulated network (`throttle`: rate and latency) on single messages: the latency from the shortest
+    message, the rate from the two longest."""
     module = core()
     times = {
         row["bytes"]: row["time_us"]

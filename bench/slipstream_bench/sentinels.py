@@ -248,7 +248,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _measure_all(arguments: argparse.Namespace, workers: list[Worker], small: bool, console: Console) -> None:
-    """Measures all rows in both source trees, prints and writes; restarts processes that have ended."""
+    """Runs the chosen benchmarks of speed in both source trees, the change and its parent. Prints the times, and writes
+    them to a file of results. Restarts measuring processes that have ended."""
     began = time.perf_counter()
     found = ask_all(workers, "describe")
     change = found[-1]

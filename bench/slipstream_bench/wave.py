@@ -281,7 +281,8 @@ def _packs() -> Iterator[record.Row]:
 
 
 def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
-    """Groups rows of one size, with one row per kind of message."""
+    """Splits result rows into groups of one message size. Each group has a row for each coding of the message: float,
+    double and zfp."""
     return (rows[at : at + len(CODINGS)] for at in range(0, len(rows), len(CODINGS)))
 
 

@@ -18,8 +18,8 @@ class Trace;
 
 /// Ways to copy the rows of a batch between host and device.
 enum class RowCopies : std::uint8_t {
-  measured,  ///< pitched or kernel, the faster one for each direction and row length, timed with pitched copies in the
-             ///< other direction; pitched on the host
+  measured,  ///< whichever of pitched and kernel is faster, timed for each direction and row length while pitched
+             ///< copies run in the other direction. On the host backend: pitched
   single,    ///< one copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
   kernel,    ///< a few thread blocks load or store the rows, without the copy engine ("zero-copy")

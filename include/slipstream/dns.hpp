@@ -207,8 +207,8 @@ class Dns final : public Solver {
 
   Statistics statistics();
   int shells() const;  ///< number of shells of Statistics::spectrum, with shell 0; not collective
-  /// Computes the transfer at the cost of the transforms of one right-hand side; with Dealiasing::phase_shift of two,
-  /// whose aliases cancel.
+  /// Computes the transfer of kinetic energy between wave numbers. It costs the transforms of one right-hand side, or
+  /// two with Dealiasing::phase_shift: their grids are half a cell apart, so that aliasing errors cancel.
   Transfer transfer();
   /// The velocity u on the devices, three components. Valid until the next step.
   Field& velocity();

@@ -83,7 +83,7 @@ struct FftOptions {
 struct FftMemory {
   std::int64_t physical = 0, spectral = 0;  ///< bytes of an array of one component, which the caller owns
   std::int64_t work = 0;                    ///< bytes that the plan holds between transforms
-  std::int64_t messages = 0;                ///< upper bound of the bytes for values in flight
+  std::int64_t messages = 0;                ///< upper bound of the bytes of buffers for messages between devices
   std::int64_t library = 0;                 ///< estimated workspace of the library that transforms lines, in bytes
   /// whether the caller's arrays are in host memory (FftOptions::device_memory)
   bool on_host = false;

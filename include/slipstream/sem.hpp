@@ -194,10 +194,10 @@ class Space {
   void helmholtz(const Vector& in, Vector& out, double h1, double h2, const OperatorTerms& terms = {});
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
                  const OperatorTerms& terms = {});
-  /// Computes out = Q Q^T (h1 A + h2 B) in for `components` components, in one launch and one message for each pair of
-  /// devices. Elements at the boundary of a device come first; their sums travel meanwhile. If given, parts[device]
-  /// gets the partial sums of (in, out) = sum W in out of each of its blocks, one component after the other. `in` must
-  /// then be continuous, and zero where it is fixed, because the sum is taken before out is assembled.
+  /// Applies the Helmholtz operator and sums over the copies of each point: out = Q Q^T (h1 A + h2 B) in. A is the
+  /// stiffness and B the mass matrix; Q Q^T sums over copies. All components share one launch, and one message for each
+  /// pair of devices. If given, parts[device] gets the partial sums of the scalar product (in, out) of each block of
+  /// points, one component after the other. `in` must then be continuous, and zero at points with a given value.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
   /// Returns stiffness factors kappa G from a diffusivity kappa at each point (48 B a point). Needs Factors::stored.

@@ -71,7 +71,7 @@ SLIP_FN void each_result(const SumTree& tree, const std::int32_t* plan, const do
   });
 }
 
-/// Sums that fit are added in shared memory: a level in device memory costs three dependent reads.
+/// Sums values over grid blocks by a tree, in shared memory if they fit: in device memory a level costs three reads.
 struct AddUp {
   static constexpr int threads = threads_of_gpu;
   SumTree tree;

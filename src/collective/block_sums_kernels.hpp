@@ -48,7 +48,7 @@ class TreeOnDevice {
 /// A sum over blocks on one device of several. `lower` adds up its blocks, a reduction combines the results of all
 /// devices, and `upper` adds up these.
 struct SumOnDevice {
-  /// Takes both summation trees of a device. `devices`: number of devices whose sums are reduced.
+  /// Stores a device's summation trees: `lower` before, `upper` after the reduction over `devices` devices.
   SumOnDevice(Device device, TreeOnDevice lower, TreeOnDevice upper, int devices);
 
   TreeOnDevice lower, upper;

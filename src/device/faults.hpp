@@ -10,7 +10,7 @@ namespace slipstream::faults {
 /// Steps of the program that a test can make fail.
 enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 
-/// Makes a step fail once in this process, after `passes` successful passes; a negative value disarms it.
+/// Makes an allocation or library start (`step`) fail once, after it succeeded `passes` times; negative: never.
 void arm(Step step, int passes);
 /// Whether a test has armed a fault: the step, such as an allocation, will fail at a later call of pass().
 bool armed(Step step);
@@ -24,7 +24,7 @@ enum class Lane : int { departure, arrival, count };
 /// function removes it. Affects exchanges created afterwards; none may be in flight.
 void hold(Lane lane, std::function<void(Stream&)> work);
 bool held(Lane lane);
-/// Routes call this at both points of a message stream. It runs the action that a test has set for the point.
+/// Routes call this before packed values leave and before received ones are unpacked. It runs an action set by a test.
 void reach(Lane lane, Stream& stream);
 
 /// Replaces the seconds that teardowns wait for ranks that may have died; 0 restores them.

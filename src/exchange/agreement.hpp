@@ -33,9 +33,9 @@ class Agreement {
   /// may contain several exchanges.
   bool settle_captures(Plan& plan);
 
-  // Lost values: overflows of codings, and values that the caller's kernels did not store.
-  /// Whether all ranks agree on lost values at every end(): some rank's host drives a route, or such values are looked
-  /// for. Not collective; nor is check().
+  // Lost values are overflows of codings, and values that the caller's kernels should have stored but did not.
+  /// Whether all ranks tell each other of lost values at every end(). They do if some rank's host drives a route, or if
+  /// the exchange checks what the caller's kernels stored. Not collective; nor is check().
   bool told_at_end() const { return told_at_end_; }
   /// Throws Overflow or Unwritten, the same on all ranks, if the ranks know that an exchange lost values.
   void check(std::uint64_t number) const;

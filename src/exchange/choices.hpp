@@ -30,8 +30,8 @@ struct Trials {
   Problem failure;         ///< first failure of some rank; the same on all ranks
 };
 
-/// Warms up, then runs as many trials as `how` says, at least one. All ranks start each trial together. All ranks stop
-/// at the first failure of any rank. Collective.
+/// Times one of the tuner's choices: warm-up runs, then as many timed runs as `how` asks for, at least one. All ranks
+/// start each run together, and all stop at the first failure of any rank. Collective.
 Trials measure(const Communicator& comm, const TuneOptions& how, const Trial& trial);
 
 /// Seconds per step on the slowest rank: the minimum over a few trials of many steps. `run` runs the given number of
@@ -55,7 +55,7 @@ struct Chosen {
   std::vector<double> seconds;     ///< seconds per run, of every choice
   std::string source;              ///< origin of the times: "measured" or "cache"; empty if nothing could be measured
   std::string file;                ///< path of the cache file; empty if there is none
-  double spent = 0;                ///< seconds spent on measuring and choosing
+  double spent = 0;                ///< seconds that it took to find the fastest choice
   std::vector<std::string> notes;  ///< problems with the cache file; filled on rank 0 only
 };
 

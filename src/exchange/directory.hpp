@@ -16,10 +16,10 @@ namespace slipstream {
 class Directory {
  public:
   enum class What : std::int32_t { full, free, ready, delivered, slot, field, host, broken };
-  /// Names an address on `device`. `full`, `delivered`: a receiver's counters that `peer` sets, with the chunk in
-  /// `item`. `free`, `ready`: those of a sender. `slot`: receive buffers for messages of `peer`; `host`: the same in
-  /// pinned host memory. `field`: array `array` of block `block` of `item` (peer = -1). `broken`: failure flag of
-  /// `device`; if set, it must not store any more (peer = -1).
+  /// Names a memory address on `device`, which takes part in a message to or from `peer`. `full`, `delivered`: counters
+  /// of the receiver, which `peer` sets. `free`, `ready`: counters of the sender. A chunk `item` has its own `full`,
+  /// `free`. `slot`, `host`: receive buffers in device memory, in pinned host memory. `field`: array `array` of block
+  /// `block` in exchange item `item` (peer = -1). `broken`: failure flag (peer = -1): if set, `device` stores no more.
   struct Key {
     What what = What::full;
     std::int32_t device = 0;

@@ -156,9 +156,9 @@ void Launches::decode_apart() {
     }
 }
 
-/// Creates a batch of copies for each set of messages whose values are combined with one another. It starts when these
-/// have arrived. Values are added in the order of blocks, whichever message comes first. All batches together free the
-/// slots.
+/// Creates a batch of copies for each set of messages whose values are combined with one another, such as summed. It
+/// starts when these messages have arrived. Values are added in the order of blocks, whichever message comes first.
+/// The receive buffers become free once all batches have run.
 void Launches::combine() {
   decode_apart();
   std::vector<Contributor> contributors;
@@ -171,7 +171,7 @@ void Launches::combine() {
     for (Batch& batch : receiver.batches) {
       append(arrivals[m], batch.before);
       append(after, batch.after);
-      batch.after.clear();  // the slot still holds values other than the decoded ones, so decoding does not free it
+      batch.after.clear();  // decoding must not free the receive buffer, which still holds values that are not decoded
       if (!batch.movers.empty()) decoding.push_back(&batch);
     }
     if (decoding.empty()) {

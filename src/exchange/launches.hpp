@@ -21,7 +21,7 @@ namespace slipstream {
 struct ProducedWindows {
   std::vector<Window> list;    ///< windows by block in the order of Grid::local(), then by component
   Buffer<Window> table;        ///< copy of `list` (all windows) in device memory
-  Buffer<std::int32_t> first;  ///< index in `table` of the first window of each [block][component]
+  Buffer<std::int32_t> first;  ///< for each [block][component]: index of its first view of target memory in `table`
 };
 
 /// Times of the encoding and decoding of a message, apart from its transfer.
@@ -135,7 +135,7 @@ class Launches {
   Combiner combiner_;
   std::vector<Span<Signal>> counters_;      // signals for waits between batches of one launch
   std::vector<Span<std::byte>> decodings_;  // memory of decoded values, which are combined later
-  std::deque<Leg> decoded_legs_;            // descriptions of the decoded values, to which combining refers
+  std::deque<Leg> decoded_legs_;            // transfers whose values are decoded first, then combined from there
   /// Batches that combine values, each with the message that it reads if it reads only one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;

@@ -57,7 +57,7 @@ class ExchangeMemory {
   /// Sets the failure flags of devices on other ranks. Late devices then no longer store into fields of this rank,
   /// which the user may use again. The flags stay mapped until all ranks have left.
   void revoke() noexcept;
-  /// Never frees the memory: ranks that did not take part in the common end may still store into it.
+  /// Never frees the exchange's memory: ranks that did not end the exchange with the others may still store into it.
   void keep();
 
   /// Memory of a device. Throws Error (not_found) if the device does not belong to this rank.
@@ -71,7 +71,7 @@ class ExchangeMemory {
   void make_host_slots(DeviceMemory& mine, bool mapped);
 
   const Plan& plan_;
-  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // local device; failure flag of a device that stores to it
+  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // target device here, and failure flag of its remote sender
 };
 
 }  // namespace slipstream

@@ -34,7 +34,7 @@ MessageClasses::MessageClasses(const Communicator& comm, const Grid& grid, const
     found.messages += grid.machine().device(devices.second).rank == grid.rank();
     found.mine.push_back(devices);
   }
-  // Ranks find the message classes of all ranks one after another: each time the smallest number above the last one.
+  // Lists the class numbers of all ranks' messages in ascending order: each pass finds the smallest one not listed.
   for (auto next = mine.begin();;) {
     const double least = -comm.max(next == mine.end() ? no_value : -static_cast<double>(next->first));
     if (least == -no_value) break;

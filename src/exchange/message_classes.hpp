@@ -24,8 +24,8 @@ struct MessageClass {
   std::vector<PairKey> mine;  ///< messages that leave or reach this rank
 };
 
-/// The classes of an exchange's messages between devices. Ranks exchange numbers of classes, of which there are few,
-/// and no pairs of devices.
+/// Classes of an exchange's messages: by properties of both devices, kind of link, and size to a factor of two.
+/// Ranks send one another the few class numbers that occur, instead of many pairs of devices.
 class MessageClasses {
  public:
   MessageClasses() = default;

@@ -128,7 +128,7 @@ struct Plan {
   Bundles bundles;
   std::vector<Channel> channels;                ///< messages of this rank, with the farthest target first
   std::vector<MessageInfo> messages;            ///< messages in the order of source, then target
-  std::vector<std::size_t> channel_of_message;  ///< index in `channels` of each message, in the order of `messages`
+  std::vector<std::size_t> channel_of_message;  ///< for each message, its index in `channels` (farthest target first)
   std::vector<const Route*> ways;               ///< routes that the rank's messages use, each once
   bool host_driven = false, capturable = true, limited_in_graphs = true;
 

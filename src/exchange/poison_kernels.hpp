@@ -22,7 +22,7 @@ struct Poisoned {
 
 class Poison {
  public:
-  /// Fills `places` with NaN later. `arrays`: table of their arrays, by number, which must outlive this object.
+  /// Lists memory that fill() sets to NaN. `arrays`: table of its base addresses by number; must outlive this object.
   Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays);
   /// Writes NaN after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
   void fill(Stream& stream, const Signal* broken) const;

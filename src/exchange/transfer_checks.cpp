@@ -30,7 +30,7 @@ class Values {
     }
   }
 
-  /// Whether an element is a value. `element` counts from interior cell (0, 0, 0) of component 0.
+  /// Whether memory element `element` holds a value of the field, not padding; element 0 is interior cell (0, 0, 0).
   bool has(std::int64_t element) const {
     if (packed_) return element >= 0 && element < shape_.elements;
     std::int64_t rest = element + before_;

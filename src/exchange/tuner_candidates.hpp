@@ -35,7 +35,7 @@ struct Tried {
 /// that the user set stay unchanged. `largest`: bytes of the largest message that the route serves.
 std::vector<std::pair<std::string, Knobs>> variants(const Tried& tried, RouteKind kind, double largest);
 
-/// A candidate with the fastest route of each class, and the reasons for these routes.
+/// The fastest route for each class of messages, as a candidate of the tuner, and the reason for each route.
 struct Mixture {
   Candidate candidate;
   std::map<ClassNumber, std::string> reasons;

@@ -37,8 +37,8 @@ class Watchdog {
   void open(std::uint64_t number, const std::vector<Stream*>& streams);
   void close(const std::vector<Stream*>& streams);
 
-  /// Queues work as a shift. If a stream is being captured, the work is not watched and the result is false. Throws
-  /// Timeout if the work failed because the watchdog had ended it.
+  /// Runs `work`, which queues kernels on the streams, and watches whether these end in time. Returns false, without a
+  /// watch, if a stream is being captured. Throws Timeout if the work failed because the watchdog had ended it.
   bool watch(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
 
   /// Throws the Timeout that was passed to complain(), if any.

@@ -69,7 +69,7 @@ class BatchMoves final : public BatchMove {
 
   BatchCut cut_;
   std::vector<Shape> shapes_;
-  std::vector<int> shape_of_;  // for each batch, the index of its exchange
+  std::vector<int> shape_of_;  // for each batch of planes, the index in `shapes_` of its exchange between devices
 };
 
 }  // namespace slipstream::fft

@@ -44,10 +44,10 @@ struct Part {
   std::vector<std::array<std::int64_t, 2>> begin;
 };
 
-/// A transpose between the two work arrays. If the `stored` of its parts has entries, it includes the line transform
-/// before it. This reads `before`, works in the source array and stores into the target. Entries are by local device,
-/// null without values. A move of several parts also includes their lines, between the arrays `lines`: the lines before
-/// a forward move, or those behind a backward one.
+/// A transpose of values between the two work arrays, whole or in parts. Line transforms before it may store their
+/// results directly at the targets. Then `stored` of each part has these transforms, by local device, null without
+/// values; they read `before` and work in the source array. Several parts also include line transforms between the
+/// arrays `lines`: those before a forward transpose, or those after a backward one.
 struct Move {
   std::optional<Stage> clears;  ///< stage whose values in the target become zero if not transferred
   std::unique_ptr<Field> source, target;
@@ -65,7 +65,7 @@ struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
   std::vector<Batch> batches;  ///< line transforms of each local device; a count of 0: none
-  std::optional<Move> move;    ///< without a move and lines, a step copies values
+  std::optional<Move> move;    ///< transpose between devices; a step with neither it nor line transforms copies values
 };
 
 /// Two work arrays per device, and the steps that use them. A lane processes one component of a field at a time.

@@ -114,7 +114,7 @@ void check(const Decomposition& cut, const FftOptions& options) {
           "a Fourier transform by batches does not support a coding", {{"option", "coding"}});
 }
 
-/// Throws unless the nodes have pinned memory for the values between the sweeps of a backward transform.
+/// Throws unless the nodes have pinned memory for the values between two passes of an out-of-core backward transform.
 void check_host_memory(const Machine& machine, const Decomposition& cut) {
   if (cut.alone()) return;
   std::vector<std::uint64_t> of(static_cast<std::size_t>(machine.nodes()), 0);

@@ -85,7 +85,7 @@ class OutOfCore {
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
   /// Arrays that hold the values between the two sweeps: the object's own, or on one device the caller's `other`.
   Arrays between_or(const Arrays& other) const;
-  /// Largest number of planes y of any device.
+  /// Largest number of planes of modes at constant y that any device has.
   std::int64_t most_y() const;
   std::int64_t most_z() const;
   Kind along_x(bool forward) const;

@@ -81,7 +81,7 @@ void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   }
 }
 
-// Runs a transpose that lines store, in parts. All receive buffers are free, so part 2 opens while part 1 is stored.
+// Runs a transpose in parts. While line transforms store one part at its targets, others transform the part before it.
 void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const void*>& from,
                                 std::vector<Stream>& streams, const With& with) {
   fft::Move& move = *step.move;

@@ -155,7 +155,7 @@ struct GatherScatter::Impl {
             {{"option", "host_packed"}});
   }
 
-  /// One device: its lists, and a stream for work that is concurrent with its messages.
+  /// Data of one device: its lists of shared points, and a stream for work that is concurrent with its messages.
   struct OnDevice {
     OnDevice(Device device, const SharedPoints& of, Copies& c)
         : device(device), local(std::move(c.local)), before(device), after(device), stream(device) {
@@ -458,7 +458,7 @@ struct GatherScatter::Impl {
   std::optional<SameCalls> same_calls;        // comparison of calls between ranks; null on a single rank
   CallsInOrder in_order{"a gather-scatter"};  // order of calls across streams, because all calls use the same mailboxes
   RecordedCalls<Call> calls;
-  std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays that were checked, with their sizes
+  std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays found valid: device, address, elements
   std::unique_ptr<HostPacked> host;
   Way both{0}, gather{1}, scatter{2};
 };

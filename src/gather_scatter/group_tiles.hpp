@@ -34,8 +34,8 @@ struct GroupTiles {
   /// One entry per copy, in the order of points: its shared-memory slot, and the point counted from its chunk's base.
   Buffer<std::uint32_t> entries;
   Buffer<std::uint32_t> bases;
-  /// Header of each tile: the number of stretches, the stretches, and one bit per slot. The bit is set if the copy lies
-  /// in another block than the copy before it.
+  /// Header of each tile: the number of stretches (groups of equal size), the stretches, and one bit for each copy of a
+  /// point. The bit is set if this copy lies in another block than the copy before it in its group.
   Buffer<std::uint32_t> headers;
   Buffer<std::uint32_t> starts;     ///< for each thread block's range of points (tile), where its header begins
   DeviceRows<std::uint32_t> large;  ///< groups with more copies than a tile holds

@@ -41,8 +41,8 @@ SLIP_FN void sort_together(const Team& team, std::uint64_t* keys, std::uint32_t 
   }
 }
 
-/// Builds the tiles of one segment: the rows that begin within a fixed number of copies. The first pass counts. The
-/// second pass (`keep`) writes from the offsets of its segment.
+/// Builds the tiles for one segment of the list of groups (a group: all points of one id). The first pass counts the
+/// tiles' words. The second pass (`keep`) writes the tiles, each segment from its own offset.
 template <bool keep>
 struct MakeTiles {
   /// Number of points that a thread block sorts into tiles of 1024: so many that a partly filled last one costs little.
@@ -169,7 +169,7 @@ struct MakeTiles {
     for (std::uint32_t c = 0; c < copies; ++c) {
       const auto point = static_cast<std::uint32_t>(held.copies[c] >> 32);
       const auto slot = static_cast<std::uint32_t>(held.copies[c] & 0xffff);
-      // The largest offset is excluded: with the last slot, its entry would equal the padding `none`.
+      // The largest offset of a point from its base is not used: with the last shared-memory slot it encodes padding.
       if (n % Tiles::chunk != 0 && point - base >= Tiles::most_point)
         while (n % Tiles::chunk != 0) add(Tiles::none);
       if (n % Tiles::chunk == 0) {

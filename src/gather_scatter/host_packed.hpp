@@ -19,7 +19,7 @@ namespace slipstream {
 /// other methods bit for bit.
 class HostPacked {
  public:
-  /// Makes the gather-scatter on the host. `copies`: lists of points, which must have partials. Collective.
+  /// Makes the host's part of a gather-scatter. `copies`: lists of shared points, also for partial results. Collective.
   HostPacked(const Communicator& comm, const Machine& machine, const std::vector<Copies>& copies,
              const GatherScatterOptions& options);
   ~HostPacked();

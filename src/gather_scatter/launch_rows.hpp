@@ -1,5 +1,5 @@
 #pragma once
-// Launches kernels with one thread per row.
+// Launches kernels with one thread for each row of a list; a row has the points of one id in a gather-scatter.
 #include <cstdint>
 
 #include <slipstream/launch.hpp>

@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// Lines along two opposite directions, which are indices into the caller's list; -1 if a direction is not needed.
+/// Parallel lines through cells, with the indices of both directions along them in the caller's list; -1: not needed.
 struct CutDirections {
   const LineIndex* lines;
   int forth = -1, back = -1;

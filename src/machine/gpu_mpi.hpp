@@ -31,7 +31,7 @@ std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>&
 /// Reason why MPI, by its own claim, may not support memory of this backend's devices; empty if it claims support.
 std::string gpu_mpi_claim(Backend backend);
 
-// Common parts of trials of MPI with device memory: a guard against crashes, and a cache of the answers.
+// Common parts of tests of whether MPI accepts device memory: a guard against crashes, and a cache of the results.
 
 /// Result of a test of MPI with device memory. The test `ask` runs once per communicator, which caches the result.
 std::string answer_of(const Communicator& comm, const std::string& question, Backend backend,

@@ -71,7 +71,7 @@ void read_records(const std::string& text, std::vector<T>& records) {
   if (count) std::memcpy(records.data() + before, text.data(), count * sizeof(T));
 }
 
-/// Records of type T that several texts hold, as all_gather() returns them.
+/// Joins the records of type T that several byte strings hold, such as all_gather() returns: one string per rank.
 template <class T>
 std::vector<T> records_of(const std::vector<std::string>& texts) {
   std::vector<T> records;

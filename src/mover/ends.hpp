@@ -118,7 +118,7 @@ class Sender : public MessageEnd {
  public:
   /// Copies that transfer() launches by itself, even under Pack::fused. The list serves to measure their coding errors.
   std::vector<Mover> apart;
-  std::vector<Window> windows;  ///< addresses where the caller's kernels store values, for each field's first copy
+  std::vector<Window> windows;  ///< views of the target memory into which the caller's kernels store values
 
   /// Called after transfer() of all messages. Makes the stream wait for work that this sender queued on other streams.
   virtual void join(Stream&) {}

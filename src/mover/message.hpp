@@ -85,7 +85,7 @@ struct Leg {
   bool rebinds = false;
   Wire wire = Wire::same;  ///< coding of the transfer's values
   bool produced = false;   ///< whether the caller's kernels store the values, so that no mover does
-  CellBlock block = {};    ///< block of cells coded together in the whole transfer, if this is a part of it
+  CellBlock block = {};    ///< extent of the cell blocks that the coding packs together, as in the whole transfer
 
   bool coded() const { return wire.codes(); }
   /// Packed size in bytes. Components follow one another. So do real and imaginary parts of coded blocks.

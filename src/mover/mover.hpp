@@ -13,7 +13,7 @@ namespace slipstream {
 
 /// Position in a ring of receive buffers. In exchange n, chunk `chunk` is in slot ((n - 1) chunks + chunk) mod depth.
 struct Ring {
-  std::int64_t bytes = 0;  ///< distance between slots in bytes; 0: no ring
+  std::int64_t bytes = 0;  ///< distance from one receive buffer to the next, in bytes; 0: not a ring of buffers
   std::int32_t depth = 1;
   std::int32_t chunks = 1;
   std::int32_t chunk = 0;
@@ -73,7 +73,7 @@ struct Mover {
 /// may replace. Each launch reads the current addresses.
 struct Arrays {
   int count = 0;
-  /// number of the current combination of copies, if fields have several that take turns; constant in an exchange
+  /// Fields may have several copies that take turns. Index of the set of copies in use; constant during an exchange.
   int combination = 0;
   std::vector<std::byte*> host;     ///< addresses of the arrays, [combination of field copies][array]
   std::vector<std::byte*> planned;  ///< addresses when the movers (copies) were planned, for each field's first copy

@@ -20,7 +20,7 @@ struct Scheduled {
 /// Conversions of values that a program's copies need: none, single values, or blocks as well.
 enum class Coded : std::uint8_t { none, by_value, in_blocks };
 
-/// Arguments of a program's kernel, in device memory.
+/// Kernel arguments of a Program (the copies of an exchange, cut into tiles of equal work), in device memory.
 struct ProgramParts {
   const void *tiles = nullptr, *smalls = nullptr;
   const Wait* waits = nullptr;

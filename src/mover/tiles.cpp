@@ -199,7 +199,7 @@ std::int64_t held(const std::byte* address, int array, const Arrays* arrays) {
   return address - arrays->planned.at(static_cast<std::size_t>(array));
 }
 
-/// Swaps axes so that the one along which the target is contiguous comes second.
+/// Reorders the axes of a transposing copy, so that its target is contiguous along the second axis.
 Mover with_target_rows_second(Mover m) {
   if (transposed_axis(m) == 2)
     for (auto* of_axes : {m.extent, m.source_stride, m.target_stride}) std::swap(of_axes[1], of_axes[2]);
@@ -379,7 +379,7 @@ Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams
   for (const Scheduled& s : batches)
     for (const Mover& m : s.batch->movers) table.bytes += m.words() * m.word;
   const std::int64_t tile_bytes = tile_bytes_for(table.bytes, teams);
-  std::vector<std::pair<double, Tile>> ordered;  // tiles with their positions in the launch
+  std::vector<std::pair<double, Tile>> ordered;  // tiles (shares of copy work) with their positions in the launch
   std::map<int, BatchInfo> families;
   for (std::size_t index = 0; index < batches.size(); ++index) {
     const Scheduled& s = batches[index];

@@ -155,7 +155,7 @@ struct Seam {
   SLIP_FN bool starts_row(const Rows::Cell& c) const { return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by; }
   SLIP_FN bool ends_row(const Rows::Cell& c) const { return c.x < thin && c.y > 0; }
   SLIP_FN bool has(const Rows::Cell& c) const { return starts_row(c) || ends_row(c); }
-  /// Whether the seam stores a word: of a box, or padding between two rows. Memory beyond these may not be allocated.
+  /// Whether a word between the ends of two array rows is stored: it is part of a copied box, or padding in between.
   SLIP_FN bool stores(const Rows::Cell& c) const {
     return has(c) || (fills_gaps && c.y > 0 && c.y + 1 < rows.height.by);
   }
@@ -481,7 +481,7 @@ SLIP_FN void with_word(int size, F f) {
   }
 }
 
-/// First phase of a transpose: fills the square in shared memory.
+/// First phase of a matrix transpose by a thread block: loads a square of words into shared memory.
 SLIP_FN void run_first_half(const Work& w, const Part& part, const Watch& watch, void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
     fill_square(w, part, Ends<Word>(w, watch).from, static_cast<Word*>(square), share);

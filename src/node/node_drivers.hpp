@@ -134,7 +134,7 @@ class NodeDispatch {
   const NodeMessage& message_;
   NodeOutbox box_;
   std::uint64_t plan_;
-  std::vector<std::size_t> first_part_;  // index of the first part of each chunk
+  std::vector<std::size_t> first_part_;  // for each chunk of the message, index of the first pair of devices in it
   Requests requests_;
   std::uint64_t sequence_ = 0, sent_ = 0;
   std::vector<bool> started_;  // for each chunk, whether its send has started

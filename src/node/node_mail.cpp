@@ -59,8 +59,8 @@ class NodeInlet final : public Inlet {
       verify(message_, *reinterpret_cast<const Envelope*>(box_.places().of(sequence)), sequence);
       verified_ = true;
     }
-    // Values may arrive before the envelope (message header), which is in the first chunk. The last piece counts only
-    // once it is verified.
+    // Chunks may arrive before the first one, which has the message header. Until the header is verified, the last
+    // piece of the values does not count as arrived, so that unpacking cannot complete.
     const int pieces = node_message_.pieces_within(next_, part_);
     return verified_ ? pieces : std::min(pieces, std::max(0, part_.pieces.count() - 1));
   }

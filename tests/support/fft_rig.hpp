@@ -106,7 +106,7 @@ inline void set(Field& field, int component, const Whole& whole, const std::arra
   }
 }
 
-/// Largest difference between one component of a field on this rank and `whole`; `axes` as for set().
+/// Largest difference of a field's component on this rank from the array `whole`; `axes`: its axis for each field axis.
 inline double difference(const Field& field, int component, const Whole& whole,
                          const std::array<int, 3>& axes = {0, 1, 2}) {
   double most = 0;

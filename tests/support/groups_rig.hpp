@@ -37,7 +37,7 @@ BlockData place(const Buffer<T>& buffer, const BlockShape& shape) {
 
 enum class By : std::uint8_t { cells, groups };
 
-/// Runs a step of lattice Boltzmann, and returns the array that it writes.
+/// Runs a lattice Boltzmann step on one block, by single cells or by groups of cells, and returns the new populations.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place>
 std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form form, int walls = 0, bool skip = true) {
   using Word = typename S::Word;

@@ -242,7 +242,7 @@ inline std::vector<Way> ways(Backend backend) {
                                      {5, "in_place_wide_rim"}})
     all.push_back(in_place(all[number], name));
   all.back().blocks = {2, 2, 1};
-  // Storage or steps without solid cells give the results of all cells.
+  // Blocks that do not store or compute solid cells must give the results of blocks with all cells.
   constexpr auto with_solids = [](Way way, Solids solids, Streaming streaming, const char* name) {
     way.name = name;
     way.solids = solids;

@@ -58,7 +58,7 @@ inline double value_at(const Options& options, const std::vector<double>& u, Ext
     if (n[a] == 1) p[a] = 0;
     if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
     if (p[a] >= 0 && p[a] < n[a]) continue;
-    // The value is odd about the centre of the first cell beyond the side, or even about the last face.
+    // Beyond a side with a fixed value, values are odd about the first ghost cell's centre; else even about the side.
     const bool fixed = options.sides.of[a][p[a] < 0 ? 0 : 1] == Sides::fixed;
     if (fixed && (p[a] == -1 || p[a] == n[a])) return 0;
     if (fixed) sign = -sign;

@@ -93,7 +93,8 @@ class Moment:
 
 
 def scaled(steps: int, cells: int) -> int:
-    """Number of steps in which momentum diffuses across a cavity of `cells` cells as far as in Risso's thesis."""
+    """Number of time steps on `cells`^3 cells that corresponds to `steps` steps on SIDE^3 cells. In both, momentum
+    diffuses over the same fraction of the cavity's edge, as in Risso's thesis."""
     return max(2, round(steps * (cells / SIDE) ** 2))
 
 
@@ -242,8 +243,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
         several = setup.name != ONE
-        # On one device of several only two widths are measured, because its 64 blocks in 7 pieces each are many
-        # launches.
+        # With one device of several, only the narrowest and the widest boundary region are measured. Its 64 blocks each
+        # have an interior and six boundary boxes, so a time step makes many kernel launches.
         for variant in variants(cells, several, several or per_rank * module.size() == 1):
             if setup.comm is None or module.rank() == 0:
                 try:

@@ -34,7 +34,8 @@ class Monitor:
     take: Callable[[], None]  #: adds the row of the present step, if the table lacks it; collective
     every: int | None = None  #: steps between rows of the table; None: a row whenever the run computes its residual
     at_start: bool = False  #: whether the table has a row for the state before the first step
-    every_step: bool = False  #: whether each step has a row; checkpoints and ends of runs add it first
+    #: whether the table has a row for each time step; it is completed before each checkpoint and at the end of a run
+    every_step: bool = False
 
 
 class Fields(Protocol):
@@ -253,8 +254,8 @@ class Solver(ABC, Generic[CaseT]):
         return getattr(part(module), name)
 
     def plan(self, case: CaseT, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-        """Plan of a case: blocks, messages and memory. `thorough`: also examines what takes time, if that can only
-        lower the memory. Collective.
+        """Plan of a case: blocks, messages and memory. `thorough`: also makes slow examinations that can only lower the
+        memory, such as the search for cells inside of bodies. Collective.
         """
         with as_case_error():
             found: Plan = self.engine.plan(machine, options)

@@ -87,7 +87,8 @@ class DnsRun(Run):
         return tuning_lines(self.engine.tuning()) + cut + batches
 
     def change(self, since: int) -> float | None:
-        """None, because a turbulent flow has no residual. Not finite if the flow is not."""
+        """Returns None while the flow is finite, because a turbulent flow has no residual. If the kinetic energy is
+        infinite or NaN, returns that value."""
         value = float(self._statistics()["energy"])
         return None if math.isfinite(value) else value
 

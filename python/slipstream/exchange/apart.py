@@ -20,7 +20,7 @@ class Place:
     written: bool
     read_only: bool = False
     array: Described | None = None
-    side: str = ""  #: text that names the side of a transform, the component and the block
+    side: str = ""  #: name of a transform's argument whose memory this is: u, v, w or multiply; else empty
     component: int = 0
     block: int = 0
 

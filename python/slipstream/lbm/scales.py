@@ -108,8 +108,8 @@ def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
     if scales.mach * top_speed(case) * factor <= MACH_HIGH:
         remedies.append(step_remedy(case, factor)[1])
     assert units.cell is not None
-    # A cell changes tau only at a fixed lattice_speed, which has no effect if the Reynolds number and the cells are
-    # given.
+    # The size of a cell changes tau only if lattice_speed, the reference velocity in cells per step, is fixed. Without
+    # a viscosity or a length in metres, even then the Reynolds number and the number of cells determine tau.
     if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
         remedies.append(f"units.cell {'<=' if small else '>='} {rounded(units.cell / factor, up=not small)} m")
     if physics.viscosity is not None:

@@ -88,7 +88,8 @@ class View:
 class Wish:
     """Options of `slipstream render`, except scenes and times."""
 
-    options: argparse.Namespace  #: arguments of the command; field, q and body are read
+    #: parsed arguments of `slipstream render`; used are the field, the value of the Q criterion and the files of bodies
+    options: argparse.Namespace
     view: View
     cuts: Sequence[Cut]
     console: Console

@@ -42,8 +42,9 @@ class Vortex(Protocol):
         """Number of distinct points along each axis, for a case of this solver."""
 
     def tables(self, cells: int, time: float) -> dict[str, Any]:
-        """Tables of a case of the vortex on cells^3 cells, up to a time in units of length / speed. It records its
-        energy ten times per unit. Raises CaseError if the solver cannot compute it on these cells."""
+        """Tables of a case of the Taylor-Green vortex on cells^3 cells. It ends at `time`, in units of reference length
+        over reference speed, and records its kinetic energy ten times per unit of time. Raises CaseError if the solver
+        cannot compute the vortex on these cells."""
 
     def decay(self, case: Case) -> energy.Decay:
         """The kinetic energy over time, from the results of a run."""
@@ -54,7 +55,7 @@ class Entry:
     """Result of one solver in the comparison of solvers."""
 
     title: str
-    points: int  #: number of points along each axis of the box
+    points: int  #: number of grid points along each axis of the Taylor-Green vortex's box
     case: Case
     decay: energy.Decay
     seconds: float  #: wall-clock time of the steps in seconds
@@ -140,7 +141,7 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
     """The result of one case of the comparison, on rank 0. Raises RunError on all ranks if a signal or the clock ended
     the run. Collective."""
     kept = record.read(case.folder) if core().rank() == 0 else None
-    # A run that a signal or the clock ended has no findings.
+    # A run that a signal or the time limit ended leaves no final results ("findings") in its file.
     whole = bool(kept and "findings" in kept.figures)
     if not json.loads(core().broadcast(json.dumps(whole), 0)):
         raise RunError(f"compare: stopped during {case.case.name}", ErrorCode.WRONG_STATE, case=case.case.name)

@@ -55,8 +55,8 @@ def conclude(
     troubles: Troubles,
     lines: Sequence[str],
 ) -> None:
-    """Adds the findings of a run and its expected values to the figures, prints them, and writes findings.json, on rank
-    0."""
+    """Adds a run's final results and the results that its case expects to the dictionary `figures`. Prints them, and
+    writes all figures to findings.json, on rank 0."""
     figures["findings"], figures["expected"] = found, expected.against(case, found)
     for line in lines:
         console.print(line)

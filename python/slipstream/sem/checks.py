@@ -166,7 +166,8 @@ def _expressions(case: SemCase) -> Iterator[Fault]:
 
 
 def numbered(key: str, given: Sequence[Expression] | None, time: float | None = None) -> list[Given]:
-    """Components of a vector that a case gives as expressions, each with its key and the time to try it."""
+    """Components of a vector that a case gives as expressions. Each comes with its key, and with the time at which a
+    check evaluates it."""
     return [(f"{key}.{n}", part, time) for n, part in enumerate(given or ())]
 
 

@@ -52,7 +52,7 @@ class PlaneMeans(Record):
     """Means of velocity, pressure and products over planes across an axis, [plane] from low to high; the pressure is
     over density."""
 
-    place: Array  #: position of each plane along the axis
+    place: Array  #: coordinate of each averaging plane along the axis that is normal to the planes
     u: Array
     v: Array
     w: Array

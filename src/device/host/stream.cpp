@@ -66,7 +66,7 @@ struct Capture {
   struct Op {
     Kind kind;
     int lane;
-    int recording;  // index of the event's recording that a record operation makes, or a wait needs
+    int recording;  // index in the capture of the event record that this operation makes (record) or waits for (wait)
     Task task;
   };
   std::vector<Op> ops;

@@ -349,7 +349,7 @@ struct Checkpoints::Impl {
   Options options;
   PieceWriter writer;
   MpiPieces mpi;
-  bool by_mpi = false;  // whether MPI writes the pieces of the current checkpoint, which the thread then completes
+  bool by_mpi = false;  // whether MPI writes the pieces of this checkpoint; the writer's thread then completes the file
   std::optional<std::string> proof;  // why MPI accepts no device memory, once tested
   std::string own;                   // suffix with process and host of incomplete files' names
   std::int64_t step = 0;             // time step of the checkpoint in progress

@@ -23,7 +23,7 @@ bool any(const Tasks& tasks, const std::function<bool(const Task&)>& look) {
                      [&](const Task& task) { return look(task) || (task.loop && any(task.loop->tasks, look)); });
 }
 
-/// The tasks of all steps of a period, or of the next step if steps do not repeat.
+/// Tasks of all time steps until the same work recurs (a period), or of the next step if steps never repeat.
 std::vector<const Tasks*> all_tasks(const Simulation& simulation) {
   const int period = simulation.recording().period;
   std::vector<const Tasks*> all;

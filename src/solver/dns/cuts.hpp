@@ -29,7 +29,7 @@ struct Sizes {
   explicit Sizes(const Options& options);
   std::int64_t nx, ny, nz, mx, wide, highest_y;
   std::int64_t high() const { return 2 * highest_y + 1; }
-  /// Complex values of a plane. of_y(): a plane y of modes; between(): a plane z of kept modes; of_z(): with all modes.
+  /// Number of modes in a plane. of_y(): plane of constant y; between(), of_z(): of constant z, with kept or all modes.
   std::int64_t of_y() const { return wide * nz; }
   std::int64_t between() const { return wide * high(); }
   std::int64_t of_z() const { return mx * ny; }

@@ -137,7 +137,7 @@ struct Dns::Impl : SolverParts {
   Field& velocity();
   /// Courant number of a step of length Options::time_step.
   double courant();
-  double courant_of_cells();  ///< Courant number of the velocity in cells
+  double courant_of_cells();  ///< Courant number of a time step: its maximum over the cells in physical space
   /// Courant number from the largest speeds of lines of cells on this rank's devices.
   double courant_of(const std::vector<std::vector<double>>& speeds) const;
   double step_at(double courant_of_longest) const;  ///< length of the next step in time

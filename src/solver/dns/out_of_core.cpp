@@ -292,8 +292,8 @@ class Flow final : public OutOfCore {
   struct Lines {
     Range y, z;
   };
-  /// Numbers of fields in a sweep over planes z: fields of modes that it reads, fields that it computes in cells, and
-  /// fields of modes that it writes.
+  /// Numbers of fields in an out-of-core pass over planes of constant z. It reads fields of Fourier modes, computes
+  /// fields in cells, and writes (leaves) fields of Fourier modes.
   struct Fields {
     int read, cells, left;
   };
@@ -307,7 +307,7 @@ class Flow final : public OutOfCore {
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
   int of_cells() const { return fields_of_cells(options_); }
-  /// Runs all sweeps once without queueing work. This creates all FFT plans, and so gives the sizes of workspaces.
+  /// Makes all passes of an out-of-core step once without queueing work. This creates FFT plans and sizes workspaces.
   void plan() {
     Streams streams;
     for (const Own& own : own_) streams.emplace_back(own.device);
@@ -329,7 +329,7 @@ class Flow final : public OutOfCore {
   Extent cells_of(const Lines& lines) const { return {s_.nx, lines.y.number, lines.z.number}; }
   /// Index of the first line of a batch among all lines of cells of the device.
   std::int64_t first_of(const Lines& lines) const { return lines.z.first * s_.ny + lines.y.first; }
-  /// A batch begins with one double per line, its largest speed. Returns the offset of the memory after these.
+  /// A batch begins with one double for each line of cells along x, its largest speed. Returns the offset behind them.
   std::int64_t behind_doubles(const Lines& lines) const {
     return even(lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double) / sizeof(T)));
   }
@@ -459,7 +459,7 @@ class Flow final : public OutOfCore {
             {static_cast<std::size_t>(field)},
             {x.number * column, count, 1}};
   }
-  /// Rows of planes z in the array of columns: some y, with all modes along x.
+  /// Rows of planes of constant z in the host array `columns` ([z][field][x][y]): some y, with all modes along x.
   HostRows rows_of(const Own& own, const Lines& lines, int count) const {
     const std::int64_t column = s_.ny * value, field = s_.wide * column;
     return {own.columns.data() + lines.z.first * of_cells() * field + lines.y.first * value,
@@ -472,7 +472,7 @@ class Flow final : public OutOfCore {
             {of_line * lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double)), 1, 1},
             at};
   }
-  /// Lists rows for sums over planes y. Sums continue from piece to piece, so only the last piece writes them.
+  /// Lists host memory for sums over planes of constant y. If planes are cut along x, only their last cut writes sums.
   void leaves_sums(const Own& own, std::int64_t n, std::int64_t of_plane, HostBatch& batch) const {
     const Range y = piece(own, n).y;
     if (is_last_piece(n) && y.number > 0)

@@ -19,7 +19,7 @@ namespace slipstream::dns {
 
 /// The largest integer wave number of a kept mode along an axis.
 int highest_mode(const Options& options, std::size_t axis);
-/// The grid of modes that these options give; the caller fills in the block.
+/// Wave numbers and extents of the Fourier modes for the solver's options; the caller fills in the block's own range.
 ModeGrid wave_numbers(const Options& options);
 
 /// Addresses of arrays in host memory, one per device of this rank; null if the device has no block.

@@ -39,7 +39,7 @@ void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T
 /// Transposes [z][x][y] with kept modes along x to [z][y][x] with all modes along x.
 template <class T>
 void queue_rows(Stream& stream, const Extent& cells, int wide, const T* from, T* to);
-/// Transposes columns [z][x][y] to fields [c][z][x] of kept modes.
+/// Transposes Fourier modes from the layout [z][k_x][k_y] to [k_y][z][k_x], and keeps only modes with small |k_y|.
 template <class T>
 void queue_kept(Stream& stream, const PlaneGrid& grid, const T* from, T* to);
 

@@ -4,9 +4,9 @@
 
 namespace slipstream::krylov {
 
-/// Chebyshev iteration for D A z = D r from z = 0 on the part [largest / spread, largest] of the spectrum (Saad 2003,
-/// algorithm 12.1). The result is a polynomial of D A times D r, positive for 0 < eigenvalue <= largest. So it is a
-/// preconditioner.
+/// Chebyshev iteration for D A z = D r from z = 0: A is a matrix, D a diagonal scaling, r the right side. It damps the
+/// part [largest / spread, largest] of the spectrum of D A (Saad 2003, algorithm 12.1). z is a polynomial of D A times
+/// D r, positive for 0 < eigenvalue <= largest. So it is a preconditioner.
 class Chebyshev {
  public:
   /// Default ratio of the damped spectrum. The optimum depends weakly on the matrix; see docs/sem.md.

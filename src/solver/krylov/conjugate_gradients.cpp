@@ -19,7 +19,7 @@
 namespace slipstream::krylov {
 namespace {
 
-/// Index of (r, r) among the sums after a number of iterations; without a preconditioner (r, z) lies there, too.
+/// Index among a device's scalars of the sums with (r, r), r the residual, after a number of iterations; two alternate.
 constexpr std::size_t pair_after(int iterations) { return iterations % 2 == 0 ? first_pair : second_pair; }
 /// Index among the sums of (p, A p) of the iteration whose (r, z) and (r, r) lie at index `pair`.
 constexpr std::size_t direction_sum(std::size_t pair) { return pair + 2; }

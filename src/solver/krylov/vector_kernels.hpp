@@ -56,7 +56,7 @@ struct Step {
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
-/// Computes r = s (b - q), where s is the scale.
+/// Computes the scaled residual r = scale (b - q) of a linear system A x = b, where q = A x.
 void residual(Stream& stream, const Range& range, const double* b, const double* q, const Each& scale, double* r);
 /// Multiplies x and q of component c by sums[2 c] / sums[2 c + 1].
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);

@@ -11,7 +11,7 @@
 namespace slipstream::krylov {
 namespace {
 
-/// Copies of a device's sums in pinned memory: two for alternate iterations, and one for calls of read().
+/// Copies of a device's scalar products in pinned memory: two for alternate iterations, one for other reads.
 constexpr std::size_t slots = 3, read_slot = 2;
 
 std::size_t checked_components(const Layout& layout) {

@@ -34,7 +34,7 @@ struct Sums {
   std::vector<double> of;
   std::size_t components;
   double single(std::size_t place, std::size_t c) const { return of[place * components + c]; }
-  /// Returns the first or second number of a pair of sums.
+  /// Returns one of two scalar products of component c that are stored together, such as (r, z) and (r, r).
   double paired(std::size_t place, std::size_t c, std::size_t which) const {
     return of[place * components + 2 * c + which];
   }
@@ -101,7 +101,7 @@ struct Workspace {
   Vectors corrections() {
     return all([](Side & side) -> auto& { return side.z; });
   }
-  /// Allocates the vectors z.
+  /// Allocates the vectors z of preconditioned residuals, for methods that need them.
   void make_room();
   /// Address of a scalar on a device, given its index.
   double* at(std::size_t device, std::size_t place) { return sides[device].sums.data() + place * components; }

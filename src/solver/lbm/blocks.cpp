@@ -198,7 +198,7 @@ std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>&
 
 std::vector<Box> Lbm::Impl::boundary_launches(const BlockWork& work) const {
   if (options.rim_processors == 0) return work.split.boundary;
-  // On the host the pieces are small: they serve only to test, as no other work could run concurrently.
+  // On the host boundary boxes are cut into small ones. This is only for tests, as no other work runs concurrently.
   const std::int64_t cells_a_processor = devices[work.device].backend == Backend::host ? 64 : 1024;
   return boundary_pieces(work.split.boundary, options.rim_processors * cells_a_processor,
                          row_axis(populations->options().layout));

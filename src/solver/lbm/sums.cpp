@@ -39,7 +39,7 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
     loads.push_back({name, {}, {}});
   }
   impl_->bring();
-  // The links of a block to one wall or body are one part of the sum, with force and moment for each team of threads.
+  // A partial sum has the links of one block to one wall or body: force and moment from each thread block.
   std::vector<std::pair<const BlockWork*, const Buffer<LoadLink>*>> borne;
   std::vector<PartSums::Part> parts;
   std::vector<Partial> mine;

@@ -23,7 +23,7 @@ void mark_solids(Together& together, const Box& cells, const BlockArrays& block)
 void mark_margins(Together& together, const Box& cells, const BlockArrays& block);
 /// Copies a component of the velocity to the memory of the density.
 void take_component(Together& together, const Box& cells, const BlockArrays& block, int component);
-/// Computes sums[zigzag_sums row ...] of fourth differences of the density, whose ghosts must be up to date.
+/// For each row of cells, sums squared fourth differences of the density along x, y, z, and counts them. Reads ghosts.
 void sum_zigzags(Together& together, const Box& cells, const BlockArrays& block, double* sums);
 /// Computes sums[row], the sum over fluid cells of the magnitude of the velocity.
 void sum_speeds(Together& together, const Box& cells, const BlockArrays& block, double* sums);

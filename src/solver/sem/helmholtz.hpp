@@ -61,7 +61,7 @@ struct HelmholtzKernel {
   };
   /// The quadrature rule's tables in shared memory, which all threads of a team read.
   struct Tables {
-    /// D by columns, so that adjacent threads read adjacent numbers; weights, their inverses and points of the rule
+    /// derivative matrix by columns, so that threads read adjacent numbers; quadrature weights, their inverses, points
     const T *d, *w, *inverse, *x;
   };
 

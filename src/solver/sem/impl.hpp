@@ -149,7 +149,7 @@ struct Sem::Impl::Unknown {
   bool taken = false;              ///< whether data that do not depend on time were evaluated
   /// Limit on given values, 2^800 (7e240), and on their inverses. It leaves room for the equation's own factors.
   static constexpr double most_given = 0x1p800;
-  double largest_given = 0;  ///< largest magnitude of the values given so far
+  double largest_given = 0;  ///< largest magnitude so far of the equation's data, such as sources and boundary values
   std::vector<FluxPoints> flux_points;
   krylov::Effort effort;
   std::vector<std::string> cautions;

@@ -27,15 +27,15 @@ using HelmholtzCall = HelmholtzCallOf<double>;
 /// Arguments of the local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
   const float *r, *weights;  ///< residual at the points, and its weights
-  /// Residual in layers beyond the faces, [element][x- x+ y- y+ z- z+][n n]: the element's own second layer plus that
-  /// of its neighbour. Afterwards it holds the values of `ends`.
+  /// Weighted residual one point outside of each face plus that one point inside, [element][x- x+ y- y+ z- z+][n n].
+  /// Afterwards it holds the local solutions one point outside of the faces, as `ends` does.
   float* faces;
   float* z;                   ///< solutions at the elements' own points
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
   const float* inner;         ///< eigenvectors for elements with neighbours at both ends (kind 0), in host memory
   const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
   const float* eigenvalues;   ///< n + 2 eigenvalues for each kind of element
-  const std::int32_t* kinds;  ///< kind of each element along each axis, [element][axis]
+  const std::int32_t* kinds;  ///< for [element][axis], a number: which ends have a neighbour or what kind of side
   const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]
   float h1, h2;
   std::int64_t elements;

@@ -19,7 +19,7 @@ using Patches = std::vector<Patch>;
 /// All patches of a box from x- to z+, for each side in the order of its conditions. Periodic axes and patches without
 /// faces are left out. Throws Error if no condition holds on a face.
 Patches patches_of(const ElementBox& box, const Sides& sides);
-/// The faces of all patches where values are given.
+/// Flags of the element faces on which a boundary condition gives the unknown's value (Dirichlet's condition).
 DirichletFaces dirichlet_faces(const ElementBox& box, const Patches& patches);
 
 /// Points of a patch in elements [first, last), as in ElementBox::points_on, and its quadrature weights.

@@ -27,7 +27,7 @@ struct Part {
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
   Buffer<double> energies;     ///< scratch for scalar products (in, A in) of elements; grows with their components
-  Buffer<double> coordinates;  ///< coordinates [x y z][point], allocated by the first carry()
+  Buffer<double> coordinates;  ///< coordinates [x y z][point] for advection, allocated by the first carry()
 };
 
 std::vector<double> by_coordinate(const std::vector<Point>& places) {
@@ -164,7 +164,7 @@ struct Space::Impl {
   }
 
   using Terms = std::vector<std::vector<DerivativesCall::Term>>;
-  /// Adds up derivatives of the components of u. `of`: terms of each component, the same number for all.
+  /// Adds up derivatives of the components of u into `out`. `of`: the derivatives of each component, equally many.
   void derivatives(const std::vector<const Vector*>& u, const std::array<Vector*, 3>& out, const Terms& of) {
     require_metric();
     for (std::size_t d = 0; d < parts.size(); ++d) {

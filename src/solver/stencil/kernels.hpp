@@ -53,7 +53,7 @@ struct Shot {
 /// Adds the sources to u of the next step. `done`: number of steps done, in device memory.
 void shoot(Stream& stream, DType type, void* next, const Shot* shots, int count, const std::int64_t* done,
            double time_step);
-/// Records u at `count` places in row *done modulo `rows` of a table.
+/// Records the wave field u at `count` receivers, in the table row for step *done; rows are overwritten in turn.
 void listen(Stream& stream, DType type, const void* next, const std::int64_t* places, int count,
             const std::int64_t* done, double* table, std::int64_t rows, std::int64_t columns);
 /// Increments the number of steps done, in device memory.

@@ -347,7 +347,7 @@ TEST_P(GatherScatterFailures, OfAWaitLeaveGatheredValuesAsTheyWere) {
   break_it([this] { gather(); }, 1, expect_unchanged);
 }
 
-/// The late rank owns points of which the other has copies.
+/// Rank 0 calls scatter() too late. It owns points of which the other rank has copies; these must stay unchanged.
 TEST_P(GatherScatterFailures, OfAWaitLeaveScatteredPointsAsTheyWere) {
   const auto id_of = [&](std::int64_t point) { return domain.ids[static_cast<std::size_t>(point)]; };
   std::set<std::int64_t> of_rank_0;

@@ -231,7 +231,7 @@ TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
   expect_error(error, ErrorCode::mismatch, {{"call", "gather (min) as call 4"}, {"other_call", "scatter as call 4"}});
 }
 
-/// Arguments are compared only at the first call of each kind.
+/// Ranks compare their arguments only at the first call of each gather-scatter operation, such as run() with addition.
 TEST_F(GatherScatterRefuses, WhatOneRankCallsItWith) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const bool last = comm.rank() == comm.size() - 1;
@@ -260,7 +260,7 @@ TEST_F(GatherScatterRefuses, MorePointsThanIndicesHave) {
   const std::int64_t id = 1;
   expect_error(
       [&] {
-        // The points are refused before they are read.
+        // The array of ids is shorter than its given size, but too many points are refused before ids are read.
         GatherScatter(comm, machine, {{{&id, (std::size_t{1} << 32) + 1}, comm.rank(), block_points}});
       },
       ErrorCode::unsupported, {{"given", 4294967297}, {"limit", 4294967296}});

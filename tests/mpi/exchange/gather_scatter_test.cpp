@@ -166,7 +166,7 @@ TEST_P(GatherScatterOn, CombinesWithArraysThatComeAgain) {
   }
 }
 
-/// Calls use more sets of arrays in turn than the cache holds, then some of these again.
+/// Combines more sets of arrays in turn than the cache of recorded graphs holds, then some of these sets again.
 TEST_P(GatherScatterOn, CombinesWithManyArraysInTurn) {
   if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
   const Domain domain = Domain::random(2 * machine->devices(), 15);
@@ -297,7 +297,7 @@ TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWha
   options.tune->cache_folder = "/dev/null/none";
   options.tune->trials = 1;
   options.tune->warm_ups = 0;
-  options.exchange.knobs.packet_limit = 0;  // without packets, tuning has fewer candidates
+  options.exchange.knobs.packet_limit = 0;  // no latency-optimised packets, so that the tuner tries fewer settings
   std::unique_ptr<GatherScatter> gs;
   int round = 0, used = 0;
   const auto make = [&] {

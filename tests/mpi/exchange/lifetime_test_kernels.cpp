@@ -118,7 +118,7 @@ TEST_P(Lifetime, IsRepeatedWithinAGraphWhereItsRoutesSayThatTheyAre) {
   EXPECT_EQ(exchange->loopable(), Communicator::world().all(said));
 }
 
-/// A graph is not replayed as the body of a loop, either.
+/// A graph that repeats a captured exchange in a loop cannot be launched any more after the exchange is destroyed.
 TEST_P(Lifetime, ALoopIsNotReplayedAfterTheEndOfItsExchange) {
   if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
   if (!exchange->loopable()) GTEST_SKIP() << "this route cannot be repeated";

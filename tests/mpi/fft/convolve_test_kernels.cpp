@@ -195,7 +195,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
       for (const bool gpu_lines : {false, true}) {
         // Kernels of lines of this length do not exist, so the case equals the one without them
         if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
-        // Each number format is tested in some of the cases only.
+        // To save time, usually only half of the combinations run; the number of devices determines which half.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;
         FftOptions options;
         options.type = type_of(number, gpu_lines);

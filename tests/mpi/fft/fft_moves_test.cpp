@@ -210,8 +210,8 @@ TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOption
           }
 }
 
-/// Lines of more than 512 values along y, in narrow tiles: alone behind the move, or concurrent with storing lines
-/// along z.
+/// Backward transforms with lines of more than 512 values along y, in narrow tiles. They run after the transpose
+/// between devices, or while line transforms along z still store other values into this transpose.
 TEST_P(FourierTransformsHoweverMoved, GoBackByLongLinesAlongY) {
   const Machine m = machine();
   if (m.devices() != 2) GTEST_SKIP() << "two devices";

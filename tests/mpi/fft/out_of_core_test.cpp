@@ -265,7 +265,7 @@ TEST_P(TransformsOnSeveral, MoveTheBytesOfTwoSweepsOrThree) {
   for (const std::int64_t budget : {std::int64_t{1} << 24, least(cells, o)}) {
     o.device_memory = budget;
     Fft fft(comm, machine(), cells, o);
-    // On four devices the tables of messages are so large that planes fit beside them.
+    // On four devices the smallest possible budget includes large message tables, and so has room for whole planes.
     const double sweeps = fft.describe().find("three sweeps") == std::string::npos ? 2 : 3;
     EXPECT_TRUE(budget < 1 << 24 || sweeps == 2);
     EXPECT_TRUE(budget == 1 << 24 || sweeps == 3 || machine().devices() > 2);
@@ -366,7 +366,7 @@ TEST(MessagesOfBatches, AreThoseOfAllPairs) {
       EXPECT_LE(message.raw_bytes, message.bytes);
     }
     EXPECT_EQ(of_all, all);
-    EXPECT_LT(found.size(), wanted.size());  // fewer entries of the table: messages of equal nodes share one
+    EXPECT_LT(found.size(), wanted.size());  // fewer entries than pairs of devices: those of equal nodes share one
     for (const auto& [key, bytes] : found) EXPECT_EQ(bytes, wanted[key]) << "device " << key.first;
   }
 }

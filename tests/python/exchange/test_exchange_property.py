@@ -57,7 +57,7 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
         routes = [*routes, "staged"]
     knobs = {name: choice(values) for name, values in KNOBS.items()}
     if knobs["pack"] == "zero_copy" and (not routes or "gpu_mpi" in routes):
-        knobs["pack"] = "fused"  # replaced, because gpu_mpi does not support packing into host memory
+        knobs["pack"] = "fused"  # not zero_copy, because the route gpu_mpi cannot pack into host memory
     return {
         "cells": cells,
         "periodic": periodic,

@@ -218,7 +218,7 @@ sys.stdout.write(f"right on rank {grid.comm.rank}\\n")
 
 
 def expect_on_both(folder: Path, program: str, said: str) -> None:
-    """Checks that each of two ranks ends with this output."""
+    """Runs a Python program on two ranks, and checks that each prints the text `said` with its rank."""
     path = folder / "two.py"
     path.write_text(program)
     result = run_on(2, path)

@@ -23,7 +23,8 @@ def tree(tools: dict[str, ModuleType]) -> Any:
     return tools["changed_tests"].Tree(ROOT)
 
 
-#: Changed files, which need not exist, with tests in tests/ that they can break, and tests that they cannot.
+#: Kinds of changed files. Each has a path, which need not exist, tests in tests/ that the change can break, and tests
+#: that it cannot break.
 BREAKS = {
     "a room that all use": ("src/device/new.cpp", ["unit/grid/grid_test", "python/run/test_run"], []),
     "a room that some use": (

@@ -199,7 +199,7 @@ def test_a_pair_named_twice_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["summit", "frontier", "alvis", "dgx-h200"])
 def test_every_figure_of_a_known_machine_has_a_source(name: str) -> None:
-    """Each rate and memory size names a source in brackets, on its own line or on the line that it is derived from."""
+    """Each rate and memory size names its source in a comment, or tells what it is derived from."""
     lines = (ROOT / "machines" / f"{name}.toml").read_text(encoding="utf-8").splitlines()
     figures = [line for line in lines if "gb" in line.split("=")[0] and "=" in line]
     assert figures and [line for line in figures if "#" not in line] == []

@@ -26,7 +26,8 @@ from slipstream.run.troubles import Troubles
 
 
 def box(cells: list[int], **tables: Any) -> LbmCase:
-    """A case with walls at rest, unless the tables differ; the length is the number of cells along x."""
+    """A lattice Boltzmann case with walls at rest, for pictures. `tables` add to or replace tables of the case. Its
+    reference length is the number of cells along x."""
     data = {"grid": {"cells": cells}, "physics": {"reynolds": 10, "reference_velocity": 0.1, "length": float(cells[0])}}
     data |= {"lbm": {"lattice": "D2Q9" if cells[2] == 1 else "D3Q19"}, "run": {"steps": 1}}
     return parse(data | tables, Source("test"))

@@ -259,7 +259,7 @@ Machine two_switches(int nodes) {
 
 class NodePlacement : public testing::TestWithParam<int> {};
 
-// The search is exact for up to 8 nodes and local for more.
+// The search for the best placement of blocks on nodes is exhaustive for up to 8 nodes, and local for more.
 TEST_P(NodePlacement, PutsNeighboursAmongNodesThatAreNear) {
   GridOptions options = placed(PlacementMethod::theoretical);
   options.periodic = {false, false, false};

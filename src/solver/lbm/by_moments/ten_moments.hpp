@@ -32,7 +32,7 @@ struct TenMoments {
 /// Without it the third order is left out. Products and sums are fused, with the weights in the factors.
 template <class T>
 struct Sending {
-  T base;                                ///< density less 1, minus 3/2 of the tensor's trace
+  T base;                                ///< density less 1, minus 3/2 of the trace of the second-moment tensor
   T xx, yy, zz, xy, xz, yz;              ///< components of the second-order tensor
   T x, y, z;                             ///< components of the momentum
   T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;  ///< third-order terms of populations along diagonals

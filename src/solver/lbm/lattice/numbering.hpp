@@ -57,7 +57,7 @@ struct CellGroups {
 
 /// Numbering of a block's stored cells, for kernels: finds a cell by local coordinates, including ghosts.
 struct Numbering {
-  const CellWord* words = nullptr;  ///< bits of the block's stored cells; null: all are stored, with strides
+  const CellWord* words = nullptr;  ///< for each cell, a bit: whether it is stored; null: all are, at fixed strides
   std::int32_t ghost[3] = {0, 0, 0};
   std::int32_t row = 0, plane = 0;  ///< distances between rows and between planes of cells, in words
 

@@ -21,7 +21,7 @@ struct LinkLists {
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
   std::vector<HeldCell> held;
-  std::vector<InterpolatedCell> interpolated;  ///< applied last: changes populations at rest, which other links read
+  std::vector<InterpolatedCell> interpolated;  ///< interpolated bounce-back; last, as others read the rest populations
 };
 /// Calls f for each kind of boundary link with the lists of that kind from two sets, except for resting walls.
 template <class Lists, class Other, class F>

@@ -18,7 +18,7 @@ namespace slipstream::lbm {
 /// cell thick there, and then lie in ghosts of both blocks.
 class InPlaceHalo final : public Pattern {
  public:
-  /// `form`: form of the array at the step after the exchange, which is shared or turned.
+  /// `form`: storage of populations at the step after the exchange: Form::shared or Form::turned (opposites swapped).
   InPlaceHalo(const Grid& grid, const Options& options, Form form);
   std::string name() const override { return form_ == Form::turned ? "turned halo in place" : "halo in place"; }
   std::uint64_t fingerprint() const override { return halo_.fingerprint(); }

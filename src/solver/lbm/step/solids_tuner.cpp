@@ -114,7 +114,7 @@ class SolidsTuner {
   std::vector<std::string> notes;
 
  private:
-  /// Finds devices whose memory holds any storage of their blocks; for other devices, rules choose the storage.
+  /// Finds devices whose memory holds all cells of their blocks, solid ones too. On others, rules choose the storage.
   void find_room() {
     const Machine& machine = grid_.machine();
     std::vector<std::int64_t> needed(machine.devices(), 0);

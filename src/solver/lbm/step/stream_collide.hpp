@@ -58,7 +58,7 @@ struct StreamCollide {
     StreamCollide kernel;
     std::int64_t start, flags_start;
     Steps<L> steps;
-    std::uint8_t walls;  ///< bits of walls next to the row, across y and z
+    std::uint8_t walls;  ///< bit for each side of the block: set if it is a resting wall next to this row in y or z
     SLIP_FN void operator()(int i) const {
       kernel.cell(*this, i,
                   [&](auto q, std::int64_t there, Word word) { kernel.out.template population<q()>()[there] = word; });

@@ -104,7 +104,7 @@ struct StreamCollideGroups {
     return every;
   }
 
-  /// Offset from population q of a group to the row from which it is read.
+  /// Offset in memory from population q of a group of adjacent cells to the row of upstream cells from which q comes.
   template <int q>
   SLIP_FN std::int64_t row_of(const Site& site, bool wall = false) const {
     return cells.template incoming<q>(site.steps, Step(0, 1, 0), wall);

@@ -18,7 +18,7 @@ struct StreamCollidePacked {
   std::int64_t cell, component;  ///< strides in the array from cell to cell, from component to component
   Numbering numbering;
   Wrap wrap;
-  std::int64_t turn;  ///< steps in place: component stride in the turned form (see Form), else 0
+  std::int64_t turn;  ///< in-place steps that store opposite populations swapped: stride between populations; else 0
   const std::uint32_t* cells;
   std::uint32_t wide, high;  ///< extent of the block along x and y
   Collision collision;

@@ -139,7 +139,7 @@ void CoarseGrid::set_up(double h1, double h2, bool singular) {
 void CoarseGrid::list_axes(double h1, double h2) {
   const ElementBox& box = space_.box();
   std::vector<Stream>& streams = space_.streams();
-  // Sizes of the box that replaces an element: its width along x is 2 sqrt(c_y c_z), its volume 8 c_x c_y c_z.
+  // Box for an element with stiffness coefficients c_x, c_y, c_z: width along x 2 sqrt(c_y c_z), volume 8 c_x c_y c_z.
   struct Sizes {
     std::array<double, 5> of;  // inverse widths along x, y, z of the box for an element; its mass, its volume
   };

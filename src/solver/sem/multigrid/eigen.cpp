@@ -68,7 +68,7 @@ Eigen generalized_eigen(std::size_t n, std::vector<double> a, std::vector<double
   }
   Eigen found;
   for (std::size_t i = 0; i < n; ++i) found.values.push_back(a[i * n + i]);
-  // Transforms eigenvectors V of C back: S = L^-T V.
+  // Transforms the eigenvectors V of L^-1 K L^-T (stiffness K, mass L L^T) to those of the given problem: L^-T V.
   for (std::size_t c = 0; c < n; ++c)
     for (std::size_t i = n; i-- > 0;) {
       double sum = v[i * n + c];

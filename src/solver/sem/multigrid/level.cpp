@@ -310,7 +310,7 @@ void Level::set_up(double h1, double h2) {
   for (Stream& stream : streams) stream.synchronize();
 }
 
-/// Updates the residual r for the change d of z: q = A d, r -= q. With `later` the smoother's next step subtracts q.
+/// Updates the residual r for a change d of the solution: q = A d, r -= q. `later`: the next smoothing subtracts q.
 void Level::lower(bool later) {
   apply(d, q_);
   for (std::size_t at = 0; !later && at < r.size(); ++at)

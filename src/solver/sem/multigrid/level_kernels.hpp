@@ -28,7 +28,7 @@ void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* ma
 
 /// Gathers weights times r at the points one layer inside the faces of elements: faces = weights r.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
-/// Adds neighbours' local solutions at the points one layer inside an element's faces: z += sums - ends.
+/// Adds the neighbours' local solutions, `sums` less the element's own `ends`, to z at points one layer within faces.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
 /// Computes `ends`, u one layer inside the neighbours' faces: `sums` of own and neighbour's layer, less the own one.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);

@@ -11,9 +11,9 @@
 
 namespace slipstream::sem {
 
-/// Preconditioner: a V-cycle over the orders N, N / 2, N / 4, ... above 1, and the corners of the elements. The cycle
-/// has equally many smoothing steps before and after a correction, so it is symmetric except for rounding. G and B of
-/// lower orders are interpolated linearly from the finest level, which keeps them positive.
+/// Multigrid preconditioner: V-cycle over orders N, N / 2, N / 4, ... above 1, and the corners of the elements. It has
+/// equally many smoothing steps before and after a correction, so it is symmetric except for rounding. Stiffness and
+/// mass factors of lower orders are interpolated linearly from the finest order, which keeps them positive.
 class Multigrid {
  public:
   /// The constructor is collective; space and constraint must outlive the preconditioner.

@@ -67,7 +67,7 @@ struct HelmholtzSolver::Impl {
   OperatorTerms terms() const {
     return {coefficients.factors.empty() ? nullptr : &coefficients.factors, mass.empty() ? nullptr : &mass};
   }
-  /// Factor of the mass in the operator: 1 if terms() has a mass of its own, which contains h2 already.
+  /// Factor of the operator's mass term: h2, or 1 if `mass` has the whole term, h2 times the mass plus a reaction.
   double of_mass(double h2) const { return mass.empty() ? h2 : 1; }
   bool singular(double h2) const { return h2 == 0 && mass.empty() && !constraint.any(); }
 

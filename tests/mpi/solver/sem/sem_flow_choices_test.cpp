@@ -128,7 +128,7 @@ TEST(SemErrors, OfTheFilterInAFlowAreThoseOfTheScheme) {
 }
 
 TEST(SemSolverFlow, HoldsWhatItsPlanSays) {
-  // The flow's vectors are below 2 MiB. The host allocator rounds such arrays up to pages only, so plans are exact.
+  // The flow's vectors are below 2 MiB. The host rounds such arrays up to pages only, so the planned memory is exact.
   const Communicator comm(MPI_COMM_SELF);
   const Machine machine = machine_here(Backend::host, 1, 0, comm);
   struct Row {
