@@ -10,7 +10,7 @@ namespace slipstream::dns {
 /// Extents of a sweep over planes of constant z, or over a piece of them with some modes along x.
 struct PlaneGrid {
   int cells[2];   ///< number of cells along x and y
-  int first;      ///< first k_x of the modes of the piece
+  int first;      ///< lowest k_x (wavenumber along x) of the modes that are processed
   int wide;       ///< number of kept modes along x in the piece
   int highest_y;  ///< largest |k_y| of a mode that is kept
   int planes;
