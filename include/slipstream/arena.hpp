@@ -88,7 +88,7 @@ class Arena {
   explicit Arena(std::shared_ptr<detail::ArenaMemory> memory) : memory_(std::move(memory)) {}
   Device device() const;
 
-  /// A span (piece of the arena) starts at a multiple of 256 B, in host memory at a page. `host` memory is not allowed.
+  /// A span (piece of the arena) starts at a multiple of 256 B, in host memory at a page. `memory` must not be `host`.
   /// Other processes may map `device` memory, too. `pinned_shared` memory starts as zeros. Throws OutOfMemory.
   template <class T>
   Span<T> take(std::size_t size, Memory memory = Memory::device) const {

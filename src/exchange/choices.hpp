@@ -52,7 +52,7 @@ struct Choices {
 
 struct Chosen {
   std::size_t choice = 0;          ///< index of the first choice among the fastest
-  std::vector<double> seconds;     ///< measured seconds of one run of each alternative; infinite if it failed
+  std::vector<double> seconds;     ///< measured seconds of one run of each alternative; infinite if not measured
   std::string source;              ///< origin of the times: "measured" or "cache"; empty if nothing could be measured
   std::string file;                ///< path of the cache file; empty if there is none
   double spent = 0;                ///< seconds spent on measuring and choosing

@@ -140,7 +140,7 @@ class Launches {
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;
-  std::map<std::size_t, ProducedWindows> windows_;  // by item of the exchange: views where the caller's kernels store
+  std::map<std::size_t, ProducedWindows> windows_;  // by exchange item (field): target views for the user's kernels
   bool transfers_ = false, delivers_ = false;
   bool encodes_late_ = false;
 };

@@ -12,7 +12,7 @@ namespace slipstream::fft {
 std::shared_ptr<const Pointwise> make_factor(const FftFactor& factor, const ModeBlock& block, bool twice,
                                              const void* real, const void* complex, double times);
 
-/// Throws Error if a factor for Fourier modes is invalid for the rank's `blocks` blocks. `real`: values are real.
+/// Throws Error if a factor for Fourier modes of real or complex values is invalid on a rank with `blocks` blocks.
 void check_factor(const FftFactor& factor, bool real, std::size_t blocks);
 /// Hash of a spectral factor (numbers that modes are multiplied by); equal on all ranks if they pass the same factor.
 std::uint64_t number_of(const FftFactor& factor);

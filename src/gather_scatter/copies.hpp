@@ -39,7 +39,7 @@ struct UniqueCopies {
   std::vector<std::uint32_t> points;  ///< first copy of each unique value of this device, in ascending order
   Lists<std::uint32_t> own;           ///< copies of ids that no other device has, one row per id
   std::vector<std::uint32_t> own_at;  ///< for each row of `own`, the index of its unique value
-  Lists<Term> met;                    ///< copies and received values of each id owned here and shared, in block order
+  Lists<Term> met;                    ///< for each shared point that this device owns: copies and received values
   std::vector<std::uint32_t> met_at;
   Lists<std::uint32_t> met_copies;       ///< for each row of `met`, the copies of its id on this device
   Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, its copies within one block

@@ -353,7 +353,7 @@ struct LineTiles {
             static_cast<std::int32_t>(end - begin)};
   }
 
-  /// Loads values n = i, i + m, ... of part q of a line: sums over its `parts` sections, without twiddle factors.
+  /// Loads inputs i, i + m, ... of the FFT for modes q, q + parts, ... of a line, without their twiddle factors.
   template <int n, int parts, int radix, bool real, bool ranges>
   SLIP_FN void load(Pair<T> (&x)[radix], int i, int line, const T* from, const LinePass<T>& p, int first,
                     const Item& item) const {

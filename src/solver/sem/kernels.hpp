@@ -85,7 +85,7 @@ struct AdvectCall {
 /// Table of the kernels for elements of one order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
-  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< in f32, for stored geometric factors
+  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< Helmholtz in f32, from stored metrics
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
   int fine_points = 0;  ///< points of the finer quadrature along an edge; 0: no kernels for it

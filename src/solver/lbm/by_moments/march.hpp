@@ -182,7 +182,7 @@ struct MarchTiles {
     if (all) own.facts |= 16u;
     return own;
   }
-  /// A cell around a thread block's tile: its offset in shared memory (-1: not needed) and its index in the plane.
+  /// A cell beside a thread block's tile: offset in shared memory (-1: not needed) and index within a plane of cells.
   struct Seat {
     int place = -1;
     std::int32_t column = 0;
