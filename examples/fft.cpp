@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
     }
     fft.backward({v.data()}, {u.data()}, streams);
     streams[0].synchronize();
-    fft.check();  // throws if another rank did not take part
+    fft.check();  // check() throws if another rank took no part in the transforms
     // The code for Slipstream ends here.
     for (std::size_t i = 0; i < u.size(); ++i)
       most = std::max(most, std::abs(u[i] + 13 * wave(i % 24, cells.lo[2] + i / (24 * 20))));

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
     exchange.begin(streams);  // queue kernels on interior cells here
     exchange.end(streams);
     cudaStreamSynchronize(mine);
-    exchange.check();  // throws if a neighbour did not take part; so does the next begin
+    exchange.check();  // check() throws if a neighbour took no part in the exchange; so does the next begin()
     // The code for Slipstream ends here.
     wrong = wrong_ghost(u, comm.rank(), comm.size());
   }  // the library's objects are destroyed before the array is freed and MPI ends

@@ -54,7 +54,7 @@ struct Nekbone {
   sem::Vector b, x;
   std::optional<SumsOnHost> on_host;
   int components;
-  std::optional<sem::HelmholtzSolver> solver;  // kept, so that all solves replay its CUDA graphs
+  std::optional<sem::HelmholtzSolver> solver;  // solver kept between solves, which replay its CUDA graphs
 
   /// Every component has the same right side, so that all components solve the same equation.
   Nekbone(sem::Space s, const std::string& sums, int each = 1)

@@ -88,8 +88,8 @@ class Arena {
   explicit Arena(std::shared_ptr<detail::ArenaMemory> memory) : memory_(std::move(memory)) {}
   Device device() const;
 
-  /// Spans start at multiples of 256 B, in host memory at pages. `memory` may be any kind of a Buffer except `host`.
-  /// `device` memory is `shared`, too; `pinned_shared` memory is zero each time it is taken. Throws OutOfMemory.
+  /// A span (piece of the arena) starts at a multiple of 256 B, in host memory at a page. `memory` must not be `host`.
+  /// Other processes may map `device` memory, too. `pinned_shared` memory starts as zeros. Throws OutOfMemory.
   template <class T>
   Span<T> take(std::size_t size, Memory memory = Memory::device) const {
     return {device(), size ? piece(size * sizeof(T), memory) : detail::Piece{}, size};

@@ -23,7 +23,7 @@ enum class RowCopies : std::uint8_t {
   single,    ///< one copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
   kernel,    ///< a few thread blocks load or store the rows, without the copy engine ("zero-copy")
-  mixed      ///< `pitched` to the device, `kernel` back to the host
+  mixed      ///< rows to the device as `pitched` (copy engine), rows back to the host as `kernel` (thread blocks)
 };
 std::string to_string(RowCopies copies);
 RowCopies row_copies_from_string(const std::string& name);
@@ -83,10 +83,10 @@ class Batches {
   /// Function that queues the work on `from`, which it may change. The result must lie in `to`.
   using Work =
       std::function<void(Stream& stream, std::size_t device, std::int64_t batch, std::byte* from, std::byte* to)>;
-  /// Runs after the work that `streams` hold, one a device. Work queued on them afterwards runs when all batches have
-  /// left. A batch may write rows that it or an earlier one has read, and no rows that a later one reads. With a move
-  /// all ranks have equally many batches, and `received` may be written while the next batch is read. Throws Error
-  /// where rows do not fit a buffer.
+  /// Runs `count` batches after the work already queued on `streams`, one stream per device. Work queued on these later
+  /// runs when all batches have been copied back. A batch may write rows that it or an earlier one has read, but no
+  /// rows that a later one reads. With `move` (values exchanged between devices) all ranks need equally many batches.
+  /// The rows `received` may then be written while the next batch is read. Throws Error if rows do not fit a buffer.
   void run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
            BatchMove* move = nullptr);
 

@@ -32,7 +32,7 @@ class BlockSums {
   /// each device avoid that.
   BlockSums(const Communicator& comm, const Machine& machine, const std::vector<std::vector<std::int64_t>>& blocks,
             int sums = 1, AllReduceOptions options = {});
-  ~BlockSums();  ///< collective, as the destructor of AllReduce
+  ~BlockSums();  ///< collective: all ranks destroy the object; waits as the destructor of AllReduce does
   BlockSums(BlockSums&&) noexcept;
 
   /// Queues the sums. parts[i] and results[i] lie in memory of the i-th device of this rank, and streams[i] is a stream

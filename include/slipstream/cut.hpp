@@ -12,8 +12,8 @@ struct Cut {
   std::uint16_t body = 0;                     ///< number of the first body along the link
   std::int32_t triangle = -1;  ///< triangle of that body's mesh; -1: one end of the link only touches the surface
   float q = 1;                 ///< position of the surface, as a fraction of the link in (0, 1]
-  /// True where the lattice link passes right through the body, and leaves it into a fluid cell by a side that faces
-  /// away from the first. Links that only clip an edge or graze a round body cross sides that face much the same way.
+  /// Whether the link passes through the whole body into fluid, where its surface faces the opposite way. False for a
+  /// link that clips an edge or grazes a round body: both surfaces that it crosses face much the same way.
   bool through = false;
   bool operator==(const Cut&) const = default;
 };

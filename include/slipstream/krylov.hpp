@@ -81,8 +81,8 @@ using Precondition = std::function<void(const Vectors& r, const Vectors& z)>;
 ///
 ///     (u, v) = sum of w_i u_i v_i,
 ///
-/// where w counts a value with several copies once, and is 0 where x is fixed. All copies of A's image must be equal.
-/// Where x is fixed the image must be zero, or anything finite if D is zero there.
+/// where the weight w counts a point with several copies once, and is 0 where x is fixed. Copies of A x must be equal.
+/// Where x is fixed, A x must be zero, or anything finite if the given inverse diagonal of A is zero there.
 struct System {
   std::function<void(const Vectors& in, const Vectors& out)> apply;  ///< queues out = A in on the streams
   /// Queues out = A in, and stores the partial sums of (in, A in): of each device's blocks in their order, one

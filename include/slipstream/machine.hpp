@@ -128,7 +128,7 @@ class Machine {
 
 /// Options of measure_rates(), which measures transfer rates between devices.
 struct MeasureOptions {
-  std::size_t bytes = std::size_t{4} << 20;  ///< size of the first copies in bytes
+  std::size_t bytes = std::size_t{4} << 20;  ///< size in bytes of the first copies that are timed between two devices
   /// Size of the last copies in bytes. Copies grow up to this size until their rate settles. 0: 256 MiB, but at most a
   /// sixteenth of a device's free memory. On the host backend copies do not grow, because emulated copies take no time
   /// to start.

@@ -28,7 +28,7 @@ struct LaneCells {
   int axis;
   int start;    ///< position of the lane's first cell in its block's row
   int valid;    ///< number of cells of the block's row that lie in the box
-  bool inside;  ///< whether the block's row lies in the box
+  bool inside;  ///< whether the row of cells lies in the box of values; false: it only pads the block
 
   SLIP_FN bool has(int i) const { return inside && start + i < valid; }
   /// Offset from the lane's first cell to the i-th. A cell outside of the box is padded by one inside. As in zfp, the

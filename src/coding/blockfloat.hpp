@@ -49,7 +49,7 @@ struct LaneCode {
     for (int k = words - 1; k > 0; --k) word[k] = upper_word(word[k], word[k - 1], count);
     word[0] = word[0] << count | bits;
   }
-  /// Shifts all bits up and inserts the `count` bits of a value below: fewer than 32, or more with a wide code.
+  /// Shifts the code up and puts a value at its low end: `count` bits, fewer than 32, or more if the code is wide.
   SLIP_FN void push(std::uint64_t bits, int count) {
     if constexpr (!wide) {
       push_few(static_cast<std::uint32_t>(bits), count);

@@ -147,9 +147,9 @@ SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, 
     }
   }
 }
-/// Bit-matrix transpose of 32-bit numbers to bit planes, and back. Row r + j 4^(d-1) of 4^d numbers is the j-th of
-/// thread r. In cubes, row r < 32 becomes plane r of the first 32 numbers, and row 32 + r that of the others. In
-/// squares, row r then holds planes r and r + 16. In runs it holds planes r, r + 4, r + 8 ...
+/// Transposes the 32-bit integers of a block of 4^d cells (zfp, d = `dimensions`) to bit planes, and back. Thread r
+/// holds words r + j 4^(d-1), j = 0 to 3. In 3-D, word r < 32 becomes bit plane r of the first 32 integers, and word 32
+/// + r that of the others. In 2-D word r holds planes r and r + 16, in 1-D planes r, r + 4, r + 8, ...
 template <int dimensions, bool sequential>
 SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows) {
   constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // distance between two rows of a thread

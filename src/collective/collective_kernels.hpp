@@ -51,7 +51,7 @@ struct PeerReduce {
   std::int32_t me = 0;
   ReduceState* state = nullptr;
   const WordPair* receive_buffer = nullptr;  ///< own receive buffer as [parity][device][value]
-  WordPair* const* remote = nullptr;         ///< by device: where it receives this device's values (even reductions)
+  WordPair* const* remote = nullptr;         ///< address on each device for this device's values, in even all-reduces
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
   int resident = 1;  ///< number of concurrent launches per multiprocessor, from resident_reduce()

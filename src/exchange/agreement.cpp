@@ -62,7 +62,7 @@ void require_alike(const Entry& mine, const Entry& theirs) {
 /// 1 to 5 s on some GPUs.
 constexpr double least_timeout = 15;
 
-/// Number of exchanges after which hosts ask one another for lost values. They do not wait for devices then.
+/// Number of exchanges after which hosts ask one another, without waiting for devices, whether any value was lost.
 constexpr int asked_every = 64;
 
 }  // namespace

@@ -13,7 +13,7 @@ void Directory::publish(const Key& key, int user, Device device, void* address) 
   Record record;
   record.key = key;
   record.address = reinterpret_cast<std::uint64_t>(address);
-  known_[key] = record;  // devices of this rank find the published address without a message
+  known_[key] = record;  // devices of this rank look up the memory's address here; other ranks get it by message
   if (user == rank_) return;
   record.mapped = 1;
   record.handle = export_memory(device, address);

@@ -19,7 +19,7 @@ namespace slipstream {
 
 /// Windows (views of target memory) into which the caller's kernels store the values of one field of an exchange.
 struct ProducedWindows {
-  std::vector<Window> list;    ///< windows by block in the order of Grid::local(), then by component
+  std::vector<Window> list;    ///< views of target memory, by block of this rank, then by component
   Buffer<Window> table;        ///< copy of `list` (all windows) in device memory
   Buffer<std::int32_t> first;  ///< for each [block][component]: index of its first view of target memory in `table`
 };
@@ -98,7 +98,7 @@ class Launches {
   struct Outgoing {
     std::unique_ptr<Sender> end;
     std::size_t channel = 0;
-    std::optional<ErrorProbe> probe = {};  // measures coding errors, if the message is coded and the option is set
+    std::optional<ErrorProbe> probe = {};  // measures errors of the message's coding, if the user's options say so
     std::vector<Mover> encoders = {};      // copies that encode values, without those that round
   };
   struct Incoming {
@@ -140,7 +140,7 @@ class Launches {
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;
-  std::map<std::size_t, ProducedWindows> windows_;  // windows for the caller's kernels, by exchange item
+  std::map<std::size_t, ProducedWindows> windows_;  // by exchange item (field): target views for the user's kernels
   bool transfers_ = false, delivers_ = false;
   bool encodes_late_ = false;
 };

@@ -148,7 +148,7 @@ void ExchangeMemory::make_host_slots(DeviceMemory& mine, bool mapped) {
                             " of rank " + std::to_string(rank) + ", " + std::to_string(bytes) +
                             " B: " + by_message(plan_.channels, mine.index, host_bytes) + " (" + error.what() + ")",
                         joined(error.facts(), {{"purpose", "receive places"}, {"rank", rank}, {"needed", bytes}}));
-    return;  // no buffer is published, so maps_hosts() is false and messages go through MPI
+    return;  // other ranks find no receive buffer to map into their memory, so messages go through MPI
   }
   if (!mapped) std::memset(places.data(), 0, places.bytes());
   for (const auto& [message, offset] : offsets)

@@ -91,7 +91,7 @@ using RouteStates = std::map<RouteKind, std::shared_ptr<RouteState>>;
 struct Plan {
   /// Plan without messages. Throws Error if options are invalid (invalid_argument) or incompatible (unsupported).
   Plan(const Grid& grid, std::vector<PlannedItem> items, ExchangeOptions options);
-  Plan(Plan&&) = default;  // cannot be copied, because messages point to their bundles
+  Plan(Plan&&) = default;  // not copyable: messages point to the plan's own lists of transfers (`bundles`)
   /// Lists the transfers by pair of devices. Throws Error (mismatch, unsupported) if values cannot be moved as asked.
   void list_transfers() { bundles = bundle(grid, items, grid.rank()); }
   /// Whether some message of this rank would pass device memory to MPI.

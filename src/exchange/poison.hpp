@@ -18,7 +18,7 @@ class Poisoning {
 
   /// Takes the release counters of slots (receive buffers) from batches. Slots are released once filled with NaN.
   void hold_release(std::vector<Batch>& batches);
-  /// Lists the values to fill with NaN: those that arrive and that the exchange does not read, and windows.
+  /// Lists values to fill with NaN: received ones that the exchange does not read, and views for the caller's kernels.
   void make(const std::vector<const Leg*>& received, const std::vector<Window>& windows, const Reads& reads);
 
   /// Debug mode: writes NaN to the values that will arrive. Called before all other work of an exchange.

@@ -26,7 +26,7 @@ struct Walk {
     return first + x * w.stride[0] + row % height * w.stride[1] + row / height * w.stride[2];
   }
 
-  /// Calls f(index of the place, value, address, bytes) for each value of this thread.
+  /// Calls f(number of a view or list to fill with NaN, index in it, address, bytes) for each value of this thread.
   template <class F>
   SLIP_FN void each(std::int64_t me, F f) const {
     if (load_acquire(broken) != 0) return;

@@ -20,8 +20,8 @@ namespace slipstream {
 /// time starts when the device reaches the work. While the host still queues it, the time starts when the host began.
 class Watchdog {
  public:
-  /// Called once from the watchdog's thread, possibly while the watchdog's owner is being destroyed. Arguments: the
-  /// shift's number, the index of the late stream, and the timeout.
+  /// Callback for late work, called once from the watchdog's thread, possibly while the watchdog's owner is being
+  /// destroyed. Arguments: the number of the exchange or all-reduce, the index of the late stream, and the timeout.
   using Late = std::function<void(Watchdog& watchdog, std::uint64_t number, std::size_t stream, double seconds)>;
 
   /// The first work of a library may include its set-up: NCCL connects pairs of devices in 1 to 4 s on four H200.

@@ -74,7 +74,7 @@ struct Decomposition {
 
  private:
   void choose(std::array<int, 2> wanted);
-  /// Block of a device in a stage; empty if it has no values there
+  /// Cells or modes that a device holds in a stage of the transform (between transposes); empty if it has none.
   Block block_of(int device, Stage stage, bool of_cells) const;
   double largest_share(std::array<int, 2> process) const;
   LineBatch complex(bool forward) const;

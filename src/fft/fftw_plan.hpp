@@ -119,7 +119,7 @@ struct Pieces {
   std::int64_t in_plane = 0, planes = 0;
   std::int64_t rows = 1, together = 1;      // lines per plane, and lines per piece
   std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
-  std::int64_t cost = 0;                    // words that the transform of a piece reads and writes
+  std::int64_t cost = 0;                    // words that one FFTW call (a piece of the batch) reads and writes
 
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {

@@ -110,7 +110,7 @@ struct Fft::Impl {
   std::vector<int> devices;  // devices of this rank by index in the machine
   std::vector<Device> local;
   std::unique_ptr<Grid> physical;               // grid of the cells in physical space
-  std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage
+  std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage (distribution) of the transform
   std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
   std::vector<fft::Lane> lanes;                 // sets of work arrays: two if components overlap in time, else one
   std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of arrays in host memory, which need no lanes

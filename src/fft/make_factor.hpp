@@ -12,9 +12,9 @@ namespace slipstream::fft {
 std::shared_ptr<const Pointwise> make_factor(const FftFactor& factor, const ModeBlock& block, bool twice,
                                              const void* real, const void* complex, double times);
 
-/// Throws Error if the factor is invalid for modes of `real` values on a rank with `blocks` blocks.
+/// Throws Error if a factor for Fourier modes of real or complex values is invalid on a rank with `blocks` blocks.
 void check_factor(const FftFactor& factor, bool real, std::size_t blocks);
-/// Hash of the numbers in a factor, equal on ranks whose factors agree.
+/// Hash of a spectral factor (numbers that modes are multiplied by); equal on all ranks if they pass the same factor.
 std::uint64_t number_of(const FftFactor& factor);
 
 }  // namespace slipstream::fft

@@ -144,8 +144,8 @@ std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Deco
   return moves;
 }
 
-/// Finds the moves whose lines do not store results in the target, as far as the rank knows, in one bit per move. Bit 2
-/// m + 1 stands for the lines before the m-th move, bit 2 m for those before its inverse.
+/// Finds the data moves (transposes) of an FFT whose results are packed into messages, as far as this rank knows,
+/// instead of stored in the target's memory by the FFT. Bit 2 m + 1 is set for move m, bit 2 m for its inverse.
 std::uint64_t packed_moves(const Machine& machine, const Decomposition& cut, const FftOptions& options, OfRank rank) {
   std::uint64_t packed = 0;
   int bit = 0;

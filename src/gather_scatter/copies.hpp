@@ -17,7 +17,7 @@ namespace slipstream {
 /// One term in the sum of an id that several devices have: a local copy, or a value from another device. Such a value
 /// already combines the copies within one of that device's blocks.
 struct Term {
-  std::uint32_t index = 0;     ///< index of the point, or of the value in the mailbox
+  std::uint32_t index = 0;     ///< index of a local point, or of a value in the message buffers (mailbox)
   std::uint32_t incoming = 0;  ///< 1: `index` is a value in the mailbox
 };
 
@@ -39,7 +39,7 @@ struct UniqueCopies {
   std::vector<std::uint32_t> points;  ///< first copy of each unique value of this device, in ascending order
   Lists<std::uint32_t> own;           ///< copies of ids that no other device has, one row per id
   std::vector<std::uint32_t> own_at;  ///< for each row of `own`, the index of its unique value
-  Lists<Term> met;                    ///< terms of ids that this device owns and others have too, by order of blocks
+  Lists<Term> met;                    ///< for each shared point that this device owns: copies and received values
   std::vector<std::uint32_t> met_at;
   Lists<std::uint32_t> met_copies;       ///< for each shared id that this device owns, its copies on this device
   Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, its copies within one block

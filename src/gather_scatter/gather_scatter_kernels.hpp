@@ -39,7 +39,7 @@ struct ListOnDevice {
   DeviceRows<std::uint32_t> rows = {};
   DeviceRows<Term> terms = {};
   Buffer<std::uint32_t> places = {};  ///< indices of the rows' values in another array; empty: row r has value r
-  std::uint32_t block = 0;            ///< number of points of a block; 0: the points of a row lie in one block
+  std::uint32_t block = 0;            ///< points per block of the device; 0: each list of copies lies in one block
 };
 
 /// Combines the values at the points of each id (row of the list) into one value, such as their sum, stored in `to`.
@@ -48,7 +48,7 @@ void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, 
 void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);
 /// Copies the value of each row of a list to the row's points. `received`: these values come from other devices.
 void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
-/// Copies the unique values with the indices `places` to the front of the mailbox, to be sent.
+/// Copies the unique values with the indices `places` to the start of the message buffers (mailbox), to be sent.
 void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);
 /// Combines the copies of each id that this device alone has: groups in tiles, and larger groups.
 void combine_groups(Stream& stream, const GroupTiles& groups, std::uint32_t block, const Operands& with);

@@ -136,7 +136,7 @@ struct RowsOfPoints {
   Typed<T> points;
   RowsHere<Item> rows;
   SLIP_FN RowRange row(std::int64_t row) const { return {rows.starts[row], rows.starts[row + 1]}; }
-  /// Writes a value to all points of a row. Values in the mailbox stay.
+  /// Writes a value to all points of a row (local copies of one shared point). Values received from other devices stay.
   SLIP_FN void put(RowRange at, int c, const T& value) const {
     for (std::uint32_t n = at.first; n < at.last; ++n)
       if constexpr (std::is_same_v<Item, Term>) {

@@ -15,7 +15,7 @@ namespace crc32c_segments {
 constexpr std::size_t segment = 1024;
 constexpr std::size_t count(std::size_t bytes) { return (bytes + segment - 1) / segment; }
 const std::array<std::uint32_t, 256>& table();
-/// Combines the remainders of `bytes` bytes. The result equals crc32c(before, ...) of these bytes.
+/// Combines the segments' CRC remainders to the CRC-32C of `bytes` bytes; `before`: checksum of the preceding bytes.
 std::uint32_t joined(std::uint32_t before, std::span<const std::uint32_t> remainders, std::size_t bytes);
 }  // namespace crc32c_segments
 

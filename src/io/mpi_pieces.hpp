@@ -41,7 +41,7 @@ class MpiPieces {
  private:
   struct Slot {
     Buffer<std::byte> values;
-    Buffer<std::uint32_t> remainders, fetched;  // checksums' remainders on the device; their copies in pinned memory
+    Buffer<std::uint32_t> remainders, fetched;  // a checkpoint piece's CRC remainders: on the device, on the host
     bool free = true;
   };
   struct Piece {

@@ -21,9 +21,9 @@ struct Cut {
 /// transfers with common rows stay together. The result depends on the arguments alone: both ends get the same.
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 
-/// Permutes values given for the source's axes x, y, z into packing order, which follows the rows of the source's
-/// array. The permutation is its own inverse. If one end lists elements, x stays first, so that lists also describe
-/// boxes.
+/// Permutes three values of the source's axes x, y, z into packing order, the order of array rows in which a box is
+/// packed into a message. The permutation is its own inverse. If the source or the target is a list of elements, not a
+/// box, the order stays x, y, z.
 Extent in_order(const Leg& leg, const Extent& by_axis);
 /// Permutes values given for the target's axes into packing order.
 Extent target_in_order(const Leg& leg, const Extent& by_axis);

@@ -66,7 +66,7 @@ constexpr int square_bytes = 34 * 1024;
 SLIP_FN constexpr std::uint32_t square_along_x(std::uint32_t word) { return word > 8 ? 32 : 64; }
 SLIP_FN constexpr std::uint32_t square_along_y(std::uint32_t) { return 64; }
 
-/// Whether joined boxes between array rows (seams) support a word size in bytes.
+/// Whether a copy to seams (the end of an array row and the start of the next) supports words of `word` bytes.
 constexpr bool seam_words(std::size_t word) { return word == 4 || word == 8; }
 
 /// One mover, or two joined movers, in the form that the kernel reads.
@@ -91,7 +91,7 @@ struct Work {
   Wire wire = Wire::same;
   CellBlock block;
   std::uint16_t item = 0;
-  std::int32_t cells[3] = {0, 0, 0};  ///< extent of the box in cells, if its tiles count coded blocks
+  std::int32_t cells[3] = {0, 0, 0};  ///< extent in cells of the copied box, if its values are coded by blocks of cells
 };
 
 SLIP_FN bool form_is_packets(Form form) { return form == Form::to_packets || form == Form::from_packets; }
@@ -104,7 +104,7 @@ SLIP_FN std::int32_t counted(const Work& w) {
 /// Properties that all tiles of a batch of copies share.
 struct BatchInfo {
   std::uint32_t tiles = 0;    ///< number of tiles of all batches that share the completion counters
-  std::uint32_t counter = 0;  ///< index of the batch's counter of finished tiles
+  std::uint32_t counter = 0;  ///< index of the batch's counter of finished tiles, each the work of a thread block
   std::int32_t first_wait = 0, waits = 0, first_post = 0, posts = 0;
   std::int32_t stamp = 0;
 };

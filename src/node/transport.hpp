@@ -78,7 +78,7 @@ class Inlet {
   virtual std::string escort() const { return {}; }
 };
 
-/// Transport by MPI with persistent requests, from the send buffer `place` to the receive buffers `places`.
+/// Transport by persistent MPI requests: from the send buffer `place`, to receive buffers used in turn (`places`).
 std::unique_ptr<Outlet> mpi_outlet(const Message& message, const Pieces& pieces, std::byte* place);
 std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, const PlaceRing& places);
 

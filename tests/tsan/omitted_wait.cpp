@@ -39,7 +39,7 @@ using namespace slipstream;
 
 constexpr int exchanges = 3, tried = 2;
 
-/// Holds kernels back until their round. Its atomics are relaxed, so that TSan sees no synchronisation in them.
+/// Holds kernels back until the host opens their round (exchange). Relaxed atomics, so TSan sees no synchronisation.
 struct Gate {
   void open(int round) { opened.store(round, std::memory_order_relaxed); }
   void await_steps(int count) const {

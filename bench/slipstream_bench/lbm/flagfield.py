@@ -21,7 +21,7 @@ FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty"}
     | {"paper_ratio"}
 )
-#: Columns of rows of hardware counters that hold results, not inputs.
+#: Columns with results in the table of hardware counters; the other columns of this table are inputs.
 COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
 #: Ways to store solid cells: computed like fluid, skipped by flags, or omitted. The moment representation stores all
 #: cells, so it lacks the last one.

@@ -64,7 +64,7 @@ class Choice:
     grid: str  #: numbers of devices along x, y and z, such as 2x2x1; default: as the machine is partitioned
 
     def asked(self, backend: str) -> Sequence[tuple[str, int]]:
-        """Precisions and cubes that the options name; empty if they name none."""
+        """Pairs to measure: precision, and number of cells along a cube's side. Empty if the options name none."""
         if not self.precision and not self.cells:
             return ()
         cells = self.cells or DEFAULT_CELLS[backend]

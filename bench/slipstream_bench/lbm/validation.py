@@ -34,8 +34,8 @@ Triple = tuple[int, int, int]
 FIGURES = frozenset({"error_percent", "residual", "same_bits", "sha256", "travels_by"})
 #: Setup of Risso's thesis: cells along a side of the cavity, blocks along it, lid velocity, relaxation rate.
 SIDE, BLOCKS, LID, OMEGA = 128, 4, 0.1, 1.4
-#: Numbers of steps after which flows are compared, for a cavity of SIDE cells. In others, momentum must diffuse as far.
-#: The flow of the last counts as steady.
+#: Numbers of steps after which flows are compared, for a cavity of 128 cells along a side. A cavity of another size
+#: takes the number of steps in which momentum diffuses as far across it. After the last one the flow counts as steady.
 MOMENTS, STEADY = (10_000, 20_000), 100_000
 #: Number of steps between the two velocities whose difference is the residual, for a cavity of SIDE cells.
 APART = 100

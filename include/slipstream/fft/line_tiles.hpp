@@ -52,7 +52,7 @@ struct LinePass {
   /// devices, several links are busy at the same time.
   std::int32_t ranges = 1;
 
-  /// The n-th plane along the third axis, where planes are taken from the ranges in turn.
+  /// Index of the n-th plane to transform along the third axis: planes come from several ranges of this axis in turn.
   SLIP_FN std::int32_t third(std::int32_t n) const {
     const std::int32_t range = n % ranges, rest = thirds % ranges;
     return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
@@ -93,8 +93,8 @@ struct Tiling {
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
   static constexpr int block_rows = 1;  ///< number of rows of threads in a block
-  /// Radices of the FFT of one part (M values) of a line. A device library has one pass (`count`): each row of the
-  /// thread block transforms a line. Thread i holds `first` of the values in registers: i, i + M / first, ...
+  /// Radices of the passes of an FFT of M values. With an FFT library for device code there is one pass: a row of
+  /// threads transforms a line, and thread i holds `first` of the values: i, i + M / first, ...
   template <int values>
   using Passes = Radices<values>;
   using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;
@@ -353,7 +353,7 @@ struct LineTiles {
             static_cast<std::int32_t>(end - begin)};
   }
 
-  /// Loads the values s(n), n = i, i + m, ..., of part q of a line (top of this file), without the factor w^(n q).
+  /// Loads inputs i, i + m, ... of the FFT for modes q, q + parts, ... of a line, without their twiddle factors.
   template <int n, int parts, int radix, bool real, bool ranges>
   SLIP_FN void load(Pair<T> (&x)[radix], int i, int line, const T* from, const LinePass<T>& p, int first,
                     const Item& item) const {

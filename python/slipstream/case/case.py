@@ -63,7 +63,7 @@ class Case(Table):
 
     #: Name of the table in a case file that selects the solver of this class.
     solver: ClassVar[str] = ""
-    registered: ClassVar[str] = ""  #: name of the solver in the registry, if it is not that of the table
+    registered: ClassVar[str] = ""  #: name in the registry of solvers; empty: name of its table in a case file
     #: Tables that may differ between a run and its restart, except exchange.coding, because they change no bit of the
     #: state.
     free_tables: ClassVar[frozenset[str]] = frozenset(

@@ -68,8 +68,9 @@ class DomainTable(Table):
 
 
 class UnitsTable(Table):
-    """[units]: the units of [physics], run.time, output.every_time and the files of the run. Ratios (time_units,
-    residual, output.every, guard.density, and without speeds velocities in the reference velocity) stay ratios."""
+    """[units]: the units of [physics], run.time, output.every_time and the files of the run. The keys time_units,
+    residual, output.every and guard.density are ratios in any units. Without units.speeds, the velocities in a case are
+    multiples of the reference velocity."""
 
     in_units: ClassVar[Mapping[str, str]] = {
         "m": "cell",

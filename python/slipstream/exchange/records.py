@@ -20,7 +20,7 @@ class Block(Record):
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """Converts the dictionary of the compiled module."""
+        """Makes a Block from the dictionary that the compiled module returns for a block of a grid."""
         return cls(**{**found, "lo": tuple(found["lo"]), "hi": tuple(found["hi"])})
 
 

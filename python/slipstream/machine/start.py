@@ -174,7 +174,7 @@ def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTR
                 output.wait()
                 words.wait()
     if requests.first and (requests.at_once or code == 128 + signal.SIGUSR1):
-        # The signal kills ranks that have not begun a run, and the launcher then reports its number.
+        # SIGUSR1 kills ranks that have not begun a run. The MPI launcher then exits with 128 + the signal's number.
         print(f"slipstream: ended at once by {requests.first.name}", file=sys.stderr, flush=True)
         return 128 + requests.first
     if said := words.end_of_a_rank(code):

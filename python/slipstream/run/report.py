@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def problem(case: Case) -> list[tuple[str, str]]:
-    """Rows of the banner on the problem and on when the run ends."""
+    """Rows of the banner that a run prints at its start: those that describe its case and say when it ends."""
     lapsed = ", ".join(case.lapsed_by)
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),

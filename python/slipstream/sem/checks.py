@@ -177,8 +177,9 @@ def expressions(
     of_side: Callable[[str, Any], Iterable[Given]],
     others: Iterable[Given],
 ) -> Iterator[Fault]:
-    """Faults of expressions in a case that have no value at some of a few points of the box. The expressions are the
-    map of the box, the boundary conditions, which `of_side` lists for a condition in `boundaries`, and `others`."""
+    """Finds expressions of a case that have no value at some of a few points of the box. It tries the expressions for
+    the box's shape (sem.map) and those of all boundary conditions. `of_side` lists the expressions of one boundary
+    condition in a table of `boundaries`. `others`: further expressions to try."""
     axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
     places = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
     yield from _tried(case, numbered("sem.map", case.sem.map), places)

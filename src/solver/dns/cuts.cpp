@@ -195,7 +195,7 @@ BatchPlan planned_batches(const Machine& machine, const Options& options, std::i
   // Mean number of fields copied to the device per Runge-Kutta stage: u x w, its factors, u or the stages' sum or both.
   plan.fields = components_of(options) * (options.scheme == Scheme::rk2 ? 2 : 2.5) + fields_there(options);
   plan.fields += keeps_next(options) ? 2.25 : 0;
-  // If planes z exceed a buffer, they take three sweeps (passes of all batches). Between these the arrays hold all y.
+  // Planes of constant z that exceed a buffer take three passes. Between these, arrays hold all y, not kept modes only.
   if (cuts.splits)
     plan.fields +=
         (fields_of_cells(options) + components_of(options)) * static_cast<double>(s.ny) / static_cast<double>(s.high());

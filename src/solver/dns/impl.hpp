@@ -111,7 +111,7 @@ struct Dns::Impl : SolverParts {
   void list_sweeps();
   void clear_truncated();
   void clear_scalars();
-  /// Sets the velocity in cells from arrays [z][y][x][of]: `count` components, from `first` on.
+  /// Copies `count` components, from `first` on, to the velocity, from each block's array with `of` values per cell.
   void to_cells(const std::vector<const double*>& blocks, std::size_t of, std::size_t first, std::size_t count);
   void scale_lowest_shells();
   HostModes host_modes();

@@ -1,5 +1,5 @@
 #pragma once
-// History of the sums of iterations that a device repeats without the host.
+// History of the inner products in each solver iteration, kept on the device while it iterates without the host.
 #include <cstdint>
 #include <vector>
 

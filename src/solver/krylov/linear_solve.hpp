@@ -30,7 +30,7 @@ struct LinearSolve : Workspace {
   };
 
   using Beginnings = std::vector<Beginning>;
-  /// Extracts one member of Beginning, such as a scale or a limit, for each component of the unknown.
+  /// Extracts one number of each component's Beginning (scales, norms and limits at the start of a solve).
   static Each each(const Beginnings& from, double Beginning::*number);
   using Results = std::vector<Result>;
   using Iterations = std::function<void(const Beginnings& from, Results& results)>;

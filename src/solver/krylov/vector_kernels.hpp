@@ -43,8 +43,8 @@ void sum(Stream& stream, const Range& range, const double* u, double* parts);
 /// Computes partial sums of inner products of vectors: (s x, s b) and (s x, s q), where s is a scale factor.
 void products(Stream& stream, const Range& range, const double* w, const double* x, const double* b, const double* q,
               const Each& scale, double* parts);
-/// Finds the largest |b| and |b - q| of component c where w is not 0, at results[2 c] and [2 c + 1]; NaN if a value is
-/// NaN. Without points nothing is written.
+/// Finds the largest magnitudes of the right side b and of b - q, q = A x, in component c, at points of nonzero weight
+/// w. They go to results[2 c] and [2 c + 1]; NaN if a value is NaN. Without points nothing is written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
 /// Computes r -= (rz / pq) q, then partial sums of (r, D r) and (r, r). A component's r stays the same if its (r, r),

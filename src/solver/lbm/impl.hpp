@@ -229,8 +229,8 @@ struct Lbm::Impl : SolverParts {
     Box box;  ///< cells in local coordinates; unused for a packed block, which a launch processes whole
   };
 
-  /// Purpose of applying links: for the step, or for other readers of populations. A step over a list of cells handles
-  /// resting walls itself; a step over boxes may handle those at the block's sides.
+  /// Code that reads populations after boundary links are applied: the next time step or other code. A step handles
+  /// some links at resting walls itself, so these are applied for other code only.
   enum class Reader : std::uint8_t { step, others };
   void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader, Part part = Part::all) {
     std::vector<Piece> linked;

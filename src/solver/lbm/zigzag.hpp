@@ -1,5 +1,5 @@
 #pragma once
-// Kernels of Lbm::zigzag(), which measures oscillations from cell to cell, in memory of velocity and density.
+// Kernels that measure oscillations of the velocity from cell to cell; the output arrays are their scratch memory.
 #include <slipstream/lbm.hpp>
 
 #include "solver/lbm/lattice/kernels.hpp"

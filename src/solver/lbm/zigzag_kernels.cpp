@@ -103,7 +103,7 @@ struct Speeds {
   }
 };
 
-/// Calls run with a value of the number type that velocity and density have.
+/// Calls `run`, a function for any number type, with a float if the block's velocity is stored in f32, else a double.
 template <class Run>
 void with_type(const BlockArrays& b, const Run& run) {
   b.velocity.type == DType::f32 ? run(0.0f) : run(0.0);

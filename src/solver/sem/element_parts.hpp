@@ -26,7 +26,7 @@ struct ElementParts : SolverParts {
   std::vector<double*> part_of(const Field& field, std::size_t component = 0) const;
   void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
   std::vector<std::vector<double>> get(const std::vector<double*>& from);
-  /// Term of a sum: combine() computes to = constant + sum of factor (vector - less).
+  /// Term factor (vector - less) of the linear combination that combine() computes; `less` is a number.
   struct Term {
     double factor;
     std::vector<double*> vector;

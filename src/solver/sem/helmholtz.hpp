@@ -65,7 +65,7 @@ struct HelmholtzKernel {
     const T *d, *w, *inverse, *x;
   };
 
-  /// Factors w |J| grad a . grad b at a point, in the order rr rs rt ss st tt.
+  /// Geometric factors weight |J| grad a . grad b at a point; a b = rr, rs, rt, ss, st, tt: coordinates in the element.
   SLIP_FN Products read(std::int64_t element, const Place<n>& at, int k, const Tables& tables) const {
     Products p;
     const T w = tables.w[at.i] * tables.w[at.j];

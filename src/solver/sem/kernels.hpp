@@ -85,7 +85,7 @@ struct AdvectCall {
 /// Table of the kernels for elements of one order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
-  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< Helmholtz in f32, stored factors only
+  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< Helmholtz in f32, from stored metrics
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
   int fine_points = 0;  ///< points of the finer quadrature along an edge; 0: no kernels for it
@@ -106,7 +106,7 @@ FineRule fine_rule(const Rule& rule, int points);
 
 /// Multiplies two vectors point by point: out = a b.
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
-/// Arguments for out = constant + sum of factor (vector - less), in this order; out may be one of the vectors.
+/// Linear combination out = constant + sum of factor (vector - less), `less` a number; out may be one of the vectors.
 struct Sum {
   struct Term {
     double factor = 0;
@@ -158,7 +158,7 @@ struct InterpolateCallOf {
   const std::vector<double>& matrix;
   int n, m;
   const T* in;
-  T* out;  ///< interpolated values; may be `in` if n = m
+  T* out;  ///< interpolated values; may be the input array if elements keep their number of points
   std::int64_t elements;
   const T* weights = nullptr;  ///< weight of each value of `in`; null: 1
 };

@@ -22,7 +22,7 @@ Patches patches_of(const ElementBox& box, const Sides& sides);
 /// Flags of the element faces on which a boundary condition gives the unknown's value (Dirichlet's condition).
 DirichletFaces dirichlet_faces(const ElementBox& box, const Patches& patches);
 
-/// Points of a patch in elements [first, last), as in ElementBox::points_on, and its quadrature weights.
+/// Points of a patch (part of a side with one boundary condition) in elements [first, last), and quadrature weights.
 struct PatchPoints {
   std::vector<std::int64_t> points;
   std::vector<double> weights;

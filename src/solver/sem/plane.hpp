@@ -19,7 +19,7 @@ struct Basis {
   T x[n];
 };
 
-/// Number of elements that a team processes; small elements share a team, so that warps have no idle threads.
+/// Number of elements that a thread block processes; small elements share one, so that its warps have no idle threads.
 template <int n>
 inline constexpr int elements_of_a_team = n* n >= 48 ? 1 : (64 + n * n - 1) / (n * n);
 

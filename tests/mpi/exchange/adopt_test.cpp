@@ -67,7 +67,7 @@ std::vector<float> values_of(const Field& field, std::int64_t id) {
   return all;
 }
 
-/// Exchanges both fields by the same routes. Returns why this is impossible; empty on success.
+/// Compares exchanges of fields in the caller's and the library's memory. Returns a reason if these are impossible.
 std::string compare_with_own(Backend backend, const Way& way, Layout layout, Memory memory) {
   const Communicator comm = Communicator::world();
   if (auto why = unavailable(backend, way); !why.empty()) return why;

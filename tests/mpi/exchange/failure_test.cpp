@@ -221,7 +221,7 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
     if (options.unique) unique_values.emplace(*gs, streams, 1);
   }
 
-  /// Writes the values of a round to the shared points and, if they are used, to the unique values.
+  /// Writes test values that depend on `round`, a run's number, to the shared points and to the unique values if used.
   void put(int round) {
     points->fill(*dealt, streams, round);
     if (!unique_values) return;

@@ -197,7 +197,7 @@ TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
       ErrorCode::invalid_argument, {{"array", 0}, {"kind", "points"}});
 }
 
-/// Calls follow one another: the first of each kind is compared between ranks, and the object remains usable.
+/// A gather-scatter compares first calls of run(), gather() and scatter() between ranks, and works on after a refusal.
 TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const bool last = comm.rank() == comm.size() - 1;

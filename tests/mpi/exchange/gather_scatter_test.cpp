@@ -62,7 +62,7 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
       [&](std::complex<float> value) { return std::complex<float>(to_unit(value.real()), to_unit(value.imag())); });
 }
 
-/// The host may hold the blocks in any order, and the bits stay the same.
+/// Gather-scatter results have the same bits if the host packs messages, in whatever order it holds blocks of points.
 TEST_P(GatherScatterOn, PacksOnTheHost) {
   check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max}, {}, {}, true);
   check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::multiply}, {}, {}, true);

@@ -39,7 +39,7 @@ class Order : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     const auto wrapped = [&](int a) { return static_cast<std::uint64_t>((p[a] + n[a]) % n[a]); };
     return fraction(scrambled(wrapped(0) + 100 * wrapped(1), wrapped(2), static_cast<std::uint64_t>(round)));
   }
-  /// Array of a block in a round: values of global cells in the interior; ghosts are -1 or, with `ghosts`, these, too.
+  /// Array of a block for exchange number `round`: test values in the interior and, with `ghosts`, in ghosts; else -1.
   std::vector<double> array(const Field& field, std::int64_t id, int round, bool ghosts) const {
     const Box& box = grid->block(id).box;
     std::vector<double> values(static_cast<std::size_t>(field.shape(id).elements), -1);

@@ -141,7 +141,7 @@ struct Turned {
     const auto& ranges = transpose_options.kept[1];
     return ranges.empty() || p[1] < ranges[0].second || p[1] >= ranges[1].first;
   }
-  /// Expected values of a target block with ghosts after a round; -1: before the first round.
+  /// Expected values of a target block, ghosts included, after exchange number `round`; -1: before the first one.
   std::vector<std::byte> wanted(const Field& f, std::int64_t id, int round) const {
     const auto back = Transpose::inverse(transpose_options.axes);
     const Block& block = f.grid().block(id);

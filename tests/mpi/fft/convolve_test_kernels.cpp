@@ -118,7 +118,7 @@ void expect_same(const Communicator& comm, const Field& found, const Field& want
   ASSERT_LE(most, 64 * unit * size);
 }
 
-/// Computes convolutions in one call and in three, twice. Modes are multiplied by `of`, or by `operations` if given.
+/// Checks that a convolution in one call equals three calls: transform, change modes (by `of` or `operations`), back.
 void check(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions options, const Multiplied& of,
            int components, const std::function<Fft::Operations(const Fft&)>& operations = {}) {
   // Complex factors are refused for real values
@@ -193,7 +193,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
                              Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}, Extent{9, 7, 16}})
     for (const auto& grid : process_grids(m.devices()))
       for (const bool gpu_lines : {false, true}) {
-        // Kernels of lines of this length do not exist, so the case equals the one without them
+        // GPU kernels for lines of this length do not exist, so `gpu_lines` would only repeat the case without it.
         if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
         // To save time, usually only half of the combinations run; the number of devices determines which half.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;

@@ -36,7 +36,7 @@ struct Scenario {
   bool transposed = true;
   int components = 1;
   bool overlap = false;
-  bool staged = false;  ///< whether messages travel through the host instead of by the rules
+  bool staged = false;  ///< whether messages are staged through host memory, instead of taking the default routes
 };
 
 void check(const Scenario& s, const Machine& machine, const Communicator& comm, bool with_fftw) {

@@ -84,7 +84,8 @@ def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(here: Cli, tm
     traffic = {(tuple(row["cells"]), row["layout"]): row["link_mb"] for row in rows}
     sizes = {cells for cells, _ in traffic}
     assert len(traffic) == len(rows) == 3 * len(sizes)
-    for cells in sizes:  # equal bytes for one field per quantity and for a common field
+    # Links carry equal bytes, whether each quantity has a field of its own or is a component of one common field.
+    for cells in sizes:
         assert traffic[cells, "soa_z"] == traffic[cells, "soa"] > 0
         # Tolerance for pieces that are rounded up to whole words of a copy; a corner of four fields is rounded four
         # times.

@@ -24,7 +24,7 @@ def test_all_solvers_that_have_the_vortex_follow_the_published_decay(here: Cli, 
     assert list(found) == list(registry.VORTICES)
     assert float(found["dns"]["dissipation_error"]) < 0.02
     assert float(found["sem"]["dissipation_error"]) < 0.02
-    # a large limit for lattice Boltzmann, whose initial sound waves have not decayed yet
+    # The bound of the dissipation error is loose for lattice Boltzmann: its initial sound waves have not decayed yet.
     assert float(found["lbm"]["dissipation_error"]) < 0.3
     for row in found.values():
         assert float(row["largest_energy_error"]) < 1e-3 and float(row["seconds"]) > 0

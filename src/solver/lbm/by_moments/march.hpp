@@ -182,7 +182,7 @@ struct MarchTiles {
     if (all) own.facts |= 16u;
     return own;
   }
-  /// A cell of the ring around a tile: its offset in shared memory (-1: no cell of the box needs it) and its column.
+  /// A cell beside a thread block's tile: offset in shared memory (-1: not needed) and index within a plane of cells.
   struct Seat {
     int place = -1;
     std::int32_t column = 0;

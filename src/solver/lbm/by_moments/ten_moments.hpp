@@ -21,15 +21,15 @@ struct TenMoments {
   SLIP_FN T resting() const { return fused(T(-1.5), xx + yy + zz, excess); }
 };
 
-/// Populations that a cell sends, as even and odd parts:
+/// Populations that a cell sends, less their weights, as even and odd parts in the lattice velocity c:
 ///
 ///   g_i = w_i (excess + 3 c.j + 9/2 (c c - 1/3) : a  + third order)
 ///
-/// The third order in D3Q19 has a_xyy + a_xzz and a_xyy - a_xzz, and the same along y and z; they cancel in every
-/// moment above. Along an axis they give -9 w c_x (a_xyy + a_xzz), along a diagonal in xy 9 w (c_x a_xyy + c_y a_xxy).
-/// So the momentum along a diagonal gets 3 a_xyy and 3 a_xxy, with either sign. `recursive` (Malaspinas 2015) computes
-/// a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy from the stored moments, n the part of the tensor beyond rho u u.
-/// Without it the third order is left out. Products and sums are fused, with the weights in the factors.
+/// Here w_i is a weight, excess the density less 1, j the momentum, and a the sum of (c c - 1/3) g. The third order
+/// in D3Q19 has a_xyy + a_xzz and a_xyy - a_xzz, and the same along y and z, which change none of these moments.
+/// Along an axis they give -9 w c_x (a_xyy + a_xzz), along a diagonal in xy 9 w (c_x a_xyy + c_y a_xxy). `recursive`
+/// (Malaspinas 2015) computes a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy from the stored moments: density rho,
+/// velocity u, and n, the part of the tensor beyond rho u u. Without `recursive` the third order is left out.
 template <class T>
 struct Sending {
   T base;                                ///< density less 1, minus 3/2 of the trace of the second-moment tensor

@@ -83,7 +83,7 @@ struct BlockArrays {
   bool skip_solids = false;              ///< whether the step does not even read solid cells
   BoundaryArrays boundary;               ///< cells beside walls, for the moment representation
   bool recursive = false;                ///< whether populations of the moment representation have terms of third order
-  std::array<int, 2> tile{};             ///< moment representation: tile of a step, width and height in cells
+  std::array<int, 2> tile{};             ///< moment representation: width and height in cells of a thread block's tile
   int chunk = 0;
 };
 
@@ -124,8 +124,8 @@ class Kernels {
   /// place.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
-  /// Converts populations in memory from the block's form of storage to another one (see Form). One of both forms is
-  /// `apart`. `spare`: memory for one population per cell.
+  /// Converts a block's populations in memory from one order of storage to another one (see Form). In one of both, the
+  /// order `apart`, each population lies in the cell that it left. `spare`: memory for one population per cell.
   virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
   /// Copies fluid cells from one array of a block to another, in any form, packed or not; solid cells are put at rest.
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;

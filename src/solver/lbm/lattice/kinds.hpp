@@ -53,7 +53,7 @@ struct ConvectiveLink {
   double share = 0;
 };
 
-/// A cell at a side of given density rho, for the populations that enter through the side and were copied.
+/// A cell at a pressure boundary: populations that enter are copies from other cells, corrected to the density.
 struct PressureCell {
   Cell cell;
   std::uint32_t in = 0;  ///< bit i is set if population i enters through the side

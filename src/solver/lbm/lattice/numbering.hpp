@@ -38,7 +38,7 @@ struct CellGroups {
   static constexpr int walls = populations - 1;  ///< number of bits that mark populations from walls
   /// largest number of cells in a group; 8 if the bits of walls leave few bits of a word for the distance
   static constexpr int size = walls <= 18 ? 32 : 8;
-  /// word that fills up a group early, because the next cell is too far from the group's first cell
+  /// value of an unused entry at the end of a group of cells: the next cell is too far from the first to be encoded
   static constexpr std::uint32_t none = 0xffffffffu;
   static constexpr std::uint32_t reach = none >> walls;  ///< limit of distances from a group's first cell
 

@@ -16,7 +16,7 @@ namespace slipstream::lbm {
 struct LinkLists {
   std::vector<Link> added;  ///< links that add a term to the population that arrives
   std::vector<Link> half_way;
-  std::vector<Link> resting;  ///< half-way links without a term, sorted by population
+  std::vector<Link> resting;  ///< half-way bounce-back links at walls at rest, sorted by population
   std::vector<CopiedLink> copied;
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;

@@ -51,7 +51,7 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity);
 /// Storage of the cells of each block. Any rank can ask for any block until settle().
 class Keeping {
  public:
-  /// `chosen`: storage of those blocks for which it was measured.
+  /// `chosen`: how a block stores its cells, for those blocks (by number) for which the ways of storage were timed.
   Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces, std::map<std::int64_t, Kept> chosen = {});
 
   Kept of(std::int64_t block);

@@ -84,7 +84,7 @@ struct Flow::Impl : ElementParts {
 
   FlowOptions options;
   std::vector<Component> components;
-  Constraint free;  ///< points with fixed pressure: none
+  Constraint free;  ///< constraint of the pressure, which fixes it at no point
   std::vector<Together> together;
   Field velocity, velocity1, velocity2, pressure, pressure1;
   std::optional<Field> earlier;  ///< earlier pressure solutions, for initial guesses

@@ -72,7 +72,7 @@ class Level {
   // Array of the Jacobi smoother: the inverse diagonal.
   Singles inverse_;
   // Arrays of the overlapping Schwarz smoother.
-  std::vector<float> inner_;  ///< eigenvectors of an element between two neighbours
+  std::vector<float> inner_;  ///< 1-D eigenvectors of the Schwarz subdomain of an element with two neighbours
   Singles overlap_weights_, faces_, ends_, coefficients_, matrices_, eigenvalues_;
   std::vector<Buffer<std::int32_t>> kinds_;
 };

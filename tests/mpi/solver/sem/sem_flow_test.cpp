@@ -351,7 +351,7 @@ TEST(SemSolverFlow, StepsByGradDivAreStable) {
   }
 }
 
-/// Sums over elements in the first step that no operator hides, on this rank.
+/// Counts this rank's sums over shared element points, in the first time step, that are no part of an operator.
 std::size_t sums_in_a_step(const Communicator& comm, FlowOptions o) {
   Trace trace;
   o.exchange.trace = &trace;

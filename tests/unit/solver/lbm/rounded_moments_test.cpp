@@ -97,7 +97,7 @@ TEST_P(PlaneFlow, FromRestRoundsTheCellsOfAPlaneApart) {
   run.lbm.advance(60);
   const auto velocity = run.numbers("velocity");
   for (std::int64_t y = 0; y < o.cells[1]; ++y) {
-    // With a pressure drop, cells at different x differ anyway.
+    // Cells are grouped by x, because a pressure drop alone makes velocities vary along x.
     std::set<std::pair<std::int64_t, double>> found;
     for (std::int64_t cell = 0; cell < volume(o.cells); ++cell)
       if (cell / o.cells[0] % o.cells[1] == y) found.emplace(cell % o.cells[0], velocity[3 * cell]);

@@ -195,7 +195,7 @@ TEST(Preconditioners, AreRefusedForAnIndefiniteSystemThatFollowsAPositiveOne) {
                  {{"problem", "indefinite"}});
     EXPECT_EQ(solver.solve(poisson.b, poisson.x, 1, 3, options).iterations, iterations);
   }
-  // Multigrid fails earlier, because the matrix of a smoother is indefinite.
+  // Multigrid refuses the system before conjugate gradients can: the matrix of a smoother is already indefinite.
   const auto refused = error_of([&] { poisson.solve(by(Preconditioner::multigrid), -300); });
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), ErrorCode::not_converged);
