@@ -18,7 +18,7 @@ namespace slipstream {
 /// already combines the copies within one of that device's blocks.
 struct Term {
   std::uint32_t index = 0;     ///< index of the point, or of the value in the mailbox
-  std::uint32_t incoming = 0;  ///< 1: `index` is a value in the mailbox
+  std::uint32_t incoming = 0;  ///< 1: `index` is a position in the array of messages; 0: it is a local point
 };
 
 /// Range of one message in a device's mailbox. The mailbox is an array: values to send, then received values.

@@ -38,7 +38,7 @@ void require_combinable(DType type);
 struct ListOnDevice {
   DeviceRows<std::uint32_t> rows = {};
   DeviceRows<Term> terms = {};
-  Buffer<std::uint32_t> places = {};  ///< indices of the rows' values in another array; empty: row r has value r
+  Buffer<std::uint32_t> places = {};  ///< index of each row's value (one per id) in the value array; empty: r for row r
   std::uint32_t block = 0;            ///< number of points of a block; 0: the points of a row lie in one block
 };
 
@@ -46,7 +46,7 @@ struct ListOnDevice {
 void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& to);
 /// Combines the terms of each row (copies and received values) and writes the result to the row's points.
 void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);
-/// Copies the value of each row of a list to the row's points. `received`: these values come from other devices.
+/// Scatters values: each goes to all points of one id, a row of the list. `received`: they come from other devices.
 void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
 /// Copies the unique values with the indices `places` to the front of the mailbox, to be sent.
 void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);
