@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     slip::Exchange exchange(comm, from, {{&transpose, &source, &target}});       // one set-up serves a million runs
     exchange.run(streams);
     streams[0].synchronize();
-    exchange.check();  // throws if another rank did not take part
+    exchange.check();  // check() throws an error if another rank did not run the exchange
     // The code for Slipstream ends here.
     for (std::size_t i = 0; i < v.size(); ++i) wrong |= v[i] != std::complex<double>(there.lo[2] + i / 192, i % 24);
     std::printf("rank %d: %s\n", comm.rank(), wrong ? "wrong" : "every line along z is here");

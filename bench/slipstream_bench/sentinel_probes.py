@@ -259,7 +259,7 @@ def main() -> None:
             elif command == "close":
                 measure = None
                 gc.collect()
-        except Exception as error:  # the error is the answer: an older version may lack a feature of a probe
+        except Exception as error:  # the parent process gets the error: an older package may lack what is measured
             measure, answer = None, {"error": f"{type(error).__name__}: {error}"}
         print(ANSWER + json.dumps(answer), file=answers, flush=True)
 

@@ -116,7 +116,7 @@ struct FftProcessGrids {
     std::array<int, 2> grid{1, 1};
     double microseconds = 0;  ///< time of one forward and one backward transform of one component on the slowest rank
   };
-  std::string source = "rules";    ///< source of the choice: "rules", "given", "measured" or "cache"
+  std::string source = "rules";    ///< origin of the process grid: "rules", "given" by the user, "measured" or "cache"
   std::vector<Time> times;         ///< measured times in the order of preference: fewer transposes first
   std::vector<std::string> notes;  ///< notes on process grids that failed and on caches that were not read; on rank 0
 };

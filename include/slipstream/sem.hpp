@@ -285,7 +285,7 @@ class Constraint {
   /// Sums over copies and applies the mask: u = M Q Q^T u.
   void assemble(Vector& u, int components = 1);
   const DirichletFaces& faces() const;
-  /// Mask M of elements [first, last) with points of any order.
+  /// Mask (0 at fixed Dirichlet points, else 1) at the points of elements [first, last), for any polynomial order.
   std::vector<double> mask(std::int64_t first, std::int64_t last, int order) const;
 
  private:

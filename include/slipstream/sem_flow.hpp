@@ -75,7 +75,7 @@ struct SideForce {
 };
 /// Means over a plane of points normal to an axis.
 struct PlaneMeans {
-  double place = 0;  ///< position of the plane along the axis
+  double place = 0;  ///< coordinate of the averaging plane along its normal axis
   Point velocity{0, 0, 0};
   double pressure = 0;
   Point squares{0, 0, 0};   ///< means of u u, v v and w w; the mean velocity is not subtracted

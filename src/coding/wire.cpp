@@ -152,7 +152,7 @@ CellBlock Wire::block_of(const Extent& box, bool listed, bool turned) const {
   if (by_value()) return {};
   if (kind == blockfloat) {
     if (listed) return runs[0];
-    // Squares win a tie if the copy turns rows into columns: both ends then access four adjacent values at a time.
+    // At a tie in coded cells, square blocks win over rows for transposes: both ends then access four adjacent values.
     const CellBlock &run = fewest_cells(runs, box), &square = fewest_cells(squares, box);
     const double of_run = cells_of_blocks(box, run), of_square = cells_of_blocks(box, square);
     return of_square < of_run || (turned && of_square == of_run) ? square : run;

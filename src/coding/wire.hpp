@@ -46,8 +46,8 @@ struct Wire {
   SLIP_FN bool rounds_by_value() const { return by_value() || quantum != floating; }
   SLIP_FN int rate(const CellBlock& block) const { return rates[block.dimensions() - 1]; }
 
-  /// The block of cells that are coded together in a box, given in the axes of packed values, or in a list of elements.
-  /// `turned`: rows become columns at the target.
+  /// Returns the shape of blocks of cells that are coded together. `box`: extents along the axes of packed values.
+  /// `listed`: the values are listed elements. `turned`: rows of the source become columns of the target.
   CellBlock block_of(const Extent& box, bool listed, bool turned) const;
   /// Largest size in bytes of a coded box. Both ends use it to place values in messages.
   std::size_t bytes_of(DType type, const Extent& box, const CellBlock& block) const;

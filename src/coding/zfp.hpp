@@ -237,8 +237,8 @@ struct PlaneWriter {
         put_bits<sequential>(turn.code(lane), at, end(), (x & mask) | (left ? mask + 1 : 0));
         at += n + (n < size);
         while (left) {
-          // After each one bit, a one says that another one follows. After the last it is a zero, or nothing at the end
-          // of the numbers.
+          // In the zfp code of a bit plane, a flag follows each one bit: 1 if another one bit follows, else 0.
+          // The block's last number has no flag.
           const int zeros = trailing_zeros(left);
           left = left >> zeros >> 1;
           at += zeros + 2;

@@ -51,7 +51,7 @@ class Tree {
     root = descend(0, std::bit_width(static_cast<std::uint64_t>(runs_.back().behind - 1)));
   }
 
-  std::vector<Run> branches;  // largest subtrees whose blocks are all on one device
+  std::vector<Run> branches;  // largest subtrees of the binary summation tree whose blocks lie on one device
   Levels additions;           // additions between sums of branches, by level of the tree
   std::optional<int> root;
 

@@ -18,7 +18,7 @@ namespace slipstream {
 /// ceil(m / k) lost places.
 class ResidentBlocks {
  public:
-  /// The largest unfinished launch of a stream.
+  /// The unfinished kernel launch of a stream that occupies the most multiprocessors.
   struct Waiting {
     std::uint64_t stream = 0;
     int blocks = 0;

@@ -59,7 +59,7 @@ struct Boxes {
   static constexpr std::size_t head_bytes = 16;
   static constexpr std::size_t most = std::min<std::size_t>((parameter_bytes - head_bytes) / sizeof(Item), 256);
   static_assert(most > 0 && alignof(Item) <= head_bytes);
-  int planes;  ///< number of planes of thread blocks per item
+  int planes;  ///< number of layers of thread blocks along z for each box of cells
   alignas(head_bytes) Item items[most];
 };
 
@@ -170,7 +170,7 @@ class Together {
     add_on_gpu(box, kernel);
   }
 
-  /// Adds a kernel over a box whose host version is another kernel: compiles no host loop.
+  /// Adds a kernel over a box for GPUs only; host devices use another kernel. So no host loop is compiled for it.
   template <class Kernel>
   void add_on_gpu([[maybe_unused]] const Box& box, [[maybe_unused]] const Kernel& kernel) {
 #if defined(__CUDACC__)

@@ -61,7 +61,7 @@ class Agreement {
   Waits& waits_;
   std::function<Problem()> unwritten_here_;
   PrivateCommunicator own_;
-  std::unique_ptr<PrivateCommunicator> values_;  // messages about lost values; null if no values may be lost
+  std::unique_ptr<PrivateCommunicator> values_;  // for reports of overflowed or unstored values; null: none possible
   bool told_at_end_ = false;
   int too_large_of_ = 0;                // 1 + index of an item with a value that overflowed; the same on all ranks
   std::optional<Unwritten> unwritten_;  // error of values that kernels did not store; the same on all ranks

@@ -81,7 +81,7 @@ void ItemArrays::publish() {
   }
 }
 
-/// Index of the array that a combination selects among the copies of a field.
+/// Index of the array of `field` in `combination`, the number of a choice of one array for each field with several.
 int ItemArrays::copy_in(int combination, const Field& field) const {
   for (const Field* other : copied_) {
     if (other == &field) return combination % field.options().copies;

@@ -72,7 +72,7 @@ class ItemArrays {
   ExchangeMemory& memory_;
   std::deque<DeviceArrays> devices_;                                 // arrays of each device, in the order of streams
   std::vector<const Field*> copied_;                                 // fields with several copies, once each
-  int combinations_ = 1;                                             // number of combinations of the fields' copies
+  int combinations_ = 1;                                             // number of ways to pick one array of each field
   std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // version of each field's arrays at planning
   std::vector<std::shared_ptr<const void>> stored_by_others_;
   bool bound_anew_ = false;  // arrays were replaced since the last overlap check

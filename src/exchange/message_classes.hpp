@@ -29,7 +29,7 @@ struct MessageClass {
 class MessageClasses {
  public:
   MessageClasses() = default;
-  /// Finds the classes of all ranks' messages. `bundles`: transfers of this rank. Collective.
+  /// Classifies all ranks' messages by devices, link and size. `bundles`: messages from or to this rank. Collective.
   MessageClasses(const Communicator& comm, const Grid& grid, const std::vector<PlannedItem>& items,
                  const Bundles& bundles);
 

@@ -28,7 +28,7 @@ std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items);
 
 /// Transfers of one rank, grouped by pair of devices. Both ends of a message have its transfers in the same order.
 struct Bundles {
-  std::vector<std::vector<Transfer>> transfers;  // transfers per item of the exchange; `by_pair` points to them
+  std::vector<std::vector<Transfer>> transfers;  // transfers (copied boxes) for each exchanged field and its pattern
   std::map<std::pair<int, int>, Bundle> by_pair;
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);

@@ -6,8 +6,8 @@
 namespace slipstream {
 namespace {
 
-// Last positions in the order of a launch, above any count of bytes or rounds. Values are combined at `last`. Before,
-// at `arrival`, come waits for rows that other devices store in place; no neighbour depends on these.
+// Sort keys for the end of a launch, above any count of bytes or rounds. At `arrival` a launch waits for values that
+// others store into its arrays; no neighbour depends on these. At `last` it combines received values with the target's.
 constexpr double last = 1e13, arrival = 1e12;
 
 // Traffic in bytes above which packing is limited by memory, and stores in place by the link.

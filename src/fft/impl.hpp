@@ -152,7 +152,7 @@ struct Fft::Impl {
                          const std::vector<Stream>& streams) const;
   /// Throws if an array would be written before it is read, or written twice.
   void require_apart(bool forward, const Sources& from, const Targets& to) const;
-  /// Throws if an array of the factor overlaps one of the given arrays, which are written while the factor is read.
+  /// Throws if an array of the convolution's factor overlaps `through` or `to`, which are written while it is read.
   void require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const;
   std::int64_t bytes_of(std::size_t device, bool of_cells) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
@@ -183,7 +183,7 @@ struct Fft::Impl {
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
   /// Options for the next transpose of an FFT that is packed into messages. It is timed if the user asked for tuning.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
-  /// Adds a step with a move. `clears`: target values that are not transferred become zero. `whole`: one part only.
+  /// Adds a transpose between devices as a step. `clears`: zeroes values that it does not fill. `whole`: in one part.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
                 bool clears = false, bool whole = false);
   /// Whether the lines before a move store their results in the target, on all ranks. Collective.

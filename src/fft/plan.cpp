@@ -91,9 +91,9 @@ std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition
   return rank ? plan_own_messages(source, {item}, options.exchange) : plan_messages(source, {item}, options.exchange);
 }
 
-/// Whether the backward move of a slab takes values in the order y, x, z, with our own GPU kernels. Complex values then
-/// transform along x before the move, so that lines and link overlap. Real values are transformed after it and read
-/// only the received modes.
+/// Whether the inverse FFT of slabs sends values between devices in the axis order y, x, z, by kernels of this library.
+/// Complex values are then transformed along x before this transpose, so that computation and communication overlap.
+/// Real values are transformed along x after the transpose and read only the received modes.
 bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const FftOptions& options, OfRank rank) {
   if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
   if (!fft::stores(options)) return false;

@@ -265,7 +265,7 @@ class RadixStoredLines final : public StoredLines {
   bool real_, forward_;
   std::array<int, 2> length_;
   std::array<Buffer<Pair<T>>, 2> roots_;
-  Buffer<std::uint32_t> counters_;  // counters of finished chunks, for two passes only
+  Buffer<std::uint32_t> counters_;  // numbers of work items begun, and done per chunk, in fused FFT passes along x, y
   Buffer<Window> windows_;
 };
 

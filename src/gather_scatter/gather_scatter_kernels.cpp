@@ -41,7 +41,7 @@ struct CombineTiles {
           self.read_all(mine, held, first);
           read_header();
         } else {
-          // The loads of the tile's header overlap with those of its values.
+          // Loads of the points' values overlap with loads of the header, which tells which of them are combined.
           T value[each];
           self.ask(mine, value, kept, first, thread, c == 0);
           read_header();

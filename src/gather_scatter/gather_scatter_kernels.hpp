@@ -46,7 +46,7 @@ struct ListOnDevice {
 void combine_to(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& to);
 /// Combines the terms of each row (copies and received values) and writes the result to the row's points.
 void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& with);
-/// Copies the value of each row of a list to the row's points. `received`: these values come from other devices.
+/// Scatters values: each goes to all points of one id, a row of the list. `received`: they come from other devices.
 void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
 /// Copies the unique values with the indices `places` to the start of the message buffers (mailbox), to be sent.
 void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);

@@ -11,7 +11,7 @@ inline namespace group_tiles_kernels {
 
 using Tiles = GroupTiles;
 
-/// Numbers of tiles, header words and large groups that one segment of copies yields. A prefix sum gives offsets.
+/// Sizes of the output of a thread block that groups points by id; a prefix sum gives each block's offsets.
 struct Made {
   std::uint32_t tiles = 0, words = 0, large_rows = 0, large_items = 0;
 };
@@ -54,7 +54,7 @@ struct MakeTiles {
     std::uint64_t copies[Tiles::capacity];      // sort key: index of a shared point, a flag, place in shared memory
     std::uint64_t groups[Tiles::capacity / 2];  // sort key of a group: number of copies, then row
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
-    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group; stride of its slots
+    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // offset and stride of copies of one id
     std::uint32_t stretches[Tiles::most_stretches], marks[Tiles::capacity / 32];
     std::uint32_t stretch_count, entry_count;
   };

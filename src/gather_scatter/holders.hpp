@@ -46,8 +46,8 @@ inline std::int64_t block_of(const SharedPoints& points, const Point& point) {
 
 class SortedPoints;
 
-/// Compiles the lists of one device. `asked`: its points whose ids other devices may have. `shared`: all holders of the
-/// ids that several devices have, in the order of ids and blocks.
+/// Makes a device's gather-scatter lists: which points to combine, send and receive. `asked`: points whose ids other
+/// devices may have. `shared`: for ids that several devices have, the blocks with them, sorted by id, then block.
 Copies copies_of(int device, const SharedPoints& points, SortedPoints& sorted, const Points& asked,
                  const std::vector<Holder>& shared, bool unique, bool host_packed);
 

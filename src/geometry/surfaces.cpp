@@ -189,7 +189,7 @@ bool LineIndex::surface_near(std::int64_t tile, const Box& cells) const {
 
 namespace {
 
-/// A triangle in sheared coordinates, and its intersections with the lines of a tile.
+/// Intersects a surface triangle with parallel lines through cells. Coordinates are sheared: lines run along an axis.
 class Slicer {
  public:
   Slicer(const std::array<std::int32_t, 3>& triangle, const std::vector<Point>& vertices)

@@ -32,7 +32,7 @@ struct LineFamily {
   int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
   std::int64_t dv, dw;  ///< slopes of the lines: change of v and of w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
-  /// Box of line indices (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
+  /// Range of the two indices of all lines in this direction through a box of cells, as a box with extent 1 along z.
   Box lines_through(const Box& cells) const;
 };
 
@@ -53,7 +53,7 @@ class LineIndex {
   const LineFamily& family() const { return family_; }
   /// Tiles that contain triangles, and lines through a box of cells.
   std::vector<std::int64_t> tiles_through(const Box& cells) const;
-  /// False if no triangle of the tile is near the cells of a box, so that none of their links can be cut.
+  /// False if no surface triangle of a tile (a bundle of parallel lines) is near the box: no link of its cells is cut.
   bool surface_near(std::int64_t tile, const Box& cells) const;
   /// Segments inside bodies, of a bundle of parallel lines (tile) through a box; sorted by line, body and position.
   std::vector<Inside> inside(std::int64_t tile, const Box& cells) const;
@@ -67,10 +67,10 @@ class LineIndex {
   const Surfaces& surfaces_;
   LineFamily family_;
   Box lines_;              ///< box of the indices v and w of all lines
-  Extent tiles_{0, 0, 1};  ///< number of tiles of lines along v and w
+  Extent tiles_{0, 0, 1};  ///< number of tiles (bundles of parallel lines) along the two axes of line indices
   /// Vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
   std::vector<Point> sheared_;
-  /// index of the first entry of each tile in listed_; the last entry is the number of entries
+  /// for each tile (bundle of lines), index of its first triangle in listed_; the last element is the size of listed_
   std::vector<std::int64_t> first_;
   std::vector<std::int32_t> listed_;
 };

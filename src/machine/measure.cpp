@@ -268,7 +268,7 @@ class Measurement {
     for (const Way& way : ways) benches_.at(way.from).stream.synchronize();
   }
 
-  /// Swaps pinned buffers with the other rank; other memory if pinned memory runs out, because that rank waits.
+  /// Swaps pinned buffers with the pair's other rank. If none are pinned it swaps pageable ones: that rank still waits.
   void swap_pinned(const Pair& pair, Bench& bench, std::size_t bytes) {
     if (bench.in.size() >= bytes) return swap(pair, bench.out.data(), bench.in.data(), bytes);
     std::vector<std::byte> out(bytes), in(bytes);

@@ -17,8 +17,8 @@ Communicator unshared(const Communicator& comm);
 /// ranks use may be freed afterwards.
 class PrivateCommunicator {
  public:
-  /// Purposes of duplicates: messages, or questions, which ranks ask while an object is in use. If one question stays
-  /// without an answer, no further ones are asked. The teardown is not affected.
+  /// Uses of a duplicated MPI communicator: data messages, or questions, by which ranks tell each other of errors.
+  /// After a question without an answer, ranks ask no more; the collective teardown still works.
   enum class Purpose : std::uint8_t { messages, questions };
   /// Timeout in seconds of a teardown if other ranks may have died.
   static double least_timeout();

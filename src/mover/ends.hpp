@@ -84,7 +84,7 @@ struct EndSite {
   ReceiveBuffer receive_buffer = {};
   Pulse pulse = {};  ///< number and failure flags of the exchange, without time stamps
   const Arrays* arrays = nullptr;
-  Trace* trace = nullptr;  ///< record of times and states; null if the exchange keeps no trace
+  Trace* trace = nullptr;  ///< timeline of the work of host and device; null if the exchange records none
 };
 
 /// Received packed values of one transfer, for messages whose values are combined with (such as added to) the target's.

@@ -88,7 +88,7 @@ class Lowering {
   static End slot_end(const Leg& leg, const Slot& slot);
   static Mover between(const End& source, const End& target, const Leg& leg, const Extent& extent);
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
-  /// Makes movers for values that are coded in blocks.
+  /// Makes the copies of values whose coding (blockfloat, zfp) compresses blocks of cells together.
   static void join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
 
   Device device_;

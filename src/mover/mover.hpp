@@ -46,7 +46,7 @@ struct Mover {
   const std::int64_t* source_ids = nullptr;  ///< indices of elements in device memory; the extent is then {count, 1, 1}
   const std::int64_t* target_ids = nullptr;
   Ring source_ring, target_ring;
-  const Contribution* contributions = nullptr;  ///< further operands to combine, in device memory
+  const Contribution* contributions = nullptr;  ///< further source arrays to sum, or combine otherwise, in the target
   std::int32_t contribution_count = 0;
   std::int32_t own = 0;
   Op op = Op::copy;

@@ -18,7 +18,7 @@ std::size_t bytes_of_parts(const Cut& parts);
 /// Copies of one part of a message, with an event before or after them.
 struct PartMoves {
   std::size_t begin = 0, end = 0;  ///< byte range of the part in the message
-  std::unique_ptr<Moves> moves;    ///< copies of the part; null: nothing to move
+  std::unique_ptr<Moves> moves;    ///< copies that pack or unpack this part of the message; null if it needs none
   Event done;
 };
 

@@ -26,8 +26,8 @@ struct Divisor {
   }
 };
 
-/// Source or target of a copied box. Word (x, y, z) is at x stride[0] + y stride[1] + z stride[2]. The words of a
-/// second box lie `fold` words further.
+/// Source or target of a copied box. Word (x, y, z) is at x stride[0] + y stride[1] + z stride[2]. A copy may move two
+/// boxes of equal extents; the words of the second box lie `fold` words behind those of the first.
 struct End {
   std::int64_t base = 0;               ///< address of the first word, or its offset in bytes in array number `array`
   std::int32_t array = -1;             ///< number of the array in the table Arrays; -1: `base` is an address
@@ -46,7 +46,7 @@ struct End {
 ///
 /// The second box of a copy is `fold` words further than the first.
 enum class Form : std::uint8_t {
-  box,    ///< moves one box, by rows
+  box,    ///< copies one box of words, row by row
   turns,  ///< moves two boxes of thin rows, row by row in turn
   pair,   ///< two boxes of thin rows, word by word in turn; words have at most 8 bytes and are adjacent at the target
   seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
@@ -69,7 +69,7 @@ SLIP_FN constexpr std::uint32_t square_along_y(std::uint32_t) { return 64; }
 /// Whether a copy to seams (the end of an array row and the start of the next) supports words of `word` bytes.
 constexpr bool seam_words(std::size_t word) { return word == 4 || word == 8; }
 
-/// One mover, or two joined movers, in the form that the kernel reads.
+/// A copy of a box or list of words, or of two boxes at once, in the form that the copying kernel reads.
 struct Work {
   End source, target;
   Divisor width, height;
@@ -101,7 +101,7 @@ SLIP_FN std::int32_t counted(const Work& w) {
   return form_is_packets(w.form) ? static_cast<std::int32_t>(packets_for(w.words)) : w.words;
 }
 
-/// Properties that all tiles of a batch of copies share.
+/// Counters, waits and signals of a batch of copies, the same in all its tiles; a thread block copies one at a time.
 struct BatchInfo {
   std::uint32_t tiles = 0;    ///< number of tiles of all batches that share the completion counters
   std::uint32_t counter = 0;  ///< index of the batch's counter of finished tiles, each the work of a thread block
@@ -112,7 +112,7 @@ struct BatchInfo {
 /// A tile of a copy. It holds all that a thread block needs at its start: each dependent load would cost its latency.
 struct alignas(16) Tile {
   Work work;
-  std::int64_t first = 0;        ///< index of the first word, for lists
+  std::int64_t first = 0;        ///< index of the first word that a thread block copies; for a transpose: its plane
   std::uint32_t x = 0, row = 0;  ///< position of the tile's first word; rows are counted over all planes
   std::int32_t count = 0;        ///< number of words or packets in the tile
   /// range of copies of few words; each is moved whole, concurrently with the others

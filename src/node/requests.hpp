@@ -14,7 +14,7 @@ class Requests {
   Requests() = default;
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
-  /// Calls settle(). The message may never have arrived, if its exchange timed out.
+  /// Cancels incomplete requests by settle(): after a timed-out exchange, a message may never arrive.
   ~Requests();
   /// Cancels incomplete requests and waits briefly. Returns false if MPI may still access the memory of the requests;
   /// then it must stay allocated. MPI-4.1, 3.8.4, does not allow to cancel a large message that both ends have matched,

@@ -110,7 +110,7 @@ std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Ex
       wanted.emplace_back(d, std::move(some));
 
   const std::vector<std::int64_t>& local = grid.blocks_of(rank);
-  constexpr std::size_t few = 8;  // number of blocks up to which scanning all of them is faster than the index
+  constexpr std::size_t few = 8;  // up to so many blocks, testing each for overlap is faster than the spatial index
   std::vector<Transfer> found;
   for (const std::int64_t id : targets(grid, options_, rank)) {
     const Block& target = grid.block(id);

@@ -76,7 +76,7 @@ class HostEnd {
   std::vector<PartMoves> parts_;  // copies of each part, if the message is cut into parts; moves_ is then null
   std::unique_ptr<Stream> lane_;
   Trace* trace_;
-  std::string row_;  // name of the end's row in the trace
+  std::string row_;  // name of this sender's or receiver's row in the timeline of the trace
 };
 
 class HostSender final : public Sender, private HostEnd {
@@ -398,7 +398,7 @@ class HostReceiver final : public Receiver, private HostEnd {
   Device device_;
   std::unique_ptr<Inlet> inlet_;
   std::size_t unpacked_parts_ = 0;
-  Event turn_[2];  // events of alternate exchanges, reached when all readers of the previous exchange are done
+  Event turn_[2];  // at the start of even and odd exchanges, when receive buffers of the exchange before have been read
   Event received_;
   std::unique_ptr<Stream> unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;

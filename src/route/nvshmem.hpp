@@ -19,7 +19,7 @@ struct SymmetricLayout {
     std::size_t bytes = 0;  ///< size of the receive buffer, and of the values to send
   };
   std::map<std::pair<int, int>, Place> places;  ///< offsets of messages, by source and target device
-  std::size_t counter_bytes = 0;                ///< size of this rank's counters in bytes, at the block's start
+  std::size_t counter_bytes = 0;                ///< bytes of the counters of filled and emptied receive buffers
   std::size_t bytes = 0;                        ///< size of the block in bytes, the same on all ranks
 };
 /// Offsets of these messages in symmetric memory, one after another on each device. The result is right for a device if

@@ -49,7 +49,7 @@ CASTS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
 #: Codings by blocks that are exact for small integers, which are multiples of their units.
 EXACT_BLOCKS = ["blockfloat, rate 8", "blockfloat, rate 16", "blockfloat, rate 16, max error 0.25"]
 BLOCKS = [*EXACT_BLOCKS, "zfp, rate 24", "zfp, max error 0.01"]
-#: Largest error of zfp: numbers are at most 4, and the relative error is at most 0.01.
+#: Largest absolute error of values coded by zfp: its relative error is at most 0.01, and no value exceeds 4.
 ZFP_ERROR = 0.04
 
 

@@ -1,5 +1,5 @@
 #pragma once
-// Backends and the machine, shared by all tests.
+// Functions for tests: the backends (host, CUDA) available here, and this machine's devices by rank.
 #include <string>
 #include <vector>
 

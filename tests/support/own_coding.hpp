@@ -4,7 +4,7 @@
 
 namespace slipstream {
 
-/// Registers the coding once per process.
+/// Registers a coding of f32 as bfloat16, once per process, and returns its name.
 const std::string& own_bf16();
 
 }  // namespace slipstream

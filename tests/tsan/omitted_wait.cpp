@@ -46,7 +46,7 @@ struct Gate {
     for (int round = 0; stepped.load(std::memory_order_relaxed) < count; ++round) backoff(round);
   }
   std::atomic<int> opened{0}, stepped{0};
-  int round = 0;  // round of the steps that the host has reached
+  int round = 0;  // number of the exchange, from 1 on, whose kernels the host queues
 };
 
 /// Lets kernels that the test holds back run after an error, so that streams do not wait forever.

@@ -192,8 +192,9 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
 def rows_of(
     choice: Choice, cells: int, setup: Setup, ran: dict[Variant, list[Moment]], first: list[Moment]
 ) -> Iterator[Row]:
-    """Rows of results on rank 0: the largest error of a profile, and whether the bits equal those of the first flow.
-    The last time of the first flow counts as steady."""
+    """Rows of results on rank 0, one for each flow and number of steps. `first` is the flow that was run first, whose
+    last velocity counts as steady. A row has the largest difference from this velocity along lines through the cavity,
+    and whether the populations have the same bits as those of `first`."""
     *rights, steady = first
     for variant, moments in ran.items():
         for moment, right in zip(moments, rights, strict=False):

@@ -101,7 +101,7 @@ class LbmRun(Run):
         return f"density {low:g} to {high:g}{stripes}"
 
     def _stripes(self) -> zigzag.Zigzag:
-        """The checkerboard oscillation at this step. Collective."""
+        """Measures the checkerboard oscillation (zigzag) of the velocity, if not yet done at this step. Collective."""
         if self._zigzag is None or self._zigzag[0] != self.engine.step:
             self._zigzag = self.engine.step, zigzag.measure(self.engine)
         return self._zigzag[1]
@@ -117,7 +117,7 @@ class LbmRun(Run):
         return Fields(self.engine, self._case, path, goes_on)
 
     def bytes_of(self, frames: int) -> int:
-        # The sum counts velocity, density and pressure of each frame, and flags once, because they are written once.
+        # The output file has velocity, density and pressure of every saved step (frame), and flags of cells only once.
         number, parts = (8 if self._case.lbm.precision == "f64" else 4), (2 if self._case.lbm.lattice == "D2Q9" else 3)
         return self._case.cell_count * (number * (parts + 2) * frames + 1)
 

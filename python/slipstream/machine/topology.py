@@ -147,7 +147,7 @@ def tables(machine: "Machine", everything: bool = False) -> Iterator[Group | Tex
 
 
 def devices(machine: "Machine") -> Iterator[Group | Text]:
-    """Tables of devices only, for each kind of node once."""
+    """Tables of the devices, without tables of links. Nodes with the same devices share one table."""
     if machine.nodes == 1:
         yield _all_devices(machine)
         return

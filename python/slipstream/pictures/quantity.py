@@ -12,7 +12,7 @@ class Quantity:
     """A quantity that pictures show: a number in each cell of a plane."""
 
     values: Callable[[Any], Any]  #: computes an array [up][across] from a slipstream.pictures.planes.Plane
-    label: Callable[[str], str]  #: makes the label with the unit from the axis normal to the plane
+    label: Callable[[str], str]  #: makes the label of the colour bar, with unit, from the axis normal to the plane
     signed: bool = True  #: whether colours are symmetric about zero; else they begin at zero
     usual: bool = False  #: whether the quantity is drawn by default
 

@@ -83,7 +83,7 @@ def _of_the_flow(text: str) -> dict[str, Any]:
         case, unknown = stored_case(text, "the checkpoint's case")
         data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
     except (CaseError, ValueError):
-        unknown = []  # a text that cannot be parsed is compared as it is
+        unknown = []  # a stored case that cannot be parsed is compared as it was written, without defaults
     values = dict(toml_text.flat(data)) | {key: written[key] for key in unknown if key in written}
     return {key: value for key, value in values.items() if not is_free(key)}
 

@@ -196,7 +196,7 @@ class HostBackend final : public detail::DeviceBackend {
       require(file >= 0, ErrorCode::unavailable,
               "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
                   std::strerror(errno) + "); turn the routes direct and colocated off");
-      // The proof is checked only if the length fits: the descriptor may refer to another, shorter file by now.
+      // A file of another length is not mapped: the other process's descriptor may refer to a different file by now.
       struct stat status {};
       const bool whole = fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(handle.bytes);
       void* mapped = whole ? map(handle.bytes, file) : nullptr;

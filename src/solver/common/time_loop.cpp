@@ -55,7 +55,7 @@ void check_exchanges(const Tasks& tasks, std::set<Exchange*>& left) {
 /// Throws errors of exchanges, in the order of the tasks, because the check is collective.
 void check_exchanges(const Simulation& simulation, std::set<Exchange*> used) {
   for (const Tasks* tasks : all_tasks(simulation)) check_exchanges(*tasks, used);
-  for (Exchange* exchange : used) exchange->check();  // exchanges of steps that are not repeated
+  for (Exchange* exchange : used) exchange->check();  // exchanges used only outside of the repeated time steps
 }
 
 bool worth_overlapping(const Simulation& simulation) {

@@ -303,7 +303,7 @@ class Flow final : public OutOfCore {
 
   bool alone() const { return shares_.devices() == 1; }
   std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
-  /// Number of fields that a sweep over planes z reads, writes (one for each component), and computes in cells.
+  /// Numbers of fields that a pass over planes z reads as modes, there(), writes as modes, back(), and has in cells.
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
   int of_cells() const { return fields_of_cells(options_); }
@@ -505,8 +505,8 @@ class Flow final : public OutOfCore {
           if (const Piece b = piece(own, n); b.y.number > 0) work(s, own, b, from, to);
         });
   }
-  /// Processes planes z batch by batch. `rows` (own, batch, rows to fill) lists the memory to copy. `work` (stream,
-  /// own, grid, from, to) queues kernels that read buffer `from` and write buffer `to`.
+  /// Processes planes of constant z in batches that fit in device memory. `rows` lists host memory that a batch copies
+  /// to and from the device. `work` queues kernels that read device buffer `from` and write device buffer `to`.
   template <class Rows, class Work>
   void over_z(Streams& streams, BatchMove* move, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_z, move, rows, [&](Stream& s, const Own& own, std::int64_t n, T* from, T* to) {

@@ -15,7 +15,7 @@ class Chebyshev {
   explicit Chebyshev(double largest, double spread = usual_spread)
       : centre_(largest * (1 + 1 / spread) / 2), sigma_((1 + 1 / spread) / (1 - 1 / spread)) {}
 
-  /// The factor a of the first step, d = a D r.
+  /// Returns the factor a of the first correction of the solution, a D r, with the residual r and the preconditioner D.
   double first() {
     rho_ = 1 / sigma_;
     return 1 / centre_;

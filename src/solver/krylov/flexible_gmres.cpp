@@ -134,7 +134,7 @@ struct FlexibleGmres::Impl : LinearSolve {
 
   std::size_t sums_of_a_pass() const { return static_cast<std::size_t>(restart) + 1; }
 
-  /// Queues v_k = u / |u|.
+  /// Queues kernels that normalise u to get the Krylov basis vector v_k = u / |u|.
   void queue_vector(std::vector<Stream>& streams, const System& system, const Vectors& u, int k) {
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
       square(streams[d], side.range, system.weights[d], u[d], 1, side.parts.data());

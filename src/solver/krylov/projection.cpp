@@ -45,7 +45,7 @@ struct Projection::Impl : Workspace {
 
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x) {
     const Vectors e = added.at(0);
-    // The coefficients that improve() computed, still in device memory.
+    // Coefficients of the initial guess in the basis of earlier solutions; improve() left them in device memory.
     const std::vector<double> along = count > 0 ? sums.read(streams) : std::vector<double>{};
     for (std::size_t d = 0; d < sides.size(); ++d) difference(streams[d], sides[d].range, x[d], e[d], e[d]);
     system.apply(e, images());

@@ -73,7 +73,7 @@ struct Turn {
   bool flexible;
 };
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);
-/// Updates x and the direction p as direction() does, with the preconditioned residual z in place of D r.
+/// Updates the solution x and the search direction p of conjugate gradients from the preconditioned residual z.
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* z);
 
 /// Arguments of a kernel that stores an iteration's sums in the history and tests whether another iteration follows.

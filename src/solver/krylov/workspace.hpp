@@ -81,7 +81,7 @@ struct Workspace {
   /// all other sums, too. Later work does not wait for the copy, and may overwrite them after received().
   void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
-  /// Returns the largest |b| and |b - q| of each component over all devices. Collective; the host waits.
+  /// Returns the largest |b| (right side) and |b - A x| (residual) of each component. Collective; the host waits.
   std::vector<std::array<double, 2>> largest_values(std::vector<Stream>& streams, const Values& weights,
                                                     const Values& b);
 

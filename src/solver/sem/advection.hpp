@@ -136,7 +136,7 @@ struct AdvectKernel {
   int cost;
 
   struct Column {
-    double r[m], s[m], t[m];  ///< derivatives of v along r, s, t at finer points; later times c
+    double r[m], s[m], t[m];  ///< derivatives along the element's axes r, s, t at dealiasing points; then r: their sum
   };
 
   template <class Team>

@@ -118,7 +118,7 @@ struct HelmholtzKernel {
         column.sum[k] = 0;
       }
       plane[cell(seat)] = column.u[0];
-      // Stored metric factors of the first plane are loaded with the values; other forms need the tables first.
+      // Metric factors of the first plane are loaded with the values if stored; computing them needs quadrature tables.
       if constexpr (form == Factors::stored) products(t) = read(column.element, seat, 0, tables);
     });
     if constexpr (form != Factors::stored) {

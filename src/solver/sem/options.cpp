@@ -142,7 +142,7 @@ std::int64_t multigrid_bytes(const Options& options, const Scalar& scalar, std::
     // A level has G, B, right side, solution, change, image, weights, and arrays of the smoother; then lists of shared
     // points.
     bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
-    // The smoother stores values on faces twice, and lists of their points.
+    // The Schwarz smoother stores two single-precision values per point of a face, and lists of these points.
     if (schwarz(scalar)) bytes += elements * 6 * n * n * (2 * word + 12);
   }
   std::int64_t vertices = 1;

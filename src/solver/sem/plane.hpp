@@ -9,8 +9,8 @@
 
 namespace slipstream::sem {
 
-/// Tables of a rule: D by rows, the weights, their inverses, and the points. They are a kernel argument, which saves
-/// loads of pointers.
+/// A quadrature rule on [-1, 1]: differentiation matrix (by rows), weights, their inverses, and points. It is a kernel
+/// argument, which saves loads of pointers.
 template <int n, class T = double>
 struct Basis {
   T d[n * n];

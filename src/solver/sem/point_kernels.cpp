@@ -74,7 +74,7 @@ struct Extend {
     if (of.begin[axis][1 - end] < 0) return 1;
     return end == 1 ? of.shares[axis][place] : 1 - of.shares[axis][place];
   }
-  /// Product of linear blends along some axes, given as bits of `axes`: a sum over their sides, edges or corners.
+  /// Term of a transfinite interpolation of boundary values: blends linearly along the axes whose bits `axes` has.
   SLIP_FN double blend(int axes, const std::int64_t* place) const {
     double sum = 0;
     for (int ends = 0; ends < 8; ++ends) {

@@ -82,7 +82,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
         }
   }
 
-  /// One step: the exchange (with concurrent work if `split`), the average, and its copy back to the field.
+  /// One step: exchange of ghost cells (with concurrent work if `split`), mean over adjacent cells, copy to `field`.
   void step(std::vector<Stream>& streams, Exchange& exchange, Field& field, Field& next, Field& other, bool split) {
     if (split) {
       exchange.begin(streams);

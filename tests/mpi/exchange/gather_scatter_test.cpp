@@ -322,7 +322,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOn,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-/// Ids with two to a thousand copies, on numbers of devices that ranks do not have.
+/// Gather-scatters of ids with up to a thousand points each, with 1, 2, 3, 4, 5 or 8 devices per rank.
 class GatherScatterOfSomeDevices : public GatherScatterOn {
  protected:
   GatherScatterOfSomeDevices() : GatherScatterOn(ways_of_some_devices()) {}

@@ -274,8 +274,8 @@ INSTANTIATE_TEST_SUITE_P(Routes, TransposesInOneCall,
                                   to_string(called.calls) + "_by_" + std::to_string(called.devices);
                          });
 
-/// Messages of 1 MiB, which a throttle splits into smaller pieces than MPI does; each collective, with nodes of one
-/// rank.
+/// Transposes over a simulated slow network, which splits messages of 1 MiB into smaller pieces than MPI does. They use
+/// each kind of MPI call in turn, and messages grouped by node, of one rank each.
 class SlowedTransposes : public testing::TestWithParam<Knobs> {};
 
 TEST_P(SlowedTransposes, BringEveryCellToItsPlace) {

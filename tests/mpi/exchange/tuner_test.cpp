@@ -175,8 +175,8 @@ TEST_F(Tuned, MeasuresPackingsThatTheCodingsAndTheirErrorsAllow) {
     Exchange(comm_, grid_, items_, tuning.options).run(streams_);
     return exchanges;
   };
-  // Raw values allow fused, per_direction, memcpy3d and zero_copy. Coded values do not allow memcpy3d, and with
-  // measured errors only fused. A mixture of routes may be an additional candidate.
+  // The tuner tries the packing methods fused, per_direction, memcpy3d and zero_copy for values without a coding. For
+  // coded values it omits memcpy3d; if errors are measured, all but fused. A mixture of routes may be a further one.
   const int raw = measured({}, false), coded = measured(f32, false), watched = measured(f32, true);
   EXPECT_LE(coded, raw);
   EXPECT_GE(coded, raw - 2);

@@ -137,7 +137,7 @@ TEST(FourierTransformRefuses, ArraysOfTwoDevicesThatOverlap) {
   EXPECT_FALSE(run(1, 3));
 }
 
-/// Arguments are compared only at the first call of each kind.
+/// A null array on one rank is an error on all ranks, in the first forward() and backward(), where ranks compare calls.
 TEST(FourierTransformRefuses, OnAllRanksWhatOneCallsItWith) {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";

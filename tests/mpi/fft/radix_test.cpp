@@ -1,5 +1,5 @@
-// GPU transforms that store their own results, on every backend: through the windows of a transpose, compared with FFTW
-// on one array.
+// FFT kernels that store results where a transpose between devices needs them, on host and GPU. Results are compared
+// with FFTW's for one undivided array.
 #include <fftw3.h>
 #include <gtest/gtest.h>
 

@@ -64,7 +64,7 @@ const std::vector<Shape>& shapes() {
        {3, 4, 1},
        {true, false, true},
        {{DType::f32, 2, Layout::soa, {2, 1, 1}, {1, 3, 1}}, {DType::u8, 1, Layout::soa, {1, 1, 0}, {1, 1, 1}}}},
-      // Messages above 8 MB per device, for which the copy order differs; see large_messages.
+      // More than 8 MB of messages per device: their copies run in another order than those of smaller messages.
       {"rows_along_x_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa)}},
       {"rows_along_z_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa_z)}},
   };

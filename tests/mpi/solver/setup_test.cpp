@@ -273,7 +273,7 @@ TEST(SetUp, OfSymmetricMemoryIsToldToNeighbours) {
     mine += std::to_string(devices.first) + "-" + std::to_string(devices.second) + ":" + std::to_string(place.full) +
             "," + std::to_string(place.free) + "," + std::to_string(place.slot) + ";";
   }
-  std::map<std::string, std::set<std::string>> told;  // message positions, as sender and receiver know them
+  std::map<std::string, std::set<std::string>> told;  // each message's offsets at sender and receiver, to be equal
   for (const std::string& theirs : comm.all_gather(mine))
     for (std::size_t at = 0, end = 0; (end = theirs.find(';', at)) != std::string::npos; at = end + 1) {
       const std::size_t colon = theirs.find(':', at);

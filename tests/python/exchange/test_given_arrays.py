@@ -85,7 +85,7 @@ CALLS = READS | WRITES
 
 
 class Interface:
-    """An array that supports one protocol only."""
+    """An array with one of the attributes __array_interface__ and __cuda_array_interface__, named by `protocol`."""
 
     def __init__(self, held: Any, protocol: str) -> None:
         self.held = held

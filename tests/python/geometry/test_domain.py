@@ -56,7 +56,7 @@ def test_box_round_a_mesh_holds_whole_blocks_and_the_margins(car: Path) -> None:
         assert cells * 0.2 - high[axis] >= behind - 1e-9
         # The box is minimal: no block could be removed.
         assert cells * 0.2 - 8 * 0.2 < high[axis] - low[axis] + before + behind
-    assert low[2] == pytest.approx(0.0, abs=1e-9)  # the wheels stay on the road
+    assert low[2] == pytest.approx(0.0, abs=1e-9)  # the wheels, the lowest points of the car, are at z = 0
 
 
 def test_point_of_the_moments_moves_along_with_its_body(car: Path) -> None:

@@ -274,7 +274,7 @@ def test_shards_on_gpus_hold_all_tests_once(tool: ModuleType) -> None:
 
 
 def wait_until_it_runs(log: Path) -> None:
-    """Waits until a part has started, by its log."""
+    """Waits until a command of the test run has started: then its log file exists."""
     deadline = time.monotonic() + 30
     while not log.exists():
         assert time.monotonic() < deadline, f"{log.stem} did not start within 30 s"

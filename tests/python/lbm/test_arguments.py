@@ -23,7 +23,8 @@ from slipstream.machine.discovery import MachineTable
 CELLS = (12, 10, 8)
 BALL = {"shape": "sphere", "centre": (6.0, 5.0, 4.0), "radius": 2.0}
 
-#: Tables of a case file by the class of keys in Python; for keys of one name the first table counts.
+#: For each class of options in Python, the tables of the case file with the same keys. If several tables have a key,
+#: the first one counts.
 TABLES: dict[str, tuple[Any, list[type[BaseModel]]]] = {
     "keywords": (options.Options, [LbmTable, MachineTable, ExchangeTable]),
     "boundaries": (options.Boundary, [BoundaryTable]),

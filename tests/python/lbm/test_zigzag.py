@@ -30,7 +30,8 @@ ROD: Keys = {
     "bodies": {"rod": {"shape": "cylinder", "centre": (24, 24, 0), "radius": 6}},
 }
 
-#: Flows with alternating velocities, with their number of steps, and the number of remedies.
+#: Flows whose velocity oscillates from cell to cell: their keys, number of steps, and how many changes of keys the
+#: advice names against it.
 STRIPED: dict[str, tuple[Keys, int, int]] = {
     "ball by MRT": (BALL | {"collision": "MRT"}, 300, 2),
     "ball by D3Q27": (BALL | {"collision": "MRT", "lattice": "D3Q27"}, 600, 2),

@@ -30,7 +30,7 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
   }
 
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
-    // First for all blocks, because links then replace some of the gathered populations.
+    // Boundary cells gather populations from their neighbours first: links to walls and openings then replace some.
     launch_per_link(stream, b.boundary.list.size(), GatherArrivals<S>{Cells(b), b.boundary.list.data()}, b.together);
     const Cells cells(b);
     apply_known(stream, links, cells, b.together);

@@ -23,8 +23,8 @@ struct MarchShape {
   bool ring_early;  ///< whether cells around the tile are loaded early, too; in f64 they do not fit into registers
   int ahead;        ///< number of planes to prefetch into the L2 cache, if few bytes are in flight
 };
-/// Shapes that are fastest on an H100, by the bytes of a stored moment and the width of a tile;
-/// docs/notes/performance.md has the others.
+/// Shapes of the tiles of cells that thread blocks process, as fastest on an H100. They depend on the bytes of a stored
+/// moment and on the tile's width in cells; docs/notes/performance.md has others.
 constexpr MarchShape march_shape(std::size_t bytes, int width) {
   const int height = tiles_of(bytes)[width == 64 ? 0 : 1][1];
   if (bytes == 8) return {width, height, 1, 2, 32, true, false, 0};
@@ -356,7 +356,7 @@ struct March {
   static_assert(threads == NearWalls::threads);
 
   StepCells<S, Collision> step;
-  MarchPart parts[most_parts];  ///< parts of the box; the last one has the usual tiles
+  MarchPart parts[most_parts];  ///< boxes that together cover the cells: up to six layers along walls, then the rest
   int ends[most_parts];         ///< number of thread blocks up to the end of each part
 
   std::int64_t teams() const { return ends[most_parts - 1]; }

@@ -101,7 +101,7 @@ struct MarchRows {
   }
 };
 
-/// Launches host threads that march along z. `height`: rows per thread, 0: as fit a cache; `deepest`: planes, 0: 32.
+/// Advances cells on host threads. `height`: rows a thread; 0: what a cache holds. `deepest`: planes a thread; 0: 32.
 template <class S, class Collision>
 void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int height, int deepest) {
   using T = typename S::Number;

@@ -53,7 +53,7 @@ class BoundaryCells {
   Numbering numbering_;
   Buffer<std::byte> arrivals_;
   std::int64_t arriving_ = 0;
-  // boundary cells that get populations from links, those before the exchange first; all, those of the interior first
+  // brought_: cells with populations from links, those that need no exchange first; stepped_: all, interior cells first
   Buffer<std::uint32_t> brought_, stepped_;
   std::size_t local_ = 0, interior_ = 0;
 };

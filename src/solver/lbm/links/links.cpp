@@ -291,7 +291,7 @@ void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::ui
   const std::int64_t n = box_.extent(0);
   // Two-dimensional blocks have no planes above and below.
   const bool planes = period_[2] != 0 || s_.around.extent(2) > box_.extent(2);
-  std::vector<std::uint8_t> near(n + 2);  // entry x: nonzero if a cell of the nine rows at x - 1 is not fluid
+  std::vector<std::uint8_t> near(n + 2);  // near[x]: nonzero if a cell at x - 1 in this or an adjacent row isn't fluid
   const Extent ends[2] = {wrapped({box_.lo[0] - 1, y, z}), wrapped({box_.hi[0], y, z})};
   const bool beyond = period_[0] != 0 || s_.around.extent(0) > n;
   for (std::int64_t dz = planes ? -1 : 0; dz <= (planes ? 1 : 0); ++dz)

@@ -64,7 +64,7 @@ struct Flow::Impl : ElementParts {
   void take_courant();
   void solve_pressure();
   void solve_velocity();
-  /// Solves H x = right for the increments x of the velocity components.
+  /// Solves Helmholtz equations for the difference between each velocity component and its extrapolation in time.
   void solve_components(double h2);
   /// Component n of a vector that holds several components one after the other.
   std::vector<double*> component(const Vector& vector, std::size_t n) const;

@@ -40,7 +40,7 @@ std::vector<float> free_vertices(const Space& space, const Constraint& constrain
 CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
     : space_(space), on_(on), vertices_(vertices_of(space.box())) {
   const Rule& rule = on.rule();
-  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // rows: points, columns: two ends; transposed below
+  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // interpolates from an element's two ends to its points
   const std::size_t n = rule.points.size();
   to_points_ = to_corners_;
   to_corners_.clear();

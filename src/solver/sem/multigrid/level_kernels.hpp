@@ -30,7 +30,7 @@ void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* ma
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
 /// Adds the neighbours' local solutions, `sums` less the element's own `ends`, to z at points one layer within faces.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
-/// Computes `ends`, u one layer inside the neighbours' faces: `sums` of own and neighbour's layer, less the own one.
+/// Computes `ends`, u one layer inside a neighbouring element: the sum of both elements (`sums`) less the own value.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
 /// Computes u = 1 / sqrt(u), or 0 at points whose flag is 0.
 void over_root(Stream& stream, float* u, const float* flags, std::int64_t points);

@@ -16,7 +16,7 @@ class Sides : public FlowByMethod {};
 INSTANTIATE_TEST_SUITE_P(Lbm, Sides, testing::ValuesIn(FlowByMethod::all),
                          [](const auto& info) { return info.param.name; });
 
-/// Plane flows of many steps in f64: populations of D2Q9, and moments with two layers.
+/// Two-dimensional flows in double precision: by populations of D2Q9, or by moments of D3Q19 with two cells along z.
 class FlowInAPlane : public testing::TestWithParam<Method> {
  protected:
   static Options options(double viscosity, std::int64_t x, std::int64_t y) {

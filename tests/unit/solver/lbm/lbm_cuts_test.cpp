@@ -106,7 +106,7 @@ Surfaces drawn_bodies(Draw& draw, const Extent& e) {
   return s;
 }
 
-/// Bisects boxes repeatedly, often next to an end.
+/// Cuts a box of cells into random blocks by repeated bisection, often one cell from its end.
 std::vector<Block> drawn_cuts(Draw& draw, const Extent& e, int devices) {
   std::vector<Box> boxes{{{0, 0, 0}, e}};
   for (std::int64_t cuts = draw.from(1, 7); cuts > 0; --cuts) {
