@@ -113,7 +113,7 @@ struct Fft::Impl {
   std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage
   std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
   std::vector<fft::Lane> lanes;                 // sets of work arrays: two if components overlap in time, else one
-  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of arrays in host memory, which need no lanes
+  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of arrays in host memory; null if arrays are on devices
   // streams by device, for the lines of one part of a move while other parts are in flight
   std::vector<Stream> line_streams;
   std::vector<Event> reached;                    // events by device that order one stream after another

@@ -60,7 +60,7 @@ struct Partials {
 struct Copies {
   int device = 0;
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
-  std::int64_t local_groups = 0, local_copies = 0;  ///< ids of this device alone, and their copies
+  std::int64_t local_groups = 0, local_copies = 0;  ///< number of points that only this device has, and of their copies
   Lists<Term> shared;                               ///< terms of ids that other devices have too, by order of blocks
   Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, its copies within one block
   Mailbox mailbox;

@@ -31,7 +31,8 @@ class Monitor:
     """A table that grows during a run: a row whenever the run computes its residual, or every `every` steps."""
 
     path: Path
-    take: Callable[[], None]  #: adds the row of the present step, if the table lacks it; collective
+    #: adds the present step's row to the table of monitored values, unless it has one; collective
+    take: Callable[[], None]
     every: int | None = None  #: steps between rows; None: a row whenever the run computes its residual
     at_start: bool = False  #: whether the table has a row for the state before the first step
     every_step: bool = False  #: whether each step has a row; checkpoints and ends of runs add it first

@@ -125,7 +125,7 @@ struct CarryKernel {
   }
 };
 
-/// Computes out = J^T (sum of fine[a] dv/da at the finer points), where J is the interpolation.
+/// Integrates advection (velocity c times grad v) times each basis function, with 3/2 as many quadrature points.
 template <int n>
 struct AdvectKernel {
   static constexpr int m = fine_of<n>, threads = m * m;

@@ -155,7 +155,7 @@ struct MarchTiles {
   struct Own {
     int place = 0;
     std::int32_t column[lanes] = {};
-    unsigned facts = 0;  ///< bits per cell: needed, inside the box, sides next to it along x and y
+    unsigned facts = 0;  ///< bits per cell: whether to load it, whether to update it, and which walls lie next to it
     SLIP_FN bool needed(int lane) const { return (facts >> lane & 1u) != 0; }
     SLIP_FN bool inside(int lane) const { return (facts >> (2 + lane) & 1u) != 0; }
     SLIP_FN bool all_inside() const { return (facts >> 2 & 3u) == (1u << lanes) - 1; }
@@ -357,7 +357,7 @@ struct March {
 
   StepCells<S, Collision> step;
   MarchPart parts[most_parts];  ///< parts of the box; the last one has the usual tiles
-  int ends[most_parts];         ///< number of thread blocks up to the end of each part
+  int ends[most_parts];         ///< for each part of the box: number of thread blocks for it and the parts before
 
   std::int64_t teams() const { return ends[most_parts - 1]; }
 
