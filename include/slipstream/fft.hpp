@@ -156,7 +156,7 @@ class Fft {
   ~Fft();
   Fft(Fft&&) noexcept;
 
-  /// Memory in bytes that such a transform needs on each device of the machine; computed without allocating.
+  /// Memory in bytes that a transform of this size needs on each device of the machine; computed without allocating.
   static std::vector<FftMemory> memory(const Machine& machine, const Extent& cells, const FftOptions& options = {});
   /// Messages of all ranks in one transform of one component. The machine may be described: nothing is allocated, and
   /// no rank is asked. The route gpu_mpi counts as available without the test that an exchange makes.

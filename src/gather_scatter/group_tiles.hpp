@@ -21,7 +21,7 @@ struct GroupTiles {
   /// Number of successive entries (copies of points) whose point indices count from one base.
   static constexpr std::uint32_t chunk = 32;
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
-  /// Padding in a thread block's list of copies: at its end, or after entries whose successor has a too distant point.
+  /// Padding in a thread block's list of copies. It ends a chunk of 32 entries early if the next point is too far off.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// Largest number of stretches (groups of equal size) of a tile. The sizes of their groups differ and are at least 2:
   /// 2 + 3 + ... + 44 < 1024.

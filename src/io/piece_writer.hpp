@@ -63,7 +63,7 @@ class PieceWriter {
   struct Job {
     Slot* slot;
     Event copied;
-    CheckpointArray array;  // file dataset to which the values go; its list `pieces` of all blocks stays empty here
+    CheckpointArray array;  // file dataset to which a block's values go; its list of all blocks (pieces) stays empty
     CheckpointPiece piece;
     std::size_t number;
     bool interleaved;  // whether values have the order [cell][component] instead of [component][cell]

@@ -8,7 +8,7 @@ namespace slipstream {
 /// Movers (copies) of one message outside the device's one launch: a separate launch, or one strided copy per box.
 class Moves {
  public:
-  /// Prepares a message's copies. Throws Error if Knobs::pack is memcpy3d and a copy gathers or converts values.
+  /// Prepares a message's copies. Throws Error if Knobs::pack is memcpy3d and a copy has index lists or conversions.
   Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse);
   void run(Stream& stream, std::uint64_t sequence) const;
   /// Bytes of device memory that the descriptions of these copies take.

@@ -24,7 +24,7 @@ struct NodeMessage {
 
   int from = 0;  ///< numbers of the source and target node
   int to = 0;
-  int sender = 0;  ///< ranks that send and receive by MPI, chosen to share the messages evenly among a node's ranks
+  int sender = 0;  ///< ranks that send and receive it by MPI, chosen to share the messages evenly among a node's ranks
   int receiver = 0;
   std::vector<Part> parts;  ///< parts by source, then target; a header with the envelope precedes them
   Pieces chunks;            ///< chunks in which MPI sends the message

@@ -125,7 +125,7 @@ struct CarryKernel {
   }
 };
 
-/// Integrates advection (velocity c times grad v) times each basis function, with 3/2 as many quadrature points.
+/// Integrates the advection term c . grad v (velocity c) with 3/2 as many quadrature points, for each basis function.
 template <int n>
 struct AdvectKernel {
   static constexpr int m = fine_of<n>, threads = m * m;

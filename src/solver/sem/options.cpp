@@ -140,7 +140,7 @@ std::int64_t multigrid_bytes(const Options& options, const Scalar& scalar, std::
   for (std::int64_t order = options.order; order > 0; order = order / 2 > 1 ? order / 2 : 0) {
     const std::int64_t n = order + 1, cube = n * n * n, inner = std::max<std::int64_t>(0, n - 2);
     // Memory of a multigrid level: metric factors, mass, right side, solution, correction and its image, weights, and
-    // arrays of the smoother; then lists of the points that elements share.
+    // the smoother's arrays. Lists of the points that elements share follow.
     bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
     // The smoother stores values on faces twice, and lists of their points.
     if (schwarz(scalar)) bytes += elements * 6 * n * n * (2 * word + 12);
