@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
                             {{ids, rank, 3}});  // this rank has one block of 3 points, with the number `rank`
     sum.run(streams, {{u.data()}});             // each point gets the sum of all its copies
     streams[0].synchronize();
-    sum.check();  // throws if another rank did not take part; so does the next run
+    sum.check();  // check() and the next run() throw an error if another rank did not take part in this run()
     // The code for Slipstream ends here.
     std::printf("rank %d: %g %g %g\n", comm.rank(), u[0], u[1], u[2]);
     wrong = u != std::vector<double>{2, 1, 2};

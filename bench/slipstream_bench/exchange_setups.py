@@ -81,7 +81,8 @@ class Setup:
     inputs: Mapping[str, Any] = field(default_factory=dict)  #: additional input columns of the exchange's rows
     knobs: Mapping[str, Any] = field(default_factory=dict)
     clocks: tuple[str, ...] = ("events", "host")
-    named_for: str = ""  #: route for which the row is named; unless it carries a message, there is no row
+    #: route after which the setup's row in the table of results is named; no row is kept if no message travels by it
+    named_for: str = ""
 
     @property
     def largest_block(self) -> Triple:

@@ -122,7 +122,7 @@ class Batches {
   RowCopies chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in);
 
   std::int64_t size_;
-  int number_;  // number of buffers on each device
+  int number_;  // number of device buffers that hold batches on their way from and to host memory, on each device
   BatchOptions options_;
   std::vector<OfDevice> devices_;
   std::vector<Stream> between_;  // streams of the moves between devices

@@ -94,7 +94,7 @@ struct FftMemory {
 /// Multiplier of each mode k in Fft::convolve(): the product of all members. A box of edges L has the wave numbers
 /// kappa_a = 2 pi k_a / L_a.
 struct FftFactor {
-  std::complex<double> constant = 1;  ///< a constant factor, finite; real where the values in physical space are
+  std::complex<double> constant = 1;  ///< finite constant that multiplies all modes; real if physical values are real
   /// Orders n of a derivative along each axis, (i kappa_a)^n. Where n is odd and n_a is even, mode n_a / 2 has the
   /// derivative zero.
   std::array<int, 3> derivative{0, 0, 0};
@@ -156,7 +156,7 @@ class Fft {
   ~Fft();
   Fft(Fft&&) noexcept;
 
-  /// Bytes of each device of the machine, without allocating anything.
+  /// Memory in bytes that a transform of this size needs on each device of the machine; computed without allocating.
   static std::vector<FftMemory> memory(const Machine& machine, const Extent& cells, const FftOptions& options = {});
   /// Messages of all ranks in one transform of one component. The machine may be described: nothing is allocated, and
   /// no rank is asked. The route gpu_mpi counts as available without the test that an exchange makes.

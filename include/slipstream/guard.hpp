@@ -22,7 +22,7 @@ struct RowFinding {
   double value = 0;
 };
 
-/// A block to inspect. The inspection stores the first fault of row n in rows[n].
+/// A block whose values are checked for NaN, infinity and limits. The first bad value of cell row n goes to rows[n].
 struct InspectedBlock {
   std::int64_t block = 0;
   RowFinding* rows = nullptr;  ///< first faults by row, in memory of the block's device

@@ -95,8 +95,8 @@ struct System {
   /// of single precision. Directions are orthogonalised as in flexible conjugate gradients. Flexible GMRES takes any
   /// preconditioner. None: z = D r.
   Precondition precondition;
-  /// Not 0: a number from new_recording(). While it stays, apply and precondition queue the same work, and graphs may
-  /// repeat it in a loop. Iterations are then replayed; conjugate gradients end theirs on the devices.
+  /// Identifies the work that operator and preconditioner queue, by a number from new_recording(). While it stays, the
+  /// work is the same, and solvers may replay iterations as graphs. 0: nothing is replayed.
   std::uint64_t recording = 0;
   Values weights;           ///< weights w of the inner product
   Values inverse_diagonal;  ///< inverse diagonal D of A
@@ -198,12 +198,12 @@ class ChebyshevPolynomial {
 struct Fit {
   double operator_asymmetry = 0;        ///< asymmetry of A: |(u, A v) - (v, A u)| over sqrt((u, A u) (v, A v))
   double preconditioner_asymmetry = 0;  ///< asymmetry of the preconditioner P
-  bool operator_positive = true;        ///< whether (u, A u) > 0 for both vectors
+  bool operator_positive = true;        ///< whether the operator A has (u, A u) > 0 for both random test vectors u
   bool preconditioner_positive = true;
   double operator_us = 0, preconditioner_us = 0;  ///< microseconds to apply operator or preconditioner; slowest rank
   double coarse_us = 0;  ///< microseconds of multigrid's coarsest problem in preconditioner_us, if measured; else 0
 };
-/// Measures A and P. Collective; waits. Without System::precondition, P is the inverse diagonal.
+/// Measures symmetry and cost of a system's operator and preconditioner (else inverse diagonal). Collective; blocks.
 Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, std::vector<Stream>& streams,
         const System& system);
 /// Throws NotSolved where conjugate gradients cannot be used. Its fact "problem" is "pair" where the preconditioner is

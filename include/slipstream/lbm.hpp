@@ -69,7 +69,7 @@ struct Surfaces {
   /// Function that returns for each cell of a box in the domain [z][y][x]: 0, or 1 + the number of the body that holds
   /// the cell.
   std::function<std::vector<std::uint16_t>(const Box&)> solid;
-  /// Cuts of the links from the fluid cells of a box with surfaces, sorted by z, y, x, direction; left out: half-way.
+  /// Surface cuts of the lattice links from a box's fluid cells, by z, y, x, direction. Unset: links are cut half-way.
   std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
   /// For each body's name, whether its lattice links count as cut half-way although `cuts` is given; left out: none do.
   std::vector<bool> half_way = {};
@@ -168,7 +168,7 @@ struct Split {
   bool overlap = false;
   Extent rim{1, 1, 1};
   int rim_processors = 0;
-  std::string source = "options";  ///< source of the split: "options", "measured" or "cache"
+  std::string source = "options";  ///< origin of the boundary region's width: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< notes on timing how to split a step into interior and boundary, on rank 0
@@ -181,7 +181,7 @@ struct Teams {
   std::string source = "options";  ///< how the tile was chosen: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes on the tuner's measurement of tiles, on rank 0
+  std::vector<std::string> notes;  ///< remarks of the tuner that measured tile sizes of thread blocks, on rank 0
 };
 
 /// Number of blocks with solid cells in each storage, over all ranks, and the source of this choice.

@@ -174,7 +174,7 @@ class Space {
   /// Number of the first element of a device; its elements end before the next device's first.
   static std::int64_t first_of(std::int64_t elements, int devices, int device);
 
-  /// Collective. Throws the errors of ElementBox, Rule and geometry on all ranks.
+  /// Makes the space of polynomials of degree `order` on the elements of `box`. Collective; all ranks throw its errors.
   Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
   ~Space();  ///< collective: all ranks destroy the space together
   Space(Space&&) noexcept;

@@ -29,7 +29,7 @@ enum class Condition : std::uint8_t { periodic, value, flux };
 using Function = std::function<std::vector<double>(std::span<const Point>, double time)>;
 struct Given {
   Function at = {};    ///< function that gives boundary values, a source or a velocity; none: zero
-  bool steady = true;  ///< whether the function is evaluated once; else the host evaluates it for each step
+  bool steady = true;  ///< whether `at` is constant in time, so that the host evaluates it once, not at each step
 };
 
 struct Side {
@@ -180,7 +180,7 @@ class Sem final : public ElementSolver {
 };
 
 ElementBox box_of(const Options& options);
-/// Throws Error where options cannot make a run.
+/// Checks options of the spectral-element solver: throws Error if they are invalid or do not fit together.
 void check(const Options& options);
 /// Throws Error, with element and place, where an element is inverted or has not the shape that the factors need. Works
 /// on the host, on a few elements at a time.
@@ -201,8 +201,8 @@ struct Differences {
   double now = 1;
   std::array<double, 3> before{}, extrapolated{};
 };
-/// Coefficients for `steps` of any length: the new time step, then those before; only their ratios matter. They come
-/// from Lagrange's polynomials through the times.
+/// Returns coefficients of a backward difference for d/dt and of extrapolation in time, from Lagrange's polynomials.
+/// `steps`: lengths of the new time step, then of those before; only their ratios matter.
 Differences backward_differences(int order, const std::array<double, 3>& steps = {1, 1, 1});
 
 }  // namespace slipstream::sem

@@ -14,7 +14,7 @@ namespace slipstream {
 struct Translation {
   std::string from;    ///< name of the field to compute from, with the same type of values
   int components = 1;  ///< number of components of the field to compute from
-  /// Function that converts `cells` consecutive cells, each with its components one after the other.
+  /// Function that computes the new field's values in `cells` consecutive cells. Components of a cell lie side by side.
   std::function<void(const std::byte* from, std::byte* to, std::int64_t cells)> by;
 };
 

@@ -76,7 +76,7 @@ class Windows {
   }
 
  private:
-  const Window* all_ = nullptr;  // destinations of all boxes, sorted by block, then component
+  const Window* all_ = nullptr;  // windows (addresses for boxes of results), sorted by source block, then component
   // index in all_ of the first destination of [block][component]; a last entry holds the total number
   const std::int32_t* first_ = nullptr;
   int components_ = 1;

@@ -152,7 +152,7 @@ SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, 
 /// + r that of the others. In 2-D word r holds planes r and r + 16, in 1-D planes r, r + 4, r + 8, ...
 template <int dimensions, bool sequential>
 SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows) {
-  constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // distance between two rows of a thread
+  constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // step between a thread's bit-matrix rows
   lanes.alone([&](int lane) {
     auto& r = rows[lane].of;
     if constexpr (dimensions < 3) {
@@ -286,8 +286,8 @@ struct PlaneWriter {
     });
   }
 
-  /// Writes the first one bit of numbers that have it in planes from `first` on. A one follows if the plane has another
-  /// such number.
+  /// Writes the leading one bit of each number that has it in bit plane `first` or in one coded after it. Another one
+  /// bit follows if the plane holds the leading bit of a further number.
   SLIP_FN void add_first_bits(const OfLane<sequential, std::uint32_t>& lengths, int first) {
     turn.lanes.each([&](int lane) {
       for (int j = 0; j < 4; ++j) {

@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// The name of a value in a table; empty if there is none.
+/// Name of an option's value, such as an enumerator, in a table of pairs (name, value); empty if it has none.
 template <class Table, class Value>
 std::string name_in(const Table& table, Value wanted) {
   for (const auto& [name, value] : table)

@@ -70,7 +70,7 @@ class ItemArrays {
 
   const Plan& plan_;
   ExchangeMemory& memory_;
-  std::deque<DeviceArrays> devices_;                                 // arrays of each device, in the order of streams
+  std::deque<DeviceArrays> devices_;                                 // field arrays of the exchange, by local device
   std::vector<const Field*> copied_;                                 // fields with several copies, once each
   int combinations_ = 1;                                             // number of ways to pick one array of each field
   std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // version of each field's arrays at planning

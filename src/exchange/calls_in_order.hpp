@@ -18,7 +18,7 @@ class CallsInOrder {
   /// Orders the calls of an object, which error messages name by `what`: a noun phrase such as "a gather-scatter".
   explicit CallsInOrder(std::string what) : used_(std::make_shared<detail::Used>(std::move(what))) {}
 
-  /// Adds a device of the object. Every call passes one stream per device.
+  /// Adds a device on which the calls queue work. Each call must then pass one stream on every added device.
   void add(Device device) { devices_.emplace_back(device); }
   /// Checks a call's streams: throws Error (mismatch) unless there is one for each device, on that device.
   void check(const std::vector<Stream>& streams) const;

@@ -33,7 +33,7 @@ class Directory {
   explicit Directory(int rank) : rank_(rank) {}
   /// Publishes an address to the rank `user`, which uses it. If that is another rank, it maps the memory.
   void publish(const Key& key, int user, Device device, void* address);
-  /// Sends the published addresses to their users, with a timeout of `seconds`. Collective.
+  /// Sends each published memory address to the rank that uses it. Collective, with a timeout of `seconds`.
   void exchange(PrivateCommunicator& own, double seconds);
   /// Address of `key` as `user`, a device of this rank, can use it. Maps the memory if it belongs to another process.
   void* find(const Key& key, Device user);

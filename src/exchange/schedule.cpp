@@ -16,8 +16,8 @@ constexpr double large_traffic = 8e6;
 // Share of all rounds in which chunks are packed before stores in place begin. This value and the following ones were
 // the fastest of those tried on H100 and H200.
 constexpr double rounds_before_rows = 0.3;
-// Large traffic packs its chunks in a first part. Stores in place begin after this share of it. The factor tells how
-// much longer packing takes than its bytes suggest.
+// Exchanges of much data pack message chunks first. Direct stores into ghosts begin after this fraction of the packing.
+// The second constant is the time of packing over that which its bytes suggest.
 constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
 // Fraction of all bytes that is in flight between sending a round and unpacking the neighbours' round.
 constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;

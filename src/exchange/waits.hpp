@@ -33,7 +33,7 @@ class Waits {
 
   /// Queues work. A watchdog thread covers it if a library may wait in it, unless a stream is being captured.
   void watched(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
-  /// Queues receiving work, watched like watched(). Only needed if a communication library waits at delivery.
+  /// Queues work that receives messages. A watchdog limits its time, if a communication library may wait in it.
   void watched_delivery(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
   /// Waits until all work has finished. After the timeout, cancels the waits of libraries. If that is impossible, the
   /// job ends.

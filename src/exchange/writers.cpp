@@ -44,7 +44,7 @@ void check_boxes(const Writer& a, const Writer& b) {
   refuse(a, b, "cell " + cell_text(both.lo));
 }
 
-/// Axis along which the boxes have the most distinct starting positions.
+/// Axis along which the boxes that transfers write begin at the most different coordinates, for a fast overlap check.
 int axis_of_most_starts(Writers first, Writers last) {
   std::array<std::size_t, 3> starts{};
   for (std::size_t a = 0; a < 3; ++a) {

@@ -11,7 +11,7 @@
 namespace slipstream::fft {
 namespace {
 
-/// Upper bound of the bytes of counters and tables at one end of a message, for each pair of buffers.
+/// Upper bound of memory in bytes for counters and copy descriptions at one end of a message, besides its buffers.
 constexpr std::int64_t bytes_of_table = 16384;
 
 struct Grids {
@@ -92,7 +92,7 @@ class Pairwise {
     }
   }
 
-  /// One node of each group of equal ones, and the number of nodes in the group.
+  /// One node for each group of nodes with equal links and equal shares of a batch, and the number of nodes in it.
   const std::vector<std::pair<int, std::int64_t>>& nodes() const { return nodes_; }
   /// Targets of a device's messages, with their number: on other nodes one device stands for all equal ones.
   std::vector<std::pair<int, std::int64_t>> others(int device) const {

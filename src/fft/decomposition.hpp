@@ -66,7 +66,7 @@ struct Decomposition {
   LineBatch first_two(const Extent& block) const;
   LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;
-  LineBatch last(const Extent& block, bool forward) const;  ///< lines along the block's first axis, to another array
+  LineBatch last(const Extent& block, bool forward) const;  ///< 1D FFTs along the block's first axis, out of place
   LineBatch alone_along_z(bool forward) const;
   /// Lines that are transformed backward from a transposed spectrum, by our own GPU kernels. These can apply an
   /// operation to modes while they read.

@@ -29,7 +29,7 @@ class OutOfCore {
   void forward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to);
   void backward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to,
                 double factor);
-  /// Allocates the array between the sweeps of a direction at the first call; only several devices need it.
+  /// Allocates, once, the host array of intermediate values of a forward or backward transform on several devices.
   void make_room_between(bool forward);
 
   std::int64_t bytes(std::size_t device) const;
@@ -72,8 +72,8 @@ class OutOfCore {
   void rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
   void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
   void lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
-  /// Rows by which pieces of modes are copied, in an array of `all_z` planes z, from plane `at` of a buffer on. The
-  /// array is [y][z][x], or [z][y][x] in the order x, y, z. `z_of_buffer`: planes z of the buffer, if it has more.
+  /// Lists the strided copies of `part`, a box of modes, between `array` in host memory and a device buffer, from byte
+  /// `at`. `all_z`: planes of constant z in `array`. `z_of_buffer`: those in the buffer, if not those of `part`.
   std::vector<HostRows> modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at = 0,
                               std::int64_t z_of_buffer = 0) const;
   std::vector<HostRows> received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,

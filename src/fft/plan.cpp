@@ -79,7 +79,7 @@ std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, i
 /// The rank whose messages are listed for a transform; empty: all ranks of a described machine.
 using OfRank = std::optional<int>;
 
-/// Lists the messages of one move between two stages.
+/// Lists the messages that move values between devices, from the layout of one stage of the FFT to that of another.
 std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
                                      Stage from, Stage to, bool produced, OfRank rank) {
   const Grid source(cut.extent(from), machine, rank.value_or(0), boxes(cut.blocks(from))),

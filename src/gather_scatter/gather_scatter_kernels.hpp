@@ -34,7 +34,7 @@ struct Operands {
 /// Checks that a number type can be combined. Throws Error for a type without arithmetic.
 void require_combinable(DType type);
 
-/// A list of a gather-scatter in device memory. Each row holds points or terms, and has one value.
+/// Lists of a gather-scatter in device memory: for each result, the points or received values that are combined to it.
 struct ListOnDevice {
   DeviceRows<std::uint32_t> rows = {};
   DeviceRows<Term> terms = {};
@@ -50,7 +50,7 @@ void combine_in_place(Stream& stream, const ListOnDevice& list, const Operands& 
 void spread(Stream& stream, const ListOnDevice& list, const Operands& with, const Values& from, bool received = false);
 /// Copies the unique values with the indices `places` to the start of the message buffers (mailbox), to be sent.
 void pack_places(Stream& stream, const Buffer<std::uint32_t>& places, const Operands& with);
-/// Combines the copies of each id that this device alone has: groups in tiles, and larger groups.
+/// Combines (such as sums) all copies of each point that only this device has. `groups` lists the copies by point.
 void combine_groups(Stream& stream, const GroupTiles& groups, std::uint32_t block, const Operands& with);
 
 }  // namespace slipstream

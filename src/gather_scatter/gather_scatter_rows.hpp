@@ -23,7 +23,7 @@ struct Kept {
     return value;
   }
 };
-/// Leaves values unchanged, in rows whose copies are all in one block.
+/// Applied to a block's sum of copies: leaves it as it is, because all copies of the point lie in one block.
 struct OneBlock : Kept {};
 /// Rounds the value as its coding would. A value that overflows stays unchanged: it is an error only where it is sent.
 template <class Cast>

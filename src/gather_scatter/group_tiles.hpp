@@ -16,12 +16,12 @@ namespace slipstream {
 /// memory. Groups of equal size form a stretch: copy c of its group g has the slot first + c * groups + g. Threads that
 /// combine neighbouring groups therefore access neighbouring slots.
 struct GroupTiles {
-  /// Number of slots and entries of a tile, the same in all tiles: a thread block finds its entries without a table.
+  /// Number of copies of points that a thread block holds in shared memory, and of entries in its list, with padding.
   static constexpr std::uint32_t capacity = 1024;
   /// Number of successive entries (copies of points) whose point indices count from one base.
   static constexpr std::uint32_t chunk = 32;
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
-  /// Padding entry. It ends a tile, and a chunk whose next point is too far from the base.
+  /// Padding in a thread block's list of copies. It ends a chunk of 32 entries early if the next point is too far off.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// Largest number of stretches (groups of equal size) of a tile. The sizes of their groups differ and are at least 2:
   /// 2 + 3 + ... + 44 < 1024.

@@ -23,7 +23,7 @@ struct Point {
 /// An array of points whose memory is not zeroed: threads write the points first.
 using Points = Unset<Point>;
 
-/// A block that has an id.
+/// A point's global id, and a block (with its device) that has a copy of this point.
 struct Holder {
   std::int64_t id, block, device;
   bool operator<(const Holder& other) const { return std::tie(id, block) < std::tie(other.id, other.block); }

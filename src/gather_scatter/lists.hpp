@@ -46,7 +46,7 @@ DeviceRows<Item> uploaded(Stream& stream, const Lists<Item>& lists) {
   return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
 }
 
-/// View of DeviceRows that kernels take by value.
+/// Pointers to lists of items in device memory (DeviceRows), as a kernel argument: starts of the lists, and all items.
 template <class Item>
 struct RowsHere {
   const std::uint32_t* starts;

@@ -26,10 +26,10 @@ class PieceWriter {
  public:
   /// `staging_bytes`: limit of pinned memory per device; at least two pieces are allowed.
   explicit PieceWriter(std::int64_t staging_bytes, Snapshot snapshot = Snapshot::pinned);
-  /// Waits until all pieces that were added are written.
+  /// Waits until all parts of fields that were passed to add() are in the file.
   ~PieceWriter();
 
-  /// Opens the existing file for the pieces that follow. Throws if that fails.
+  /// Opens an existing file, to which later calls of add() write parts of fields. Throws if that fails.
   void open(const std::string& path);
   /// Adds a piece of a local block. This queues copies and returns, unless it must wait for staging memory.
   void add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t piece);
@@ -63,7 +63,7 @@ class PieceWriter {
   struct Job {
     Slot* slot;
     Event copied;
-    CheckpointArray array;  // dataset of the piece; its list of all pieces is left empty
+    CheckpointArray array;  // file dataset to which a block's values go; its list of all blocks (pieces) stays empty
     CheckpointPiece piece;
     std::size_t number;
     bool interleaved;  // whether values have the order [cell][component] instead of [component][cell]

@@ -12,7 +12,7 @@ namespace slipstream::detail {
 struct PhysicalDevice {
   Device local;  ///< the device's number in the process that listed it
   std::string
-      uuid;  ///< identity of the hardware; on the host backend unique within the process, until discovery extends it
+      uuid;  ///< UUID of the GPU. On the host backend: unique in the process; discovery then adds the host and the rank
   std::string bus_id;  ///< PCI address; empty on the host backend
 };
 

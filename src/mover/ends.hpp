@@ -32,7 +32,7 @@ struct Batch {
   std::vector<Wait> before = {};
   std::vector<Signal*> after = {};
   int round = 0;  ///< index of the message's chunk that the batch packs or unpacks
-  /// whether the batch runs in end() only: it waits for receive buffers that other batches of this exchange free
+  /// whether these copies start in end(), not in begin(): they wait for receive buffers that other copies must empty
   bool late = false;
   /// Number of a family of batches, other than 0. They share their counters, which are set after all values of these
   /// batches are stored.
@@ -112,8 +112,8 @@ class MessageEnd {
   virtual void poison(Stream&) {}
 };
 
-/// The sender of a message. At begin the batches of all senders come first in stream order, then transfer() of each
-/// sender and receiver.
+/// Sender of a message. When an exchange begins, the copies in `batches` of all senders are queued first on the stream.
+/// Then follows transfer() of each sender and receiver, which queues copies or library calls.
 class Sender : public MessageEnd {
  public:
   /// Copies that transfer() launches by itself, even under Pack::fused. The list serves to measure their coding errors.

@@ -353,7 +353,7 @@ void widen(Mover mover, std::vector<Mover>& movers) {
 
 }  // namespace
 
-/// Makes a mover (a copy) from one end of a transfer to the other. Its word, addresses and strides are set later.
+/// Describes a copy from one end of a transfer to the other, still without word size in bytes, addresses and strides.
 Mover Lowering::between(const End& source, const End& target, const Leg& leg, const Extent& extent) {
   Mover mover;
   std::copy(extent.begin(), extent.end(), mover.extent);
@@ -405,7 +405,7 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   }
 }
 
-/// Makes movers for values coded in blocks. Real and imaginary parts are separate movers with twice the stride.
+/// Lists the copies of values that a block coding compresses. Real and imaginary parts are coded by separate copies.
 void Lowering::join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
   const End& shaped = source.piece_offset.empty() ? target : source;
   const std::size_t count = std::max<std::size_t>(1, shaped.piece_offset.size());

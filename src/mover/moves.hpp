@@ -8,10 +8,10 @@ namespace slipstream {
 /// Movers (copies) of one message outside the device's one launch: a separate launch, or one strided copy per box.
 class Moves {
  public:
-  /// Movers of one message. Throws Error if `pack` is memcpy3d and a mover takes a list of elements or converts values.
+  /// Prepares a message's copies. Throws Error if Knobs::pack is memcpy3d and a copy has index lists or conversions.
   Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse);
   void run(Stream& stream, std::uint64_t sequence) const;
-  /// Bytes of device memory that the movers take.
+  /// Bytes of device memory that the descriptions of these copies take.
   std::int64_t bytes() const { return program_.bytes(); }
 
  private:

@@ -45,7 +45,7 @@ struct Twin {
   std::int64_t source = 0, target = 0;
 };
 
-/// Whether a mover copies a box of several thin rows, which may have a twin at the other end of the array's rows.
+/// Whether a copy moves a box of several short rows, which may be merged with one at the other end of the array's rows.
 bool may_have_twin(const Mover& m) {
   if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1 || !m.wire.by_value())) return false;
   return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.packets == Mover::Packets::none &&
@@ -68,8 +68,8 @@ std::optional<Twin> twin(const Mover& a, const Mover& b) {
   return found;
 }
 
-/// Finds twins, boxes at both ends of the same rows, among the movers of a batch. Comparing all pairs would be too slow
-/// for many blocks. Twins are at most a row apart at one end, so a search in sorted addresses suffices.
+/// Finds pairs of copies whose boxes lie at both ends of the same array rows, so that they can be merged. At source or
+/// target the boxes are at most a row apart, so a search in sorted addresses replaces comparing all pairs.
 class Twins {
  public:
   explicit Twins(const std::vector<Mover>& movers) : movers_(movers) {

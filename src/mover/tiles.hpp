@@ -48,7 +48,7 @@ struct End {
 enum class Form : std::uint8_t {
   box,    ///< copies one box of words, row by row
   turns,  ///< moves two boxes of thin rows, row by row in turn
-  pair,   ///< two boxes of thin rows, word by word in turn; words have at most 8 bytes and are adjacent at the target
+  pair,   ///< moves one memory word (up to 8 bytes) of each of two boxes of thin rows in turn, to adjacent target words
   seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
   transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
   list,       ///< copies listed elements, at one end or both
@@ -131,7 +131,7 @@ struct Table {
   std::int64_t bytes = 0;  ///< bytes that all tiles move
 };
 
-/// Converts a whole mover (a copy) to the form that the kernel reads. `words` then counts its words or coded blocks.
+/// Converts a copy's description (Mover) to the kernel's argument. Its size is in memory words, or in coded blocks.
 Work whole_work(const Mover& mover, const Arrays* arrays);
 
 /// Whether some copy of the batches combines (such as sums) values.

@@ -142,7 +142,7 @@ SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& ta
   }
 }
 
-/// Maps words of a seam, the end of one array row and the start of the next, to packed words.
+/// Maps memory words at the end of an array row and at the start of the next row to words of two packed boxes.
 struct Seam {
   Rows rows;
   std::uint32_t thin;
@@ -159,7 +159,7 @@ struct Seam {
   SLIP_FN bool stores(const Rows::Cell& c) const {
     return has(c) || (fills_gaps && c.y > 0 && c.y + 1 < rows.height.by);
   }
-  /// Index of the packed value for a word of the seams between array rows. A plane has one more seam than packed rows.
+  /// Index in the packed buffer of the value that a memory word at the end or the start of an array row gets.
   SLIP_FN std::int64_t source(const Rows::Cell& c) const {
     const std::int64_t row = std::int64_t{c.z} * (rows.height.by - 1) + c.y;
     return c.x < thin ? (row - 1) * thin + c.x + fold : row * thin + (c.x + thin - rows.width.by);
@@ -488,7 +488,7 @@ SLIP_FN void run_first_half(const Work& w, const Part& part, const Watch& watch,
   });
 }
 
-/// Second phase of a transpose: empties the square in shared memory.
+/// Second phase of a transposing copy: writes the square of values in shared memory to the target, along its rows.
 SLIP_FN void run_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
     empty_square(w, part, static_cast<const Word*>(square), Ends<Word>(w, watch).to, share, AsTheyAre{});

@@ -24,14 +24,14 @@ struct NodeMessage {
 
   int from = 0;  ///< numbers of the source and target node
   int to = 0;
-  int sender = 0;  ///< ranks that call MPI: those with a part that do so for the fewest messages
+  int sender = 0;  ///< ranks that send and receive it by MPI, chosen to share the messages evenly among a node's ranks
   int receiver = 0;
   std::vector<Part> parts;  ///< parts by source, then target; a header with the envelope precedes them
   Pieces chunks;            ///< chunks in which MPI sends the message
 
   /// Number of pieces of a part (values of two devices) that must be copied before MPI may send a chunk of a message.
   int pieces_before(int chunk, const Part& part) const;
-  /// Number of first pieces of the part that are complete once all chunks before `chunk` have arrived.
+  /// Number of byte ranges of a device pair's values (`part`) that are complete once chunks 0 to `chunk` - 1 arrived.
   int pieces_within(int chunk, const Part& part) const;
   /// Describes the message, such as "the message of node 1 to node 0 (rank 3 sends it, with parts of ranks 2 and 3;
   /// rank 0 receives it)".

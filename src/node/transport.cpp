@@ -77,7 +77,7 @@ class MpiInlet final : public Inlet {
   int first(std::uint64_t sequence) const { return static_cast<int>((sequence - 1) % depth_) * (pieces_ + 1); }
   Message message_;
   int pieces_, depth_;
-  int complete_ = 0;  // number of completed requests of this exchange, with that of the envelope
+  int complete_ = 0;  // number of completed MPI requests of this exchange: the message's header, then its pieces
   std::unique_ptr<Envelope> envelope_ = std::make_unique<Envelope>();
   Requests requests_;
 };

@@ -49,7 +49,7 @@ class Outlet {
   virtual void begin(std::uint64_t) {}
   /// Whether the values of this exchange may be written to their buffer now.
   virtual bool room(std::uint64_t) { return true; }
-  /// Sends a piece of the message that is in its buffer. Pieces are sent in order, and so are exchanges.
+  /// Sends a range of bytes (a piece) of the packed message. Calls follow the pieces' order, exchange after exchange.
   virtual void send(int piece, std::uint64_t sequence) = 0;
   /// Makes progress with sending the pieces that were passed to send().
   virtual void drive() {}
@@ -102,7 +102,7 @@ class Mail : public RouteState {
 /// Makes the shared buffers (Mail) by which each pair of nodes exchanges a single message per direction. Collective.
 std::shared_ptr<RouteState> node_mail(const RouteSetup& setup);
 
-/// The object whose shared buffers carry a message; null if the message has buffers of its own.
+/// Owner of the shared buffers in which a message travels with others; null if the message has buffers of its own.
 inline Mail* mail_of(const Message& message) {
   auto* mail = dynamic_cast<Mail*>(message.state.get());
   return mail && mail->carries(message) ? mail : nullptr;

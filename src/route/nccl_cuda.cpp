@@ -150,9 +150,9 @@ class Clique final : public NcclClique {
   /// Whether a live graph of this rank holds work of this clique (set of NCCL communicators).
   bool in_graphs() const { return graphs_.use_count() > 1; }
 
-  /// How the clique's communicators end, the same on all ranks. They are kept while graphs with their work are alive.
-  /// They are abandoned if a rank has abandoned them or does not come. Collective. A graph that was just released may
-  /// count as live for a moment.
+  /// How the NCCL communicators of this object end, on all ranks alike. They are kept while recorded graphs use them.
+  /// They are abandoned if one rank has done so, or does not answer in time. Collective. A graph that was just released
+  /// may count as in use for a moment.
   enum class Ending : int { destroyed, kept, abandoned };
   Ending ending() {
     const bool over = std::any_of(members_.begin(), members_.end(),

@@ -55,7 +55,7 @@ inline std::vector<Way> ways_of_some_devices() {
   return ways;
 }
 
-/// Test name of an entry of `all_ways()`, or of one of its cases.
+/// Name of a test: its backend, its routes and devices (an index in all_ways()), and its case, if there is one.
 inline std::string name_of(Backend backend, std::size_t way, const std::string& of_case = {}) {
   return to_string(backend) + "_" + all_ways()[way].name + (of_case.empty() ? "" : "_" + of_case);
 }

@@ -72,7 +72,9 @@ def method_keys(choice: Any) -> dict[str, Any]:
 
 
 def method(choice: Any) -> Row:
-    """Columns of a row that name the method; rows without a representation are of populations."""
+    """Columns of a result row that name the lattice Boltzmann method: lattice, collision, number formats. The column
+    `representation` is left out if cells store populations; else it says what they store, such as moments.
+    """
     by = representation(choice.collision)
     return {
         "lattice": choice.lattice,

@@ -167,8 +167,9 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
 
 
 def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Sequence[int]) -> list[Moment]:
-    """Runs a flow to each of the numbers of steps. Raises RuntimeError if no route of the packing scheme connects two
-    devices. Collective on the setup's ranks; only rank 0's result counts."""
+    """Runs the lid-driven cavity to each step number in `moments`, and returns its velocities and residual there.
+    Raises RuntimeError if no message route of the variant's packing scheme connects two devices. Collective on the
+    ranks of `setup.comm`; only rank 0 gets valid results."""
     case = case_of(choice, cells, setup, variant)
     options = case.options()
     if variant.scheme:

@@ -124,7 +124,7 @@ struct LineTiles {
   static constexpr int threads = Tiles::threads, resident = Tiles::resident, block_rows = Tiles::block_rows;
   static constexpr int wide = Tiles::wide;
   using Narrow = LineTiles<T, length, false, AsTheyAre, typename Tiles::Narrow>;
-  static constexpr int held = 32;  ///< number of destinations (Outlet) in shared memory
+  static constexpr int held = 32;  ///< number of targets of FFT results (addresses and ranges) in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;
   static constexpr int first_parts = Tiles::parts(first_half), second_parts = Tiles::parts(length);
 

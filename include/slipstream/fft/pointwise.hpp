@@ -67,9 +67,9 @@ struct NoLengths {
   static void launch(Stream&, int, const LineJob<T>&, const Read&) {}
 };
 
-/// Point-wise operation on modes, made from a functor with `SLIP_FN Pair<T> operator()(const Mode&, const Pair<T>&)
-/// const` that is trivially copyable. Held: lengths of lines whose FFT kernels apply it on load (Lengths of
-/// slipstream/fft/operations.hpp). To run on GPUs, compile the file that uses it as CUDA.
+/// Point-wise operation on Fourier modes, made from a trivially copyable functor with `SLIP_FN Pair<T> operator()(const
+/// Mode&, const Pair<T>&) const`. Held: line lengths for which FFT kernels are compiled that apply it as they load
+/// modes (class Lengths). To run on GPUs, compile the file that uses it as CUDA.
 template <class T, class F, class Held = NoLengths>
 class PointwiseOf final : public Pointwise {
  public:

@@ -28,7 +28,8 @@ def take(data: Tables) -> dict[str, Tables]:
 
 
 def choose(found: Mapping[str, Tables], name: str) -> Tables:
-    """The tables of a variant. Raises CaseError with the known names."""
+    """Returns the tables of keys that the variant `name` of a case file sets. Raises CaseError with all names of
+    variants if there is no such variant."""
     if name in found:
         return found[name]
     there = f"there are: {', '.join(found)}" if found else "the case has none"

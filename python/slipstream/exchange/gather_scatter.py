@@ -109,7 +109,8 @@ class GatherScatter(Closing):
         self._scatter(self._inner.scatter, unique, values, stream)
 
     def start_gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
-        """The first part of gather(). Until finish() the caller may neither write values nor use unique."""
+        """Starts gather(), which finish() ends. Until then the caller may neither write the input `values` nor use the
+        result `unique`."""
         self._gather(self._inner.start_gather, values, unique, op, stream)
 
     def start_scatter(self, unique: Any, values: Any, stream: Any = None) -> None:

@@ -17,7 +17,9 @@ from slipstream.lbm.tables import BY_MOMENTS
 
 
 def problems(case: LbmCase) -> list[Fault]:
-    """Faults of combined keys that are valid one by one. Physics is checked only if shapes are valid."""
+    """Lists faults of combined keys of a case file that are valid one by one. Keys of sides, initial flow and units are
+    checked only if the other keys have no fault.
+    """
     found = [
         *_shapes(case),
         *_representation(case),

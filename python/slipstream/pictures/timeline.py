@@ -121,7 +121,9 @@ def read(paths: Sequence[Path]) -> list[Row]:
 
 
 def _colours(categories: Sequence[str]) -> dict[str, Colour]:
-    """Colours of bars by category; those of the engine are the same in every picture."""
+    """Colours of bars by category of activity. Those of the library come first, so that they keep their colours in
+    pictures with at most eight categories.
+    """
     names = [*ENGINE_KINDS, *(name for name in categories if name not in ENGINE_KINDS)]
     palette = colours("Set2" if len(names) <= 8 else "tab20")
     return {name: palette[index % len(palette)] for index, name in enumerate(names)}

@@ -18,7 +18,7 @@ class Statistics(Record):
     least: float
     largest: float
     distance: float | None = None  #: relative L2 error: root of int (u - e)^2 over int e^2
-    largest_off: float | None = None  #: largest |u - e| at a point of the elements
+    largest_off: float | None = None  #: largest |u - e| at a grid point, where e is the exact solution
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ class StencilRun(Run):
             setup = replace(setup, options=setup.options | {"steps_per_exchange": steps})
         super().__init__(setup, trace)
         self._effort = solutions.Effort(self.engine.effort)
-        self._receivers: Mapping[str, Sequence[int]] = {}  # cell of each receiver in the run before a restart
+        # Grid cells where the run before a restart recorded u over time, by the name of the receiver.
+        self._receivers: Mapping[str, Sequence[int]] = {}
         if case.initial:
             self._fill(case)
         if case.guard.every:

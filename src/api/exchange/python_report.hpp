@@ -21,7 +21,7 @@ std::vector<RouteKind> routes_from(const std::vector<std::string>& names);
 /// Writes a trace to FOLDER/rank<r>.json. Collective.
 void write_trace(const Communicator& comm, Trace& trace, const std::string& folder);
 
-/// Reads `pack`, `streams`, `grouping`, `mpi`, `sync`, `teams`, `in_place`, `packet_limit`, `chunk` and `ring`.
+/// Reads tuning parameters of an exchange, such as `pack`, `streams` and `chunk`, from a dict of options.
 template <class Reader>
 void read_knobs(Reader& reader, Knobs& knobs) {
   std::string pack = to_string(knobs.pack), streams = to_string(knobs.streams), grouping = to_string(knobs.grouping);

@@ -405,7 +405,7 @@ std::shared_ptr<Graph::Impl> HostGraph::repeated(const std::shared_ptr<Impl>& se
   return std::make_shared<HostLoop>(self, device_, again);
 }
 
-/// Ends the capture for all its streams.
+/// Ends the capture of work on this stream and those that joined it. Returns the captured work as a graph.
 std::shared_ptr<Graph::Impl> HostStream::end_capture() {
   require(capture_ != nullptr, ErrorCode::wrong_state, "a capture was ended that was not begun");
   const auto capture = capture_;

@@ -56,7 +56,7 @@ inline KeyValues or_expression(KeyValues numbers) {
   numbers.expression = true;
   return numbers;
 }
-/// Values of a key that is one of the names in a table of pairs (name, value).
+/// Allowed values of a case file's key: the names in `table`, which holds pairs of a name and a constant.
 template <class Table>
 KeyValues names_of(const Table& table) {
   std::vector<std::string> all;

@@ -14,7 +14,7 @@ namespace slipstream {
 class PartSums {
  public:
   struct Part {
-    std::size_t device = 0;  ///< index of the device whose kernels write the part, in the order of the streams
+    std::size_t device = 0;  ///< device whose kernels write a group of partial sums, as an index in the list of streams
     std::size_t count = 0;
   };
 

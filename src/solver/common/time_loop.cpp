@@ -271,7 +271,7 @@ bool TimeLoop::replay(std::int64_t steps) {
   return true;
 }
 
-/// Adds up the times between marks, counted from the first one; marks may lie on any streams.
+/// Adds the time between successive events (marks, on any streams) to the total of the task that the later one names.
 void TimeLoop::collect(const Marks& marks) {
   double latest = 0;
   for (const Mark& mark : marks) {

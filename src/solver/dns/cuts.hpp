@@ -56,7 +56,7 @@ std::int64_t doubles_of_plane(const Options& options);
 /// along y, some y along x, and pieces of x along y again.
 struct FlowCuts {
   FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
-  std::int64_t wide = 1;                  ///< number of modes along x in a piece
+  std::int64_t wide = 1;                  ///< number of modes along x in each range into which batches cut that axis
   bool splits = false;                    ///< whether planes z exceed a buffer and take three passes of batches
   std::int64_t deep = 1;                  ///< number of planes of constant z in a batch
   std::int64_t rows = 1;                  ///< number of lines along x in a batch, if planes z are cut

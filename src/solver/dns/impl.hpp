@@ -119,7 +119,7 @@ struct Dns::Impl : SolverParts {
   HostArrays host_arrays(const Field& field) const;
   template <class T, class Block>
   Three<T> three(Held held, const Block& block) const;
-  /// Pointers to the data of arrays named by `held`, by component, then by block.
+  /// Addresses of the arrays that `held` selects, such as the velocity or its modes, by component, then by block.
   template <class Pointer, class Block>
   std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks, std::size_t count,
                                                std::size_t first) const;
@@ -277,7 +277,7 @@ std::vector<double> Dns::Impl::summed(const Blocks& blocks, const std::vector<st
   return over_blocks(mine, count);
 }
 
-/// Calls queue(block, value of the number type) for each block of modes of a device.
+/// Calls queue(block, t) for each block of Fourier modes on a device. The type of t is that of values, float or double.
 template <class Queue>
 void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   with_type([&](auto t) {

@@ -421,7 +421,7 @@ class Flow final : public OutOfCore {
     add_between(rows, of_planes(own), count, x, {0, s_.high()}, z, {0, s_.high(), z.number});
     return rows;
   }
-  /// Lists rows of memory that a batch of planes y writes for the sweep over planes z.
+  /// Adds to `batch` the memory ranges for results of planes of constant y, which the planes of constant z read later.
   void leaves(const Own& own, std::int64_t n, int fields, HostBatch& batch) const {
     if (alone()) {
       batch.out = lines_of(own, piece(own, n), fields);

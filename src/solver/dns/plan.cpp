@@ -116,7 +116,7 @@ std::int64_t least_of_transform(const Machine& machine, const Options& options) 
 
 }  // namespace
 
-// Device memory that the transform needs if it keeps whole planes, as long as these take little of the memory.
+// Memory of the out-of-core FFT in bytes per device: that of whole planes, within 1/8 of the budget if that suffices.
 std::int64_t budget_of_transform(const Machine& machine, const Options& o) {
   const FftOptions transform = transform_options(o);
   const std::int64_t planes = fft::OutOfCore::plane_budget(machine, {machine, o.cells, transform}, transform),

@@ -222,8 +222,8 @@ struct ConjugateGradients::Impl : LinearSolve {
     return graphs;
   }
 
-  /// Stores the sums of an iteration in the histories. In a replay they lie at third_pair, and those of the iteration
-  /// before at second_pair. Each is moved one place down, where the next replay expects it.
+  /// Stores the scalar products of an iteration, such as (r, r) of the residual r, in the convergence histories. In a
+  /// replayed graph it also moves them to the places of the iteration before, where the next replay reads them.
   void take_down(std::vector<Stream>& streams, bool replayed) {
     const auto values = [&](std::size_t place) { return static_cast<int>(components * place); };
     const auto down = [&](std::size_t from, std::size_t to, int count) {

@@ -49,7 +49,7 @@ struct LinearSolve : Workspace {
                  const Each& scale);
 
   const char* method;
-  /// Options of the current solve for each component, in which the component's name follows the unknown's.
+  /// Solver options by component of the unknown vector field; the component's name is added for error messages.
   std::vector<Options> of_components;
 
  private:

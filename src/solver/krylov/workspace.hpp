@@ -73,7 +73,7 @@ struct Workspace {
   /// Whether a graph may contain the sums in a loop that it repeats.
   bool loopable() const;
 
-  /// Copies limits and scales to the devices, once a solve.
+  /// Copies the residual limit and the residual's scaling of each component to the devices, once per linear solve.
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
   /// Returns all sums of the first device, after waiting for it.
   Sums read(std::vector<Stream>& streams);

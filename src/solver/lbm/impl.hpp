@@ -396,7 +396,7 @@ struct Lbm::Impl : SolverParts {
   std::vector<Tasks> phases;  // tasks of a step, for each of the exchanges
   std::uint64_t serial = 0;   // changes whenever recorded steps become invalid
   bool apart = false;         // whether populations lie in the cells that they left, for output
-  // Step at which velocity and density were computed, and number of restarts of the state before that.
+  // Step of which the arrays `velocity` and `density` hold the flow (-1: none), and number of restarts before it.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
 };
 

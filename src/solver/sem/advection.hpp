@@ -125,7 +125,7 @@ struct CarryKernel {
   }
 };
 
-/// Computes out = J^T (sum of fine[a] dv/da at the finer points), where J is the interpolation.
+/// Integrates the advection term c . grad v (velocity c) with 3/2 as many quadrature points, for each basis function.
 template <int n>
 struct AdvectKernel {
   static constexpr int m = fine_of<n>, threads = m * m;

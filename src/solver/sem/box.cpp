@@ -82,7 +82,7 @@ Point between(const Corner& corner, const Point& r) {
   return x;
 }
 
-/// Relative positions along an axis at which a side is checked: corners and midpoints of all or some elements.
+/// Positions along an axis at which opposite periodic sides are compared: vertices and midpoints of up to 128 elements.
 std::vector<double> looked_at(const ElementBox& box, std::size_t axis) {
   constexpr std::int64_t most = 257;
   const std::int64_t halves = 2 * box.elements[axis], count = std::min(halves + 1, most);

@@ -32,7 +32,7 @@ struct SchwarzCall {
   float* faces;
   float* z;                   ///< solutions at the elements' own points
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
-  const float* inner;         ///< eigenvectors for elements with neighbours at both ends (kind 0), in host memory
+  const float* inner;         ///< 1D eigenvectors (fast diagonalisation) of elements with two neighbours; on the host
   const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
   const float* eigenvalues;   ///< n + 2 eigenvalues for each kind of element
   const std::int32_t* kinds;  ///< for [element][axis], a number: which ends have a neighbour or what kind of side
@@ -150,7 +150,7 @@ void inverse_spacing(Stream& stream, const double* metric, double rate, std::int
 /// (distance to the nearest point). It goes to out[2 e], and the number of its point to out[2 e + 1].
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
                    double* out, std::int64_t elements);
-/// Computes the diagonal of h1 A + h2 B, element by element.
+/// Computes the diagonal of each element's Helmholtz matrix: h1 times stiffness matrix plus h2 times mass matrix.
 void diagonal(Stream& stream, const HelmholtzCall& call);
 /// Arguments to interpolate elements along each axis from `n` points to `m` by a matrix. Values may have weights.
 template <class T>

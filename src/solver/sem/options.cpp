@@ -139,8 +139,8 @@ std::int64_t multigrid_bytes(const Options& options, const Scalar& scalar, std::
   std::int64_t bytes = 0;
   for (std::int64_t order = options.order; order > 0; order = order / 2 > 1 ? order / 2 : 0) {
     const std::int64_t n = order + 1, cube = n * n * n, inner = std::max<std::int64_t>(0, n - 2);
-    // A level has G, B, right side, solution, change, image, weights, and arrays of the smoother; then lists of shared
-    // points.
+    // Memory of a multigrid level: metric factors, mass, right side, solution, correction and its image, weights, and
+    // the smoother's arrays. Lists of the points that elements share follow.
     bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
     // The Schwarz smoother stores two single-precision values per point of a face, and lists of these points.
     if (schwarz(scalar)) bytes += elements * 6 * n * n * (2 * word + 12);

@@ -167,7 +167,7 @@ struct Marching {
   static constexpr ColumnShape shape = Columns::shape;
   static constexpr int threads = shape.width * shape.height, resident = shape.resident;
   Columns columns;
-  int low[3], high[3], first_x;  ///< corners of the updated box; packs of cells begin at first_x
+  int low[3], high[3], first_x;  ///< corners of the updated box; its lowest x, rounded down to whole vectors of cells
   int tiles_x, tiles_y, layers, depth;
 
   Marching(const Columns& of, const Box& box) : columns(of) {

@@ -43,7 +43,7 @@ struct Stencil::Impl : SolverParts {
     std::vector<LocalBlock> blocks;
     Buffer<std::int64_t> done;         ///< number of time steps done
     Buffer<double> heard;              ///< samples of u, with a row per step and a column per receiver
-    std::vector<std::size_t> columns;  ///< index of each column's receiver in the options
+    std::vector<std::size_t> columns;  ///< recording point of each column of samples, as an index in the options
     Buffer<double> differences;        ///< workspace of largest_change(), allocated at its first call
   };
 

@@ -52,7 +52,7 @@ class Implicit {
     Slab slab;
     BlockArrays arrays;      ///< arrays of the fields of the linear system
     std::int64_t lead = 0;   ///< offset from the vector's first value to cell (0, 0, 0)
-    std::int64_t first = 0;  ///< offset from the field's first value to its vector's first
+    std::int64_t first = 0;  ///< number of values of the field's array before those that form a vector of the solver
     std::int64_t points = 0;
     Buffer<double> b, weights;
   };

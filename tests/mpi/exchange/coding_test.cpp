@@ -354,7 +354,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
     check_errors(items, exchange, 3);
   }
 
-  /// Compares the reported coding errors of a round.
+  /// Compares the coding errors reported for exchange number `round` with those that the test computes from its values.
   void check_errors(const std::vector<ByHand>& items, Exchange& exchange, int round) {
     std::map<std::pair<int, int>, ErrorsByHand> wanted;
     for (const ByHand& item : items)

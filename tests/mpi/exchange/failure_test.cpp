@@ -278,7 +278,7 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
         call();
         fetch();
       } catch (const Timeout&) {
-        // An error is correct here if the others sent nothing.
+        // The late rank may get a timeout, too, because the other ranks had given up and sent nothing.
       }
     }
     gs.reset();

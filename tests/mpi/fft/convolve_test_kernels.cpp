@@ -344,7 +344,7 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   const std::string by_kernels = place({8, 9, 32}, gpu);
   EXPECT_NE(by_kernels.find(of_backward), std::string::npos) << by_kernels;
   EXPECT_EQ(by_kernels.find("stored by the lines") == std::string::npos, m.devices() == 1) << by_kernels;
-  // FFTW's lines apply the operation in the forward transform if no backward kernel does.
+  // Without a backward kernel for lines of 15 values, FFTW's forward transform applies the operation on modes.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 16}, gpu).find(of_backward), std::string::npos);
   // Backward kernels for this length exist on GPUs only

@@ -216,7 +216,7 @@ TEST_P(FourierTransforms, AreVerifiedWhereThatIsAskedFor) {
     EXPECT_GT(std::stod(error->fact("error")), std::stod(error->fact("limit")));
   }
   if (m.devices() == 1) return;
-  // Verification moves values when the plan is created.
+  // With FftOptions::verify, creating a plan transforms test values. Their messages then appear in the trace.
   for (const bool asked : {false, true}) {
     Trace trace;
     FftOptions options;

@@ -196,8 +196,8 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       // Lines of lengths that have kernels on the host, too.
       {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // this case transforms two axes in one pass
       {{16, 32, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // this case cuts tiles along the second axis
-      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // this case cuts tiles along the third axis
+      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles of FFT lines divide the second axis
+      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // tiles of FFT lines divide the third axis
       {{7, 19, 16}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{1024, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       {{32, 32, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {10, 4, -1}},
@@ -209,8 +209,8 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{32, 16, 32}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
       // Lines of lengths that are powers of two.
       {{16, 128, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // this case cuts tiles along the second axis
-      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // this case cuts tiles along the third axis
+      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles of FFT lines divide the second axis
+      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // tiles of FFT lines divide the third axis
       {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},

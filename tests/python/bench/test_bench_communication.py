@@ -18,7 +18,7 @@ from slipstream_bench.lbm.splits import Choice, Setup
 from slipstream_bench.timed import timed
 
 Row = dict[str, Any]
-#: Routes between devices, by scheme.
+#: Route by which devices exchange messages in each of Risso's packing schemes, by the scheme's name.
 ROUTE = {"GPUPackInfo": "staged", "asynchronous GPUPackInfo": "staged", "GPUBufferedScheme": "gpu_mpi"}
 
 

@@ -66,7 +66,7 @@ def test_an_inertial_wave_turns_at_its_own_rate() -> None:
     rotation, wave = np.array([0.3, 0.0, 2.0]), np.array([1.0, 2.0, 2.0])
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in CELLS[::-1]), indexing="ij")
     phase = wave[0] * x + wave[1] * y + wave[2] * z
-    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # a is perpendicular to k
+    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # velocity amplitude, normal to the wave vector: no divergence
     b = np.cross(wave, a) / 3
 
     def at(time: float) -> Any:

@@ -229,7 +229,8 @@ def _part(whole: np.ndarray, block: dict) -> np.ndarray:
 
 
 def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Arrays [component, ...] of each local block for u and v, in common memory if in place."""
+    """Arrays [component, ...] of each local block, in physical and in spectral space. Both share memory if the
+    transform is in place."""
     sides: tuple[list, list] = [], []
     blocks = [{block.device: n for n, block in enumerate(grid.local)} for grid in (plan.physical, plan.spectral)]
     if s["in_place"] and blocks[0] == blocks[1] and s["components"] == 1:

@@ -188,7 +188,7 @@ def test_a_run_that_was_stopped_has_its_seismograms_and_goes_on_with_them(cli: C
     words = ["--restart", "last", "run.steps=40"]
     assert cli("run", path, *words).returncode == 0
     assert table.read_text() == heard and findings(tmp_path, "shot")["findings"] == found
-    # A checkpoint of the last step has no steps left, and a new receiver has no record.
+    # A restart from the last step computes no steps, so a receiver that it adds has no samples in the seismograms.
     assert cli("run", path, *words, "receivers.new.at=[1.5,1.5,0.5]", "output.pictures=true").returncode == 0
     assert table.read_text().splitlines()[40] == heard.splitlines()[40] + ",nan"
     assert "new.largest" not in findings(tmp_path, "shot")["findings"]

@@ -48,7 +48,7 @@ struct Total {
 
 class Togethers : public testing::TestWithParam<Backend> {
  protected:
-  static constexpr int side = 9, cubes = 700;  // more cubes than one launch has room for
+  static constexpr int side = 9, cubes = 700;  // number of cubes of cells, too many for one combined kernel launch
   const Device device{GetParam(), 0};
   Stream stream{device};
   Buffer<int> cells{device, static_cast<std::size_t>(cubes) * side* side* side};

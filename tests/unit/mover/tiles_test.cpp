@@ -213,7 +213,7 @@ TEST_P(Tiles, FillWhatNobodyOwnsBetweenTwoRowsAndNothingBeyond) {
   batch.movers = {faces.unpacking(true), faces.unpacking(false)};
   for (Mover& mover : batch.movers) mover.free_gaps = true;
   move_all(GetParam(), cut_for(1, {batch}));
-  // Words 40 to 42 and 45 to 47 of a row are faces; the two between them belong to no box.
+  // Boxes are unpacked into words 40 to 42 and 45 to 47 of a row. Unused words 43 and 44 are overwritten between rows.
   for (std::int64_t z = 0; z < faces.planes; ++z)
     for (std::int64_t y = -1; y < faces.rows; ++y)
       for (const std::int64_t x : {43, 44}) {

@@ -155,7 +155,7 @@ struct MarchTiles {
   struct Own {
     int place = 0;
     std::int32_t column[lanes] = {};
-    unsigned facts = 0;  ///< bits per cell: needed, inside the box, sides next to it along x and y
+    unsigned facts = 0;  ///< bits per cell: whether to load it, whether to update it, and which walls lie next to it
     SLIP_FN bool needed(int lane) const { return (facts >> lane & 1u) != 0; }
     SLIP_FN bool inside(int lane) const { return (facts >> (2 + lane) & 1u) != 0; }
     SLIP_FN bool all_inside() const { return (facts >> 2 & 3u) == (1u << lanes) - 1; }

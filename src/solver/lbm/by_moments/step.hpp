@@ -13,8 +13,8 @@ struct StepCells {
   MomentCells<S> in;
   typename S::Word* out;
   Collision collision;
-  /// Flags of a block whose solid cells are neither read nor written. The origin is null if there are none, or if all
-  /// cells are treated alike. Fluid cells next to solid ones get their populations from lists in any case.
+  /// Flags of a block's cells, not 0 in solid cells, which the step then neither reads nor writes. The pointer `origin`
+  /// is null if the block has no solid cells, or if the step treats them like fluid cells.
   Scalars<const std::uint8_t> flags;
 
   SLIP_FN bool skips() const { return flags.origin != nullptr; }

@@ -86,8 +86,8 @@ struct Sending {
 
   SLIP_FN void add_third_order(const TenMoments<T>& m) {
     const T inverse = T(1) / (T(1) + m.excess), ux = m.x * inverse, uy = m.y * inverse, uz = m.z * inverse;
-    // The third-order moment is rho u u_b u_b + u n_bb + 2 u_b n_ab with n = a - rho u u. It equals u (a_bb - 2 j_b
-    // u_b) + 2 u_b a_ab.
+    // Third-order moment along axes a, b and b (Malaspinas 2015), from velocity u, momentum j and second-order moments
+    // m: u_a (m_bb - 2 j_b u_b) + 2 u_b m_ab.
     const T kxx = fused(T(-2) * m.x, ux, m.xx), kyy = fused(T(-2) * m.y, uy, m.yy), kzz = fused(T(-2) * m.z, uz, m.zz);
     const T nx = T(3) * ux, ny = T(3) * uy, nz = T(3) * uz;
     const T xyy = fused(nx, kyy, T(2) * ny * m.xy), xzz = fused(nx, kzz, T(2) * nz * m.xz),

@@ -129,7 +129,7 @@ class Kernels {
   virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
   /// Copies fluid cells from one array of a block to another, in any form, packed or not; solid cells are put at rest.
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
-  /// Sets the populations of solid cells to those at rest, in an array of the form `apart`.
+  /// Sets solid cells to populations at rest, in an array where each population lies in the cell that it left.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
   /// Finds the array elements that bounce-back at resting walls reads and writes, two per link, for the forms apart and
   /// shared (see Form). The turned form swaps both elements. The array has at most 2^32 of them.

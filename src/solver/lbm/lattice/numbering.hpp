@@ -45,7 +45,7 @@ struct CellGroups {
   static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t from_walls) {
     return distance << walls | from_walls >> 1;
   }
-  /// Decodes the n-th cell of a step's list; false if its entry is unused. Bits beyond the last wall are undefined.
+  /// Decodes entry n of a cell list; false if padding. Bits of cell.walls above the last population are undefined.
   static SLIP_FN bool find(const std::uint32_t* words, std::int64_t n, ListedCell& cell) {
     const std::uint32_t* const group = words + n / size * (size + 1);
     const std::uint32_t found = group[1 + n % size];

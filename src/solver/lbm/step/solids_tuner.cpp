@@ -35,7 +35,7 @@ struct Alike {
     if (*least == never) return {};
     return ways[static_cast<std::size_t>(least - seconds.begin())];
   }
-  /// Merges the step times that another rank measured for blocks of this kind; the slower time counts.
+  /// Merges another rank's step times for blocks of similar shape and solid cells; the longer time counts.
   void add(PartsReader& other) {
     for (double& mine : seconds) {
       double theirs = 0;

@@ -202,7 +202,7 @@ std::int64_t Keeping::values(std::int64_t block) {
 }
 
 std::shared_ptr<const std::vector<std::int64_t>> Keeping::packed(const Communicator& comm) {
-  std::vector<std::int64_t> mine;  // pairs: number of a packed block, number of its values
+  std::vector<std::int64_t> mine;  // pairs: id of a block that leaves out most solid cells, values per component
   for (const std::int64_t id : grid_.local())
     if (of(id) == Kept::packed) {
       mine.push_back(id);

@@ -27,8 +27,8 @@ struct StreamCollideGroups {
   struct alignas(size) Flags {
     std::uint8_t flag[size];
   };
-  /// Position of a group: its row, its offsets in x from the first and the last cell, and the walls along it and at its
-  /// ends.
+  /// Position of cells that are adjacent along x and updated by one thread. It has offsets to neighbouring rows, x
+  /// offsets to neighbours of the first and the last cell, and bits of adjacent walls.
   struct Site {
     Steps<L> steps;
     Step first, last;

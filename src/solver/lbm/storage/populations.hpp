@@ -37,7 +37,7 @@ struct AnyPopulations : StoredPopulations<S> {
 
   AnyPopulations(const BlockArrays& b, const Headings& headings) : StoredPopulations<S>(b), headings(headings) {}
 
-  /// Stores each population whose bit is set in `in`: f(opposite one sent, second one); see InterpolatedCell.
+  /// Sets each population that a body returns (bits of `in`) to f(opposite outgoing one, second one to interpolate).
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     SLIP_ROLLED

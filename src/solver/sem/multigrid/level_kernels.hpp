@@ -86,7 +86,7 @@ void apply_stencil(Stream& stream, const Vertices& vertices, const float* stenci
 struct Along {
   int axis;
   bool transposed;
-  const float* matrix;  ///< eigenvectors S by columns; rows belong to the vertices along the axis
+  const float* matrix;  ///< eigenvectors S of the coarsest problem along the axis, by columns; a row for each vertex
   const float* inverse;
   const float* in;
   float* out;

@@ -104,7 +104,7 @@ TEST(MassOfMirrorImages, IsPutBackAlike) {
   }
 }
 
-// With open sides the mass follows from inflow and outflow, so published interpolation and its drag are kept.
+// Open sides let mass through, so bounce-back is interpolated as published (Bouzidi 2001), without correcting the mass.
 TEST(MassOfOpenFlows, IsLeftAsInterpolationHasIt) {
   const auto lost = [](BoundaryKind kind) {
     Options o = populations_held.options();
