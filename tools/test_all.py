@@ -80,7 +80,7 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     quick: bool = False
     thorough: bool = True
-    #: The part runs alone, because it needs all cores or prepares later parts.
+    #: This part of the tests runs alone, because it needs all cores or prepares what later parts need.
     alone: bool = False
     #: The part uses all cores beside other parts, because its kernels share the thread pool.
     spread: bool = False

@@ -35,7 +35,7 @@ class MessageClasses {
 
   /// Classes of all ranks' messages by number, the same on all ranks.
   const std::map<ClassNumber, MessageClass>& all() const { return all_; }
-  /// The class of a message that leaves or reaches this rank.
+  /// Number of the class of messages with the same kinds of devices and link, and sizes within a factor of two.
   ClassNumber of(const PairKey& devices) const { return of_.at(devices); }
   /// Maximum over ranks of a number for each class of messages; classes without one anywhere are left out. Collective.
   std::map<ClassNumber, double> largest(const Communicator& comm, const std::map<ClassNumber, double>& mine) const;

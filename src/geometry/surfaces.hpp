@@ -29,7 +29,7 @@ Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, 
 struct LineFamily {
   explicit LineFamily(const Direction& along);
 
-  int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
+  int u, v, w;          ///< axes of lattice lines: one link of a line advances one cell along u; v, w are the others
   std::int64_t dv, dw;  ///< slopes of the lines: change of v and of w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Box of line indices (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
@@ -47,7 +47,7 @@ struct Inside {
 /// Finds the segments of a line family that are inside bodies. Triangles are sorted into tiles of lines.
 class LineIndex {
  public:
-  /// Prepares searches on lines along one direction. Later queries are limited to lines through `cells`.
+  /// Sorts surface triangles by the parallel lattice lines that may intersect them. Only lines through `cells` count.
   LineIndex(const Surfaces& surfaces, const Direction& along, const Box& cells);
 
   const LineFamily& family() const { return family_; }
@@ -66,9 +66,9 @@ class LineIndex {
 
   const Surfaces& surfaces_;
   LineFamily family_;
-  Box lines_;              ///< box of the indices v and w of all lines
+  Box lines_;              ///< index range of all parallel lattice lines: their positions in the plane that they cross
   Extent tiles_{0, 0, 1};  ///< number of tiles of lines along v and w
-  /// Vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
+  /// Mesh vertices in sheared coordinates, in which all lattice lines run along the first axis, at integer positions
   std::vector<Point> sheared_;
   /// index of the first entry of each tile in listed_; the last entry is the number of entries
   std::vector<std::int64_t> first_;
