@@ -93,7 +93,7 @@ Line = tuple[int, str]
 def word_count(text: str) -> int:
     """Number of words as a reader counts them: code is one word; numbers and formulas are none."""
     text = CODE_SPAN.sub(" code ", CITATION.sub(" ", text))
-    # A list of keys counts as one word.
+    # Consecutive code spans, such as a list of option names in backticks, count as one word.
     text = re.sub(r"code(?:\s*(?:,|/|and|or|,\s*and|,\s*or)\s*code)+", "code", text)
     return sum(bool(re.search(r"[A-Za-z]{2}", word)) or word in ("a", "A", "I") for word in text.split())
 

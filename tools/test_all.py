@@ -81,7 +81,7 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     quick: bool = False
     thorough: bool = True
-    #: The part runs alone, because it needs all cores or prepares later parts.
+    #: This part of the tests runs alone, because it needs all cores or prepares what later parts need.
     alone: bool = False
     #: Whether this part of the tests may use all cores while others run, because its kernels share one thread pool.
     spread: bool = False

@@ -65,7 +65,7 @@ def environment(tree: Path, own: Path, given: Mapping[str, str]) -> dict[str, st
         for place in filter(None, found.get(name, "").split(os.pathsep)):
             path = Path(place).resolve()
             there = tree / path.relative_to(own) if path.is_relative_to(own) and not path.is_relative_to(tree) else path
-            # A package that exists in one source tree only, as in a kit, is used for both.
+            # A search-path folder of other packages that exists in one source tree alone serves both trees' processes.
             alone = not there.exists() and not list(path.glob("*slipstream*"))
             places.append(str(path if alone else there))
         if name == "PYTHONPATH":

@@ -98,7 +98,7 @@ class Batches {
   std::int64_t bytes_of_buffer() const { return size_; }
   /// Bytes copied between host and devices since construction, on all devices of this rank.
   std::int64_t moved() const { return moved_; }
-  /// Text with the lengths of rows, the copies chosen for them, and the microseconds of a batch.
+  /// Text: device buffers, and for each length of rows how they are copied to and from the host, with measured times.
   std::string describe() const;
 
  private:

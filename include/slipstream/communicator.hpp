@@ -54,7 +54,7 @@ class Communicator {
   friend Communicator sharing(const Communicator& comm);
   friend Communicator unshared(const Communicator& comm);
 
-  /// duplicates of the communicator for the object that this copy serves; null: it serves none
+  /// MPI duplicates that all parts of one exchange or solver share; null: a user duplicates the communicator itself
   std::shared_ptr<SharedDuplicates> shared_;
   std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicated communicator with the last copy of this object
   std::shared_ptr<Arenas> arenas_ = std::make_shared<Arenas>();

@@ -257,9 +257,9 @@ std::int64_t host_memory_needed(const Machine& machine, const Options& options);
 /// How the arrays of an out-of-core flow (Options::device_memory) are cut into batches on a device.
 struct BatchPlan {
   std::int64_t buffer = 0;                  ///< bytes of the device buffer of one batch
-  std::int64_t modes = 0;                   ///< number of modes along x in a piece of a plane
+  std::int64_t modes = 0;                   ///< number of modes along x in a batch; fewer than all if planes are split
   std::int64_t planes_y = 0, planes_z = 0;  ///< number of batches in one sweep over y-planes, and over z-planes
-  int sweeps = 2;                           ///< sweeps over all planes in a time scheme's stage; 4 if z-planes are cut
+  int sweeps = 2;                           ///< passes over all planes in a Runge-Kutta stage; 4 if z-planes are split
   double fields = 0;  ///< kept modes that are copied in each direction between host and devices in a stage, in fields
 };
 BatchPlan batches_needed(const Machine& machine, const Options& options);

@@ -72,8 +72,8 @@ struct FftOptions {
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of out-of-core batches are copied between host and device
   bool synchronous = false;                     ///< whether out-of-core batches run one after the other, for comparison
-  /// Uses the GPUs' FFT kernels for lines on the host, too, for comparison. The host has them for a few lengths in
-  /// double precision (docs/fft.md); results of other lengths are packed.
+  /// Computes FFTs on the host with this project's GPU kernels in place of FFTW, for comparison. They exist for a few
+  /// lengths in double precision (docs/fft.md); results of other lengths are packed into messages.
   bool gpu_lines = false;
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of every transpose that the engine packs

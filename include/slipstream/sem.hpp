@@ -250,7 +250,7 @@ class Space {
   /// Sums over the copies of points: u = Q Q^T u for `components` components, in one message for each pair of devices.
   void assemble(Vector& u, int components = 1);
   void assemble(const std::vector<double*>& u, int components = 1);
-  /// One over the diagonal of M Q Q^T H Q; 0 where the mask M is 0.
+  /// One over the diagonal of the assembled Helmholtz matrix h1 A + h2 B (stiffness A, mass B); 0 where `mask` is 0.
   Vector inverse_diagonal(const Vector& mask, double h1, double h2, const OperatorTerms& terms = {});
   const Vector& weights() const;      ///< one over the number of copies of each point
   const Vector& mass_matrix() const;  ///< mass factors B, element by element

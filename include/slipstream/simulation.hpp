@@ -142,7 +142,7 @@ class TimeLoop {
   struct Phase {
     std::string name;
     std::int64_t calls = 0;
-    double seconds = 0;  ///< estimated total time: number of calls times the mean of the measured ones
+    double seconds = 0;  ///< estimated device time of all calls of this phase: their number times the measured mean
   };
   std::vector<Phase> phases() const;
 

@@ -15,7 +15,7 @@ struct Throttle {
   bool operator==(const Throttle&) const = default;
 };
 
-/// Bounds of rates in GB/s and of latencies in us that a polling host can keep to.
+/// Bounds of the rate (GB/s) and latency (us) of a simulated network, whose messages the host delays by polling.
 constexpr double least_throttled_gb_per_s = 1e-6, most_throttled_gb_per_s = 1000, most_throttled_us = 1e7;
 
 /// Text of a throttle: "12.5 GB/s, 2 us", "12.5 GB/s", or "none". Reading throws Error for other texts, and for rates

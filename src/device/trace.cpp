@@ -75,7 +75,7 @@ struct Trace::Impl {
     Stream stream(device);
     Reference best{Event(device, true), 0};
     double least = std::numeric_limits<double>::infinity();
-    // The event passed about midway between call and return; the fastest of several tries is the most exact.
+    // Host time of a GPU event: the middle between record() and the end of synchronize(). The fastest try is best.
     constexpr int tries = 8;
     for (int n = 0; n < tries; ++n) {
       const Event event(device, true);

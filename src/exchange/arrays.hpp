@@ -47,7 +47,7 @@ class ItemArrays {
   std::vector<Place> places(const Channel& channel, ItemEnd end, DeviceArrays& on);
   DeviceArrays& of(const DeviceMemory& memory);
 
-  /// Number of the current combination of the fields' copies, which take turns.
+  /// Index of the combination of arrays in use, for fields that have several arrays in turn (double buffering).
   int current() const;
   void select(int combination);
   /// Replaces an item's arrays, after the work that the streams hold. If they do not fit, throws Error and changes

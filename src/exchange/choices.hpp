@@ -45,7 +45,7 @@ std::string microseconds(double time);
 /// Alternative settings, such as process grids, of which the one with the shortest measured time is chosen.
 struct Choices {
   ResultCache::Kind kind;
-  std::string key;                 ///< everything on which the result depends, see `ResultCache`
+  std::string key;                 ///< cache key: text of all that the measured times depend on
   std::vector<std::string> names;  ///< names of the choices, one line each, all different; preferred ones first
   double tie = 1;                  ///< choices slower than the fastest by less than this factor count as equal
 };

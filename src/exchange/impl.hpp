@@ -23,7 +23,7 @@ namespace slipstream {
 /// exchanges in different orders.
 class OpenExchange {
  public:
-  /// `drive` advances the exchange's messages on the host. It is called only by the thread that called open().
+  /// `drive` is the host function that advances this exchange's messages. Only the thread that called open() calls it.
   explicit OpenExchange(std::function<void()> drive) : drive_(std::move(drive)) {}
   ~OpenExchange() { close(); }
   OpenExchange(const OpenExchange&) = delete;

@@ -133,7 +133,7 @@ class Launches {
   std::vector<Outgoing> outgoing_;     // senders, with the farthest target first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
-  std::vector<Span<Signal>> counters_;      // signals for waits between batches of one launch
+  std::vector<Span<Signal>> counters_;      // counters by which a batch of copies tells later batches that it ended
   std::vector<Span<std::byte>> decodings_;  // memory of decoded values, which are combined later
   std::deque<Leg> decoded_legs_;            // transfers whose values are decoded first, then combined from there
   /// Batches that combine values, each with the message that it reads if it reads only one.

@@ -35,7 +35,7 @@ class MessageClasses {
 
   /// The classes of all ranks' messages (alike in size, link and devices) by class number, the same on all ranks.
   const std::map<ClassNumber, MessageClass>& all() const { return all_; }
-  /// The class of a message that leaves or reaches this rank.
+  /// Number of the class of messages with the same kinds of devices and link, and sizes within a factor of two.
   ClassNumber of(const PairKey& devices) const { return of_.at(devices); }
   /// Maximum over ranks of a value, such as a time, for each class of similar messages that has one. Collective.
   std::map<ClassNumber, double> largest(const Communicator& comm, const std::map<ClassNumber, double>& mine) const;

@@ -318,7 +318,7 @@ void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
   for (Channel& channel : channels)
     channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
   std::stable_sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) {
-    // Sorts the farthest first: other nodes, then other devices, then by the slowest route.
+    // Sorts messages, farthest first: to other nodes, then to other devices; equally far ones by route, slowest first.
     return std::tuple(a.pair.same_node, a.pair.same_device, b.choice.route) <
            std::tuple(b.pair.same_node, b.pair.same_device, a.choice.route);
   });

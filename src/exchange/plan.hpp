@@ -39,7 +39,7 @@ void place_legs(Bundle& bundle);
 /// large plans have very many pairs.
 class Pairs {
  public:
-  /// Finds what all pairs have in common. `gpu_mpi_refusal`: why MPI cannot take device memory. `machine` must live on.
+  /// Finds common properties of device pairs. `gpu_mpi_refusal`: why MPI refuses device memory. Refers to `machine`.
   Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal = {});
   Pair of(int source, int target) const;
 

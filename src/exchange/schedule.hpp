@@ -10,7 +10,7 @@ namespace slipstream {
 
 /// Batches (copies that wait for the same signals) of one device in one exchange.
 struct Traffic {
-  const Batch* opening = nullptr;  ///< batch that signals neighbours that ghosts may be overwritten
+  const Batch* opening = nullptr;  ///< work that signals to neighbours that they may overwrite this device's ghosts
   std::vector<const Batch*> outgoing;
   std::vector<std::vector<const Batch*>> incoming;  ///< batches that unpack each incoming message
   /// Batches that combine received values, in the order in which thread blocks should take them.

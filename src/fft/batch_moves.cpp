@@ -248,8 +248,8 @@ std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const Ba
   return found;
 }
 
-// Upper bound of bytes for messages: one that the host or a library sends packed has a buffer at both ends. One stored
-// into slots has two at its target.
+// Upper bound of bytes for a device's messages. One that the host or a library sends has a buffer of packed values at
+// both ends. One that kernels store directly has two receive buffers at its target, used in turn.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
   std::int64_t bytes_of_all = 0;  // upper bound: each term is that of the device that needs most
   const std::vector<std::int64_t> rows = distinct(cut.rows);

@@ -85,7 +85,7 @@ enum class Applied : std::uint8_t {
 };
 using Operations = std::vector<Operation>;  ///< operation on modes, one per local device
 
-/// Point-wise operations on modes: `leaves` on results of a forward transform, `reads` on input of a backward one.
+/// Operations on each Fourier mode: `leaves` on results of a forward transform, `reads` on input of a backward one.
 struct With {
   const Operations* leaves = nullptr;
   const Operations* reads = nullptr;
@@ -186,14 +186,14 @@ struct Fft::Impl {
   /// Adds a transpose between devices as a step. `clears`: zeroes values that it does not fill. `whole`: in one part.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
                 bool clears = false, bool whole = false);
-  /// Whether the lines before a move store their results in the target, on all ranks. Collective.
+  /// Whether the FFTs before a transpose store their results directly in its target array, on all ranks. Collective.
   bool lines_store(fft::Stage from, fft::Stage to) const;
   /// Number of parts that a packed move is split into, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
   /// Number of parts along k_x of a slab's stored backward move. modes_of_part(): the modes k_x of one part.
   int parts_along_x(fft::Stage from, fft::Stage to) const;
   Transpose::Range modes_of_part(int part, int parts) const;
-  /// Number of thread blocks that send a part's message on a GPU while lines run.
+  /// Number of thread blocks on a GPU that send messages of a transpose while FFTs of lines run at the same time.
   int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);

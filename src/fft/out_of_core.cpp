@@ -439,7 +439,7 @@ void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arr
   run(streams, pieces() * most_z(), rows, work, moves ? &*forth_ : nullptr);
 }
 
-// Transforms lines along z in planes y, whole or with a piece of x.
+// Transforms lines along z in batches of planes of constant y, or of some modes along x if a plane exceeds a buffer.
 void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
   const bool moves = !way.forward && back_;
   const auto part = [=, this](std::size_t d, std::int64_t batch) {

@@ -80,7 +80,7 @@ class OutOfCore {
                                           std::int64_t first) const;
   std::vector<HostRows> received_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                       std::int64_t first) const;
-  /// Range of modes along x in piece n.
+  /// Range of modes along x in the n-th batch, for planes that are cut along x because they exceed a device buffer.
   Range piece(std::int64_t n) const;
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
   /// Arrays that hold the values between the two sweeps: the object's own, or on one device the caller's `other`.
@@ -101,7 +101,7 @@ class OutOfCore {
   std::vector<Own> own_;
   std::vector<Device> devices_;
   std::int64_t deep_ = 1, high_ = 1;  ///< number of planes z and of planes y in a batch
-  std::int64_t wide_ = 1;             ///< number of modes along x in a piece of a plane
+  std::int64_t wide_ = 1;             ///< number of modes along x in a batch; fewer than all if planes exceed a buffer
   bool splits_ = false;
   std::optional<BatchMoves> forth_, back_;  ///< transposes between devices: of batches of planes z, and of planes y
 };

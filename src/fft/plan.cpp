@@ -365,7 +365,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   move.target = field(to, target, "modes permuted");
   const Transpose pattern(grid(from), grid(to), {permutation(from, to), kept(cut, from, to)});
   ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
-  // If lines store their results, the route must allow direct stores, so there is nothing to tune.
+  // If FFTs store results directly on other devices, messages need a route with direct stores: nothing is to tune.
   const bool stores = lines_store(from, to);
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   item.produced = stores;

@@ -199,7 +199,7 @@ class RadixStoredLines final : public StoredLines {
   /// Length in real numbers of a row along x; a complex value counts as two.
   std::int64_t row_along_x() const { return real_ ? length_[0] : 2 * block_[0]; }
 
-  /// Pass that transforms lines along one axis, and stores results along the axis with the smaller steps in the target.
+  /// FFT pass along x. A thread block's lines are neighbours along y or z: the axis of smaller stride in the target.
   LinePass<T> one_axis(const void* from, const std::vector<Window>& list, const Exchange& exchange) const {
     require_aligned<T>(from);
     LinePass<T> x;

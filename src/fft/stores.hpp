@@ -25,7 +25,7 @@ class StoredLines {
   virtual bool applies(const Pointwise&) const { return false; }
 };
 
-/// Whether line transforms of this backend can store their results directly; `own`: by the project's GPU kernels.
+/// Whether FFTs of lines can store results on other devices without packing; `own`: in the project's GPU kernels.
 bool can_store(Backend backend, bool own, const LineBatch& batch);
 /// Makes transforms of lines that store their own results, for a block of this extent. The lines are those along the
 /// first axis.

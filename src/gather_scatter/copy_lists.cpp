@@ -13,7 +13,7 @@ namespace {
 /// Compiles the lists of one device for a gather-scatter.
 class Compiler {
  public:
-  /// `sorted`: the device's points by id, at least those that other devices have too. `shared`: holders of such ids.
+  /// `sorted`: the device's points by id, at least those that other devices share. `shared`: blocks that hold those.
   Compiler(int device, const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared)
       : device_(device), points_(points), sorted_(sorted) {
     each_id(shared, [&](std::size_t first, std::size_t last) {
@@ -86,7 +86,7 @@ class Compiler {
   /// An id that this device has and others may have.
   struct Group {
     std::span<const Holder> holders;  // blocks that have the id, in ascending order
-    std::uint32_t at = 0;             // index of the id's unique value, if this device owns it
+    std::uint32_t at = 0;             // index of the id's combined value in the owner device's list of unique values
     std::int64_t id() const { return holders.front().id; }
     int owner() const { return static_cast<int>(holders.front().device); }
   };
@@ -100,7 +100,7 @@ class Compiler {
     return std::count_if(group.holders.begin(), group.holders.end(),
                          [&](const Holder& holder) { return holder.device == device_; });
   }
-  /// The other devices that have an id, in ascending order.
+  /// Other devices that hold copies of a shared point (points with equal ids), in ascending order.
   std::vector<int> others(const Group& group) const {
     std::vector<int> devices;
     for (const Holder& holder : group.holders)

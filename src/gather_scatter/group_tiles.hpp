@@ -31,7 +31,7 @@ struct GroupTiles {
   SLIP_FN static std::uint32_t entry(std::uint32_t slot, std::uint32_t point) { return slot << point_bits | point; }
   SLIP_FN static std::uint32_t stretch(std::uint32_t groups, std::uint32_t copies) { return copies << 16 | groups; }
 
-  /// One entry per copy, in the order of points: its shared-memory slot, and the point counted from its chunk's base.
+  /// Entry per copy of a point: place in shared memory, and the point's index less the base index of its 32 entries.
   Buffer<std::uint32_t> entries;
   Buffer<std::uint32_t> bases;
   /// Header of each tile: the number of stretches (groups of equal size), the stretches, and one bit for each copy of a

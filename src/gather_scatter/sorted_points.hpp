@@ -21,7 +21,7 @@ struct Range {
 
 class SortedPoints {
  public:
-  /// Sorts the points that have an id. Throws Error if they are invalid.
+  /// Sorts a device's points by id, without those of id 0, which are not shared. Throws Error if ids are invalid.
   SortedPoints(Device device, const SharedPoints& points);
 
   /// Range of all ids of the device; empty if there are none.

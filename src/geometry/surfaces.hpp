@@ -29,7 +29,7 @@ Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, 
 struct LineFamily {
   explicit LineFamily(const Direction& along);
 
-  int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
+  int u, v, w;          ///< axes of lattice lines: one link of a line advances one cell along u; v, w are the others
   std::int64_t dv, dw;  ///< slopes of the lines: change of v and of w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Range of the two indices of all lines in this direction through a box of cells, as a box with extent 1 along z.
@@ -47,7 +47,7 @@ struct Inside {
 /// Finds the segments of a line family that are inside bodies. Triangles are sorted into tiles of lines.
 class LineIndex {
  public:
-  /// Prepares searches on lines along one direction. Later queries are limited to lines through `cells`.
+  /// Sorts surface triangles by the parallel lattice lines that may intersect them. Only lines through `cells` count.
   LineIndex(const Surfaces& surfaces, const Direction& along, const Box& cells);
 
   const LineFamily& family() const { return family_; }

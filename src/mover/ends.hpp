@@ -104,7 +104,7 @@ class MessageEnd {
   /// Does this message's work on the host. Returns true once this exchange needs no more of it.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
-  /// Bytes of device memory that this end holds.
+  /// Bytes of device memory that this sender or receiver of a message holds.
   virtual std::int64_t bytes() const { return 0; }
   /// Debug mode: fills memory with NaN (exchange/poison.hpp). A sender fills the buffer of packed values before
   /// anything is packed. A receiver fills the receive buffer of the next message. This happens after this message is

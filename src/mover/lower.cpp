@@ -299,7 +299,7 @@ bool divides(const std::byte* address, const std::int64_t* stride, const std::in
   return whole(ring.bytes);
 }
 
-/// Shortest row in bytes for which a separate mover for the remainder saves time.
+/// Shortest row in bytes that wide loads and stores copy although values are left over for a separate copy.
 constexpr std::int64_t long_row = 128;
 
 /// Whether addresses and strides at both ends are multiples of `factor` values. If nothing is encoded, `factor` counts
@@ -319,7 +319,7 @@ void use_words(Mover& mover, int factor) {
   mover.word *= factor;
 }
 
-/// Possible widening factors of the word, largest first. Encoded or decoded values use 16-byte words or single values.
+/// Factors by which a copy's loads and stores may be widened, largest first. Coded values: to 16 bytes, or not at all.
 std::vector<int> wider(const Mover& mover) {
   if (mover.source_ids || mover.target_ids || mover.op != Op::copy || !mover.wire.by_value()) return {};
   std::vector<int> factors;
@@ -332,7 +332,7 @@ std::vector<int> wider(const Mover& mover) {
   return factors;
 }
 
-/// Chooses the widest words to which a copy's rows are aligned. The remainder of long rows becomes a mover of its own.
+/// Widens a copy's loads and stores as far as its rows are aligned. Leftover values of long rows get a separate copy.
 void widen(Mover mover, std::vector<Mover>& movers) {
   const std::int64_t values = mover.extent[0];
   for (const int factor : wider(mover)) {

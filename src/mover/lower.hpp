@@ -13,7 +13,7 @@ struct Chunk {
   std::size_t bytes = 0;
 };
 struct Cut {
-  std::deque<Transfer> transfers;  ///< transfers cut from larger ones, to which legs point
+  std::deque<Transfer> transfers;  ///< box transfers into which large ones were cut, to fit a message's receive buffers
   std::vector<Chunk> chunks;
   std::size_t slot_bytes = 0;  ///< aligned size of the largest chunk in bytes
 };
@@ -70,7 +70,7 @@ class Lowering {
                             const Slot& slot, std::vector<Arrived>& arrived);
   /// Movers (copies) that decode a transfer's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
-  /// Movers between fields and latency-optimised packets (Packet), one box after the other. Requires fits_packets().
+  /// Makes copies from fields into packets, which carry values and a sequence number. Requires fits_packets().
   std::vector<Mover> to_packets(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_packets(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
   /// Copies a list of elements to device memory. The copy lives as long as this object.

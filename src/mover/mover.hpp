@@ -52,7 +52,7 @@ struct Mover {
   Op op = Op::copy;
   DType type = DType::f32;
   int word = 4;  ///< bytes read at the source per word: 1, 2, 4, 8 or 16
-  /// Conversion of values of `type`, including those of contributions.
+  /// Conversion of the copied values, and of further operands that are combined with them: encode, decode or round.
   Recode recode = Recode::none;
   Wire wire = Wire::same;
   CellBlock block;        ///< cells that are coded together; the packed end then holds one block after another

@@ -135,7 +135,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const int parts = a.word == 16 ? 2 : 1;
   if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
   const std::int64_t thin = a.extent[0], row = a.target_stride[1];
-  // The box with lower addresses starts a row and counts as the first: box a or its twin at the rows' other end.
+  // Boxes a and b are at both ends of the same array rows. The one with lower addresses counts as the first.
   const bool swapped = twin.target < 0;
   // distance in words from the box at the end of an array row to the box at the start of the next row
   const std::int64_t gap = row - std::abs(twin.target);
@@ -315,7 +315,7 @@ void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& o
 constexpr std::int64_t small_work = 1024;
 constexpr int smalls_in_tile = 16;
 
-/// Tiles of one batch's movers. Tiles of small copies come last.
+/// Cuts the copies of a batch into tiles, the work of one thread block each. Tiles that join small copies come last.
 std::vector<Tile> cut_movers(const std::vector<Mover>& movers, const Arrays* arrays, std::int64_t tile_bytes,
                              std::vector<Work>& smalls) {
   std::vector<Tile> tiles, tail;

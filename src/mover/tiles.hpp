@@ -35,16 +35,16 @@ struct End {
   std::int64_t fold = 0;
 };
 
-/// Method by which the words of a copy are found and moved. The sketch shows two thin boxes A and B, three words wide,
-/// at both ends of an array's rows. `.` is another cell of the array, `|` is the start of a row. On the right is the
-/// order in which words are moved:
+/// Method by which a copy visits its words, the units of loads and stores. The sketch shows two boxes A and B, thin
+/// (three words wide), at both ends of an array's rows. `.` is another cell of the array, `|` is the start of a row. On
+/// the right, each method is followed by the order in which it moves the words:
 ///
 ///     row 0 | A0 A1 A2 . . . . . B0 B1 B2          turns  A0 A1 A2, B0 B1 B2, A3 A4 A5, B3 B4 B5
 ///     row 1 | A3 A4 A5 . . . . . B3 B4 B5          pair   A0 B0, A1 B1, A2 B2, A3 B3 ...
 ///
 ///     in memory  ... . B0 B1 B2 | A3 A4 A5 . ...   seam   B0 B1 B2 A3 A4 A5, which are neighbours
 ///
-/// The second box of a copy is `fold` words further than the first.
+/// The distance in words from a word of the first box to the same word of the second box is End::fold.
 enum class Form : std::uint8_t {
   box,    ///< copies one box of words, row by row
   turns,  ///< moves two boxes of thin rows, row by row in turn
@@ -74,8 +74,8 @@ struct Work {
   End source, target;
   Divisor width, height;
   Form form = Form::box;
-  /// For a seam, the end of one row and the start of the next: words per row of either box. A row of the seam has
-  /// `width` words. Row y of plane z starts at row y - 1 of the second box and ends with row y of the first box.
+  /// With Form::seam: words per row of each of two boxes, which fill both ends of an array's rows. A seam is the end of
+  /// a row and the start of the next: row y - 1 of the second box, a gap, row y of the first box; `width` words in all.
   std::uint32_t thin = 0;
   bool fills_gaps = false;  ///< whether padding between array rows is stored, too; whole memory sectors are faster
   std::int32_t words = 0;   ///< number of words of the copy, also if these travel in packets

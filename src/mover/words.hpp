@@ -182,7 +182,7 @@ SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t co
   }
 }
 
-/// Copies values at listed elements, at one end or both. The other end is a box.
+/// Copies values whose element indices are listed for source, target or both; an end without a list is a box.
 template <class From, class To, class Turn>
 SLIP_FN void copy_list(const Work& w, const Part& part, const From* from, To* to, Share share, const Turn& turn) {
   const Rows rows(w, part);
@@ -245,7 +245,7 @@ SLIP_FN void empty_square(const Work& w, const Part& part, const From* square, T
   }
 }
 
-/// Transposes a square with one thread. It fits in the L1 cache.
+/// Transposes a square of a matrix by a single thread, without shared memory: the square fits in the L1 cache.
 template <class From, class To, class Turn>
 SLIP_FN void copy_square(const Work& w, const Part& part, const From* from, To* to, const Turn& turn) {
   const Square s(w, part);

@@ -18,7 +18,7 @@ struct NodeMessage {
     int target_rank = 0;
     std::size_t offset = 0;               ///< byte offset of the part's values in the message
     Pieces pieces;                        ///< pieces in which both its ends copy the part
-    int first_chunk = 0, last_chunk = 0;  ///< indices of the chunks that contain its values
+    int first_chunk = 0, last_chunk = 0;  ///< indices of the MPI messages (chunks) that contain the part's values
     std::size_t end() const { return offset + pieces.bytes; }
   };
 

@@ -48,7 +48,7 @@ class HostEnd {
     return std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse);
   }
 
-  /// Runs the movers of the whole message, if they have a launch of their own.
+  /// Launches the kernel that packs or unpacks the whole message, unless another launch of the device does so.
   void move(Stream& lane, const char* what, std::uint64_t sequence) const {
     if (!moves_) return;
     const DeviceSpan span(trace_, lane, row_, what, "kernel");
@@ -73,7 +73,7 @@ class HostEnd {
   Span<std::byte> packed_, own_place_;
   PlaceRing places_;
   std::unique_ptr<Moves> moves_;  // copies of the whole message; null if the device's one launch runs them
-  std::vector<PartMoves> parts_;  // copies of each part, if the message is cut into parts; moves_ is then null
+  std::vector<PartMoves> parts_;  // copies that pack or unpack each part of a message that is sent in parts
   std::unique_ptr<Stream> lane_;
   Trace* trace_;
   std::string row_;  // name of this sender's or receiver's row in the timeline of the trace

@@ -43,7 +43,7 @@ inline Mesh turned(const Mesh& mesh, std::mt19937& random, const Point& to) {
   return transformed(mesh, {.rotate = {angle(random), angle(random), angle(random)}, .translate = to});
 }
 
-// Winding number: the sum of solid angles over 4 pi (van Oosterom & Strackee 1983). Independent of lines.
+// Winding number of a mesh around p: solid angle over 4 pi (van Oosterom & Strackee 1983). Intersects no lines.
 inline double winding(const Mesh& mesh, const Point& p) {
   double sum = 0;
   for (const auto& triangle : mesh.triangles) {

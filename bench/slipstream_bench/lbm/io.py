@@ -57,7 +57,7 @@ PIECE = 16 << 20
 class Timing:
     """Times of one checkpoint in seconds, by rank 0's clock."""
 
-    begin: float  #: seconds until the steps continued after the call
+    begin: float  #: seconds after the call that starts a checkpoint until time steps continued
     written: float  #: seconds until the file of the checkpoint was complete
     lost: float  #: seconds by which the steps took longer than without a checkpoint
     steps: int

@@ -33,9 +33,9 @@ SPLITS = {
 }
 #: Periodic cubes for the communication experiment: blocks along x, y and z (5.3.1 and figure 6.4 of Risso's thesis).
 ACROSS_ROWS: Sequence[tuple[int, int, int]] = ((1, 2, 2), (1, 1, 2))
-#: Million updates per second in the text of Risso's thesis, chapter 6.2. One GPU: cubes of 320. Two GPUs split in x:
-#: the buffered scheme; the other one has 100. Four GPUs split in y and z: the asynchronous scheme. All with cubes of
-#: 256.
+#: Million cell updates per second in the text of Risso's thesis, chapter 6.2. One GPU: a cube of 320^3 cells. The other
+#: cases have a cube of 256^3 cells per GPU. Two GPUs split in x use the buffered scheme; another scheme of the thesis
+#: reaches 100. Four GPUs split in y and z use the asynchronous scheme.
 PAPER_ONE = 550.0
 PAPER = {("weak", "xz", 2): 854.0, ("weak", "yz", 4): 1149.0}
 

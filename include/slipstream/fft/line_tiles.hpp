@@ -66,7 +66,7 @@ struct TwoPasses {
   std::int32_t deep = 0, lead = 0;
   /// whether both FFT passes share a launch without chunks, so that neither waits for the other
   bool apart = false;
-  /// work items taken by thread blocks, then finished items of the first pass in each chunk; all zero at the start
+  /// counters, 0 at first: work items that thread blocks took; by chunk of the second FFT pass, done items of the first
   std::uint32_t* ticket = nullptr;
 };
 

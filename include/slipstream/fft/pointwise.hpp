@@ -11,7 +11,7 @@
 
 namespace slipstream::fft {
 
-/// Number of an FFT line in its block: across * (number of the line in its plane) + third * (number of the plane).
+/// Strides by which the FFT lines of a block are numbered: line m of plane n has the number across * m + third * n.
 struct LineNumbers {
   std::int32_t across = 1, third = 0;
 };

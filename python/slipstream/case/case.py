@@ -43,7 +43,7 @@ class Conversion:
     """Describes the conversion of a checkpoint into another form of the same state."""
 
     keys: frozenset[str]  #: keys that may differ between the checkpoint and the case
-    lost: str  #: information that the conversion loses, in words
+    lost: str  #: what the converted checkpoint lacks of the original state, in words
 
 
 def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

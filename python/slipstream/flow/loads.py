@@ -19,8 +19,8 @@ Vector = tuple[float, float, float]
 @dataclass(frozen=True)
 class Load(Record):
     """Force and moment of the fluid on a wall or a body; in cells and steps at density 1, or in N and N m. The
-    coefficients of a body without an area are None, and so is the moment coefficient without a point. Coefficients that
-    are None are no subscripts."""
+    coefficients of a body without an area are None, and so is the moment coefficient without a point. keys() leaves out
+    coefficients that are None."""
 
     force: Vector
     moment: Vector

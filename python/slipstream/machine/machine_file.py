@@ -81,7 +81,7 @@ class LinkTable(Table):
 
 
 class PairTable(Table):
-    """Two devices of a node whose link differs from that of their groups."""
+    """Two devices of a node whose link differs from the usual one within or between groups of joined devices."""
 
     devices: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_length=2)]
     kind: Kind

@@ -27,7 +27,7 @@ std::vector<std::byte> side_by_side(const std::vector<std::byte>& from, std::siz
   return to;
 }
 
-/// Index within a box of the first cell whose values on this rank differ; box.volume() if none does.
+/// Index in the box of the first cell in which the field differs from a checkpoint's values; box.volume() if none.
 std::int64_t first_difference(const Field& field, const Box& box, const std::vector<std::byte>& values) {
   std::vector<std::byte> here(values.size());
   std::memcpy(here.data(), values.data(), values.size());

@@ -171,7 +171,7 @@ LoopCondition& TimeLoop::condition_of(const Loop& loop) {
   return *found;
 }
 
-/// Runs a loop whose condition the host evaluates. Its passes are not timed, as there would be too many marks.
+/// Runs a loop whose condition the host evaluates. Its passes record no timing events: there would be too many.
 void TimeLoop::run_loop(const Task& task) {
   const Tasks& tasks = task.loop->tasks;
   LoopCondition& ending = condition_of(*task.loop);

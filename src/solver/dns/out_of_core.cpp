@@ -382,8 +382,8 @@ class Flow final : public OutOfCore {
                       (at + c) * b.y.number * of_piece});
     return rows;
   }
-  /// Layout of the fields between sweeps, in an array in host memory that has `places` kept k_y and `planes` planes z.
-  /// A device buffer holds them as [field][place][z][x]; its copy starts at value `at` of a field.
+  /// Array in host memory for a flow's fields between the passes over planes y and z: kept wave numbers k_y (`places`)
+  /// by planes z (`planes`). A device buffer holds [field][k_y][z][k_x]; a copy starts at value `at` of each field.
   struct Array {
     std::byte* at;
     std::int64_t places, planes;

@@ -39,14 +39,14 @@ class OutOfCore {
   virtual ~OutOfCore() = default;
   /// Phase per wave number by which a shift of the grid multiplies modes; zeros: no shift.
   using Angles = std::array<double, 3>;
-  /// Computes the fields that the sweep over planes z reads, from these modes of velocity and scalars.
+  /// Computes velocity and derivatives in planes of constant z, for products(), from modes of velocity and scalars.
   virtual void open(Streams& streams, const HostArrays& modes, const Angles& turn) = 0;
   /// The sweep over planes z: forms u x w in cells, and -u.(grad theta + G) of each scalar, and transforms them along x
   /// and y. With `scale` it waits, and speeds() has the largest sum of |u_a| scale_a of each line along x, by device.
   virtual void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) = 0;
   virtual const std::vector<std::vector<double>>& speeds() const = 0;
-  /// Completes the transform, shifts it back by `undo`, advances the modes by a stage, and computes the fields that
-  /// planes z need for the next stage. `accelerations`: by device, empty without stochastic forcing.
+  /// Transforms nonlinear terms along z, undoes the grid shift of phase angles `undo`, advances modes by a stage, and
+  /// computes the fields for the next products(). `accelerations`: by device, empty without stochastic forcing.
   virtual void stage(Streams& streams, const StageFactors& factors, const StageNumbers& numbers,
                      const HostModes& arrays, const std::vector<Accelerations>& accelerations, const Angles& undo,
                      const Angles& turn) = 0;

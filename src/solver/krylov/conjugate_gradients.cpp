@@ -39,13 +39,13 @@ struct ConjugateGradients::Impl : LinearSolve {
     bool operator==(const Call&) const = default;
   };
   RecordedCalls<Call> calls;
-  std::vector<History> histories;  ///< sums of past iterations on each device
+  std::vector<History> histories;  ///< scalar products of past iterations, such as (r, r), by device
 
   void take_precondition(const System& system) {
     precondition = system.precondition ? &system.precondition : nullptr;
     if (precondition) make_room();
   }
-  /// Index among the sums of the (r, z) of the iteration whose (r, r) has the index `pair`.
+  /// Index in the array of sums of an iteration's (r, z), residual times preconditioned residual. (r, r) is at `pair`.
   std::size_t rz_at(std::size_t pair) const {
     return !precondition ? pair : pair == first_pair ? conjugate_pairs : conjugate_pairs + 2;
   }
@@ -120,7 +120,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     }
   }
 
-  /// Sets p = z for the first iteration. (r, D r) and (r, r) are at first_pair.
+  /// Sets the first search direction p to the preconditioned residual z; sums of an earlier iteration count as zero.
   void begin_directions(std::vector<Stream>& streams, const System& system, const Vectors& x) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];

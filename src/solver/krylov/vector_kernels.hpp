@@ -78,7 +78,7 @@ void direction(Stream& stream, const Range& range, const Turn& turn, const doubl
 
 /// Arguments of a kernel that stores an iteration's sums in the history and tests whether another iteration follows.
 struct TakeDown {
-  double* sums;  ///< sums on the device; history gets the first `count`
+  double* sums;  ///< scalar products of an iteration; the first `count` are copied to its row of `history`
   int count, components;
   int pairs;  ///< index of (r, z) and (r, r) of each component; (p, A p) of each follow
   int limit;

@@ -67,7 +67,7 @@ struct BlockWork {
   BoundaryCells boundary;                 // cells next to walls, for the moment representation
   std::map<int, Buffer<LoadLink>> loads;  // links that bear loads, by surface
   Kept kept = Kept::all;
-  Numbering numbering;  // numbering of stored cells; it points to `words`
+  Numbering numbering;  // maps cells to their storage indices; uses the bit masks `words` if only some cells are stored
   Buffer<CellWord> words;
   // compressed list of the fluid cells of a block that stores only these: interior, then boundary region
   Buffer<std::uint32_t> fluid;
@@ -315,7 +315,7 @@ struct Lbm::Impl : SolverParts {
 
   std::vector<Piece> pieces_of(std::size_t device, Part part) const;
   static std::int64_t mean_cells(const std::vector<Piece>& pieces);
-  /// Number of streams on which pieces are launched concurrently.
+  /// Number of streams of a device on which kernels for different boxes of cells run at the same time.
   std::size_t streams_for(std::size_t device, const std::vector<Piece>& pieces) const;
   ForkJoin& forks_of(std::size_t device, Part part) {
     return (part == Part::boundary ? boundary_forks : forks)[device];

@@ -27,8 +27,8 @@ struct HelmholtzKernel {
   static_assert(std::is_same_v<T, double> || form == Factors::stored, "other factors are for double precision");
   static_assert(form != Factors::affine, "parallelepipeds have a kernel of their own");
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  /// Number of teams that a multiprocessor should hold. With order 7, ten teams need at most 96 registers a thread; the
-  /// compiler would take 104.
+  /// Least number of thread blocks per multiprocessor, by which the compiler limits registers. With order 7, ten blocks
+  /// need at most 96 registers a thread; the compiler would take 104.
   static constexpr int resident = n == 8 && form == Factors::stored ? (sizeof(T) == 8 ? 10 : 16) : 1;
   /// Stride between rows of a plane in shared memory. It is odd, because with even strides rows would share banks.
   static constexpr int stride = n | 1, plane_size = per_team * n * stride;

@@ -91,7 +91,7 @@ struct Sem::Impl::Unknown {
   Coefficients own_coefficients();
   /// Sets the unknown's initial values.
   void start();
-  /// Evaluates source, fluxes and the extension of given values at a time, as far as they change.
+  /// Evaluates source and fluxes at a time, and extends Dirichlet values into the domain; steady ones only once.
   void take_given(double time);
   void take_values(double time);
   /// Fluxes at each point, times the quadrature weights of the sides.

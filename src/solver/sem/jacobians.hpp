@@ -60,9 +60,9 @@ inline double dot(const Point& a, const Point& b) { return a[0] * b[0] + a[1] * 
 
 inline double determinant(const Matrix& m) { return dot(m[0], cross(m[1], m[2])); }
 
-/// Throws Error, with element and place, if the Jacobian's determinant vanishes or changes its sign. It is also checked
-/// between points, and in the box's own map, which the elements' polynomials may not resolve. `own`: places of these
-/// elements at the rule's points.
+/// Throws Error, with element and place, if the Jacobian determinant of an element's map vanishes or changes its sign.
+/// It is also checked between points, and for the box's exact map, which the elements' polynomials may not resolve.
+/// `own`: coordinates of the elements' points, the nodes of the quadrature rule `rule`.
 void check_shapes(const ElementBox& box, const Rule& rule, std::int64_t first, std::size_t count, const Point* own);
 
 }  // namespace slipstream::sem

@@ -54,7 +54,7 @@ struct DerivativesCall {
   double* out[3];
   std::int64_t elements;
   Term of[3][3];
-  int components, terms;  ///< number of components of `in`; number of derivatives of each
+  int components, terms;  ///< number of components to derive; number of derivatives taken of each
 };
 
 /// Arguments for out = int grad phi . in, for all basis polynomials phi of an element.
@@ -133,7 +133,7 @@ struct Extension {
   std::int64_t elements[3];
   std::int64_t first;  ///< element to which the first value of `out` belongs
   int order;
-  double middle;  ///< constant that is subtracted before, and added after the extension
+  double middle;  ///< constant that is subtracted from the boundary values, and added to the extended ones
 };
 void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points);
 /// Computes out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; NaN if one of them is NaN.

@@ -10,7 +10,7 @@ inline krylov::Values values(const Vector& vector) {
   return {all.begin(), all.end()};
 }
 
-/// Layout of vectors with `values_of_an_element` values per element, summed by the space's blocks.
+/// Layout for Krylov methods: `values_of_an_element` values per element; partial sums cover the blocks of elements.
 inline krylov::Layout layout_of(Space& space, std::int64_t values_of_an_element, int components = 1) {
   krylov::Layout layout;
   layout.components = components;

@@ -15,7 +15,7 @@ class Lifting {
   Lifting(Space& space, const Patches& patches, const DirichletFaces& faces);
   /// Evaluates the given values at Dirichlet points: zero at points of other ranks. Throws what the functions throw.
   std::vector<double> mine(double time) const;
-  /// Gathers the values of all ranks, and extends them into `out`. Collective.
+  /// Sums the Dirichlet values of all ranks, and extends them from the sides to all points of `out`. Collective.
   void take(std::vector<double> mine, Vector& out);
   /// Mean of the least and the largest Dirichlet boundary value, from the last call of take().
   double middle() const { return middle_; }

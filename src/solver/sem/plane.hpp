@@ -54,7 +54,7 @@ struct Place {
   SLIP_FN int cell() const { return slot * n * n + j * n + i; }
 };
 
-/// Position at which thread `t` of a numbered team works; teams have consecutive elements.
+/// Element and point for thread `t` of a thread block; consecutive thread blocks work on consecutive elements.
 template <int n>
 struct Seat : Place<n> {
   std::int64_t element;

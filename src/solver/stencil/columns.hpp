@@ -203,8 +203,8 @@ struct Marching {
       const int i = first_x + (index % tiles_x * shape.width + thread % shape.width) * cells,
                 j = first_row + thread / shape.width;
       if (i >= high[0] || j >= high[1]) return;
-      // All threads of a team take the same branch. With wrapping, a thread computes the addresses of neighbours again
-      // for each plane.
+      // All threads of a block take the same branch. If neighbours wrap around a periodic axis, a thread computes their
+      // addresses again for each plane.
       if (turning) {
         columns.template march<cells, true>(i, j, first, end, low[0], high[0]);
       } else {

@@ -25,7 +25,7 @@ struct Turns {
   }
 };
 
-/// The cell that replaces one beyond a side: its value, times the sign, is taken.
+/// Interior cell that replaces one beyond a side of the domain (mirror boundary condition): its value times `sign`.
 struct Mirrored {
   int cell, sign;
 };

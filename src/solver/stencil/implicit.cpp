@@ -20,7 +20,7 @@ std::int64_t planes_of_a_unit(const Options& options) {
   return std::max<std::int64_t>(1, options.cells[slab_axis(options.cells)] / most_units);
 }
 
-/// Number of values that one partial sum covers: a unit of planes, or an equal part of it with whole rows.
+/// Number of cell values per partial sum: those of a group of planes on one device, or of some whole rows of them.
 std::int64_t block_of_a_sum(const Grid& grid, const Options& options, std::int64_t plane) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = planes_of_a_unit(options), unit = planes * plane;

@@ -91,7 +91,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
       for (const float value : array_of<float>(*field, id)) ASSERT_EQ(static_cast<int>(value) / 100, comm.rank() + 1);
   }
 
-  /// The latest round of rank 0 whose number this rank has received.
+  /// Number of rank 0's latest repetition of the exchange whose values have reached the ghosts of this rank.
   int last_of_rank_0() const {
     int last = 0;
     for (const std::int64_t id : grid->blocks_of(grid->rank()))

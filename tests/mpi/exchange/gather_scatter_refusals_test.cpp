@@ -177,7 +177,7 @@ TEST_F(GatherScatterRefuses, ArraysThatShareWhatIsWritten) {
                ErrorCode::invalid_argument, {shared});
 }
 
-/// A checked address is checked again when a larger range is read.
+/// An address that passed the check for memory bounds is checked again when run() reads a larger range from it.
 TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
   const Backend backend = backends_here().back();
   if (backend == Backend::host) GTEST_SKIP() << "memory of the host has no bounds that can be asked for";

@@ -113,7 +113,7 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsWhereTheyMustGo) {
       store.overlap = number % 3 == 1;
       if (number % 3 == 2) store.highest = {2, 5, 1};
       ++number;
-      check_stored(comm, m, cells, store, host, host || cells[0] == 32, 2);  // GPUs store lines of a power of two
+      check_stored(comm, m, cells, store, host, host || cells[0] == 32, 2);  // GPUs store FFTs of 2^n points to peers
       if (HasFatalFailure()) return;
     }
 }

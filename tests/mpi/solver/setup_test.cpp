@@ -67,7 +67,7 @@ namespace {
 struct Made {
   std::string name;
   std::function<void(const std::function<void()>&)> make;  ///< constructs an exchange or solver, calls the function
-  int communicators = 2;                                   ///< limit of duplicated communicators for the object
+  int communicators = 2;                                   ///< most MPI communicators that `make` may duplicate
 };
 
 template <class Object>

@@ -57,7 +57,7 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _grid(r: random.Random, cells: tuple[int, ...], devices: int) -> Options:
-    """Draws a decomposition in which each block has a cell; the rules choose if there is none."""
+    """Chooses at random how a grid is cut into blocks that each have a cell; {} (library default) if impossible."""
     blocks = r.choice([(1, 1, 1), (1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2)])
     cuts = [cut for cut in _cuts(devices) if _fits(cells, cut, blocks)]
     return {"device_grid": r.choice(cuts), "blocks_per_device": blocks} if cuts else {}

@@ -146,7 +146,7 @@ TEST_P(BlockCodings, SayThatAValueIsNotFinite) {
       const auto codes = coded.encoded(values);
       EXPECT_TRUE(coded.lost());
       const auto back = elsewhere.decoded(codes);
-      EXPECT_TRUE(elsewhere.lost());  // a decoder reports the loss from the message alone
+      EXPECT_TRUE(elsewhere.lost());  // the coded block alone tells the decoder that it holds NaN or infinity
       int lost = 0;
       for (const double value : back) lost += std::isnan(value);
       EXPECT_TRUE(std::isnan(back[40]));

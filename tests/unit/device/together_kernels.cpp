@@ -121,7 +121,7 @@ TEST_P(Togethers, KeepTheOrderOfKernelsAfterALaunch) {
   const Box one{{0, 0, 0}, {1, 1, 1}}, large{{0, 0, 0}, {1, rows, 1}};
   Together together(stream);
   together.add(one, Number{cube(0), side, 3});
-  together.add(large, DoubleCell{long_one.data(), 1});  // launches the kernels before it
+  together.add(large, DoubleCell{long_one.data(), 1});  // a box too large to join: first launches the kernels before it
   together.add(one, DoubleCell{cube(0), side});
   together.add(one, Number{cube(1), side, 5});
   together.add(one, DoubleCell{cube(1), side});

@@ -161,7 +161,7 @@ TEST(MeshDomain, IsExtendedToWholeBlocksOnBothSides) {
 }
 
 TEST(MeshDomain, CellsThatFitButForRoundingAreNotOneMore) {
-  // Rounding: 0.3 / 0.1 is slightly below 3; 0.7 / 0.1 and (0.1 + 0.7) / 0.1 are inexact, too.
+  // Box sizes over the spacing 0.1 are inexact (0.3 / 0.1 < 3). Rounding errors must not add a cell.
   for (int n = 1; n <= 200; ++n) {
     const MeshDomain d =
         fit_domain(box_of({0, 0, 0}, {0.1 * n, 0.3, 0.7}), {.spacing = 0.1, .margin_low = {0, 0, 0.1}});

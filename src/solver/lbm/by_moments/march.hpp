@@ -367,7 +367,7 @@ struct March {
     if constexpr (!apart) {
       Usual{step, parts[0]}.run(team, index);
     } else {
-      // Parts with walls take longer, so their thread blocks come first.
+      // Parts of the box next to walls take longer, so their thread blocks have the lowest indices and start first.
       if (const int those = ends[most_parts - 2]; index >= those)
         return Usual{step, parts[most_parts - 1]}.run(team, index - those);
       MarchPart part = parts[0];

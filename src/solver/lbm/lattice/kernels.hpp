@@ -131,8 +131,8 @@ class Kernels {
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
   /// Sets solid cells to populations at rest, in an array where each population lies in the cell that it left.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
-  /// Finds the array elements that bounce-back at resting walls reads and writes, two per link, for the forms apart and
-  /// shared (see Form). The turned form swaps both elements. The array has at most 2^32 of them.
+  /// Finds each link's elements of the population array, which bounce-back at a resting wall reads and writes, for the
+  /// storage forms `apart` and `shared` (see Form). The form `turned` swaps both. An array has up to 2^32 elements.
   virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
                            Bounce* places) const = 0;
   /// Applies links to the listed cells of the moment representation, after their neighbours' populations arrived.

@@ -203,7 +203,7 @@ class Maker {
     const auto same = [&](const Item& p) {
       return std::tie(p.cell.x, p.cell.y, p.cell.z, p.excess) == std::tie(cell.x, cell.y, cell.z, excess);
     };
-    // Links come cell by cell, so a cell's entry is near the list's end. At edges up to three sides alternate.
+    // A list of boundary cells is filled cell by cell, so a cell's entries are its last: at most three, one per side.
     const auto last = cells.end() - std::min<std::ptrdiff_t>(3, cells.end() - cells.begin());
     auto found = std::find_if(last, cells.end(), same);
     if (found == cells.end()) found = cells.insert(cells.end(), {cell, 0, excess});

@@ -19,11 +19,11 @@ struct KeptBlocks {
 std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout,
                                      Representation representation = Representation::populations);
 
-/// Runs steps of the fluid at rest in each block alone, as a periodic box on its own device. It tries all choices that
-/// differ, and takes the fastest. A rank measures blocks of one shape and similar solidity once; if several ranks do,
-/// the slowest time counts. Results are cached on disk by machine, versions and kind of block. For blocks of devices
-/// without memory for all cells the rules decide. Collective. Needs no populations, and as much memory as the largest
-/// block of a rank.
+/// Chooses how each block stores solid cells, by measurement. It runs steps of the fluid at rest in each block alone,
+/// as a periodic box on its own device. It tries every storage whose step differs, and takes the fastest. A rank
+/// measures blocks of one shape and similar solidity once; if several ranks do, the slowest time counts. Results are
+/// cached on disk by machine, versions and kind of block. Fixed rules choose for devices without memory for all cells.
+/// Collective. Needs no populations, and as much memory as the largest block of a rank.
 KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Options& options, const Surfaces& surfaces);
 
 }  // namespace slipstream::lbm

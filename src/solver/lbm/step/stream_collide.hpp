@@ -105,7 +105,7 @@ struct StreamCollide {
             {Step(in.row, j, wrap.extent[1]), Step(in.plane, k, wrap.extent[2])},
             static_cast<std::uint8_t>(walls_at<1>(j, j) | walls_at<2>(k, k))};
   }
-  /// Bits of the walls across an axis next to the cells from `first` to `to`.
+  /// Bits of those walls at the two ends of an axis that touch the cells with indices `first` to `to` along the axis.
   template <int axis>
   SLIP_FN std::uint8_t walls_at(int first, int to) const {
     if constexpr (sides != Sides::walls) return 0;

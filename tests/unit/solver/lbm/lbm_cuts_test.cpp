@@ -158,7 +158,7 @@ std::vector<std::byte> state_after(int steps, const Options& o, const Surfaces& 
   return gather(world, lbm.field(to_string(o.representation)), lbm.grid().box());
 }
 
-/// Draws the storage and streaming of the cut flow.
+/// Chooses at random how the flow under test stores its cells and streams populations.
 void draw_way(Draw& draw, Options& o) {
   o.overlap = draw.once_in(2) ? Overlap::on : Overlap::off;
   o.rim = {draw.from(1, 2), draw.from(1, 2), draw.from(1, 2)};

@@ -1,4 +1,4 @@
-// Candidates for the split of a step, and the cache of the best one.
+// Candidates for splitting a lattice Boltzmann step into interior and boundary region, and the cache of the best one.
 #include "solver/lbm/step/split_tuner.hpp"
 
 #include <gtest/gtest.h>
