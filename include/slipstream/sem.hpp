@@ -159,7 +159,7 @@ struct SpaceOptions {
 /// Replaces the stiffness factors G and the mass factors B of a Space in an operator; null: the space's own.
 struct OperatorTerms {
   const Vector* factors = nullptr;  ///< stiffness factors in place of G, as Space::scaled_factors makes them
-  const Vector* mass = nullptr;     ///< mass factors in place of B, one a point
+  const Vector* mass = nullptr;     ///< mass-matrix factors that replace the space's own, one a point
 };
 
 /// A box of elements distributed over devices, and the operators on it. Each device has a range of whole blocks of
@@ -296,7 +296,7 @@ class Constraint {
 
 /// Coefficients of an unknown that vary in space; empty: none.
 struct Coefficients {
-  Vector factors;   ///< stiffness factors in place of G, as Space::scaled_factors makes them
+  Vector factors;   ///< geometric stiffness factors that replace the space's own, made by Space::scaled_factors
   Vector reaction;  ///< mass terms added to h2 B: c B, and the surface mass of Robin's condition
 };
 

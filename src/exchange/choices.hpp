@@ -15,7 +15,7 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 /// Repeated measurements of the same choice differ by up to this factor.
 inline constexpr double timing_noise = 1.03;
 
-/// Functions that measure one of several choices.
+/// Functions that time one of several alternatives, of which the fastest is chosen.
 struct Trial {
   /// Runs the measured choice once on this rank, and returns its time in seconds.
   std::function<double()> run;
@@ -46,7 +46,7 @@ std::string microseconds(double time);
 struct Choices {
   ResultCache::Kind kind;
   std::string key;                 ///< everything on which the result depends, see `ResultCache`
-  std::vector<std::string> names;  ///< names of the choices, one line each, all different; preferred ones first
+  std::vector<std::string> names;  ///< names of the alternatives, one line each, all different; preferred ones first
   double tie = 1;                  ///< choices slower than the fastest by less than this factor count as equal
 };
 

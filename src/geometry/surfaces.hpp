@@ -30,7 +30,7 @@ struct LineFamily {
   explicit LineFamily(const Direction& along);
 
   int u, v, w;          ///< axes as indices 0 to 2: lines advance along u
-  std::int64_t dv, dw;  ///< slopes of the lines: change of v and of w per step along u
+  std::int64_t dv, dw;  ///< cells that a line advances along axes v and w per step along axis u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Box of line indices (v, w) of all lines through a box of cells, from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
   Box lines_through(const Box& cells) const;
@@ -44,14 +44,14 @@ struct Inside {
   double in, out;
 };
 
-/// Finds the segments of a line family that are inside bodies. Triangles are sorted into tiles of lines.
+/// Finds the segments of parallel lines inside bodies. Triangles are sorted into tiles: bundles of neighbouring lines.
 class LineIndex {
  public:
   /// Prepares searches on lines along one direction. Later queries are limited to lines through `cells`.
   LineIndex(const Surfaces& surfaces, const Direction& along, const Box& cells);
 
   const LineFamily& family() const { return family_; }
-  /// Tiles that contain triangles, and lines through a box of cells.
+  /// Indices of the tiles (bundles of lines) with triangles of surfaces and with lines through a box of cells.
   std::vector<std::int64_t> tiles_through(const Box& cells) const;
   /// False if no triangle of the tile is near the cells of a box, so that none of their links can be cut.
   bool surface_near(std::int64_t tile, const Box& cells) const;

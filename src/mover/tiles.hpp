@@ -51,7 +51,7 @@ enum class Form : std::uint8_t {
   pair,   ///< two boxes of thin rows, word by word in turn; words have at most 8 bytes and are adjacent at the target
   seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
   transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
-  list,       ///< copies listed elements, at one end or both
+  list,       ///< copies elements that an index list selects at the source, the target or both
   blocks,     ///< codes blocks of cells of a box or list; tiles count blocks
   to_packets,    ///< packs a box into latency-optimised packets
   from_packets,  ///< unpacks latency-optimised packets into a box

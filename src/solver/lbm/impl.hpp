@@ -393,8 +393,8 @@ struct Lbm::Impl : SolverParts {
   Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Tasks> phases;  // tasks of a step, for each of the exchanges
-  std::uint64_t serial = 0;   // changes whenever recorded steps become invalid
+  std::vector<Tasks> phases;  // tasks of a time step, by the exchange that the step uses
+  std::uint64_t serial = 0;   // counter that grows whenever recorded graphs of steps become invalid
   bool apart = false;         // whether populations lie in the cells that they left, for output
   // Step at which velocity and density were computed, and number of restarts of the state before that.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};

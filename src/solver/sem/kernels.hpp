@@ -17,7 +17,7 @@ struct HelmholtzCallOf {
   T h1, h2;
   std::int64_t elements;
   const std::int32_t* list = nullptr;  ///< indices of the elements to process; none: the first ones
-  T* energies = nullptr;               ///< product of in and out for each element; null: not wanted
+  T* energies = nullptr;               ///< scalar product of input and output vector, by element; null: not wanted
   /// Number of components. Values of component c, energies too, begin c times `all` elements after component 0.
   int components = 1;
   std::int64_t all = 0;
@@ -26,7 +26,7 @@ using HelmholtzCall = HelmholtzCallOf<double>;
 
 /// Arguments of the local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
-  const float *r, *weights;  ///< residual at the points, and its weights
+  const float *r, *weights;  ///< residual at the elements' points, and weights that multiply it
   /// Residual in layers beyond the faces, [element][x- x+ y- y+ z- z+][n n]: the element's own second layer plus that
   /// of its neighbour. Afterwards it holds the values of `ends`.
   float* faces;
@@ -34,7 +34,7 @@ struct SchwarzCall {
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
   const float* inner;         ///< eigenvectors for elements with neighbours at both ends (kind 0), in host memory
   const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
-  const float* eigenvalues;   ///< n + 2 eigenvalues for each kind of element
+  const float* eigenvalues;   ///< 1D eigenvalues on an edge's n points and one beyond either end, for each kind of ends
   const std::int32_t* kinds;  ///< kind of each element along each axis, [element][axis]
   const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]
   float h1, h2;
@@ -59,7 +59,7 @@ struct DerivativesCall {
 
 /// Arguments for out = int grad phi . in, for all basis polynomials phi of an element.
 struct WeakDivergenceCall {
-  const double *in[3], *metric, *mass;  ///< vector field, null components count as zero; its metric
+  const double *in[3], *metric, *mass;  ///< vector field (null: component is zero); metric terms and mass factors
   double* out;
   std::int64_t elements;
 };
