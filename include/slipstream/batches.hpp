@@ -20,7 +20,7 @@ class Trace;
 enum class RowCopies : std::uint8_t {
   measured,  ///< pitched or kernel, the faster one for each direction and row length, timed with pitched copies in the
              ///< other direction; pitched on the host
-  single,    ///< one asynchronous copy for each contiguous row
+  single,    ///< one asynchronous copy for each row of contiguous bytes
   pitched,   ///< one copy of all rows, by the copy engine
   kernel,    ///< a few thread blocks load or store the rows, without the copy engine ("zero-copy")
   mixed      ///< `pitched` to the device, `kernel` back to the host

@@ -116,8 +116,8 @@ class Compiler {
       if (holder.device != device_) ++mail[static_cast<int>(holder.device)].incoming_count;
   }
 
-  /// Lays out the buffer of values sent to and received from other devices: ranges to each device, then ranges from
-  /// each, in device order. `count` adds the values of one point id to the sizes of the ranges.
+  /// Lays out a device's buffer of values sent and received: one range for each receiver, then one for each sender, in
+  /// device order. `count` adds one point id's numbers of values to the sizes of the ranges.
   template <class Count>
   Mailbox mailbox(const Count& count) const {
     Mail mail;

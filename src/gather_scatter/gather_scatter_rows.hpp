@@ -125,12 +125,12 @@ struct Typed {
   SLIP_FN T* of(int component) const { return data + component * stride; }
 };
 
-/// Range [first, last) of the list entries in one row of a list: the copies of one point id.
+/// Range [first, last) of the entries of one row in a list. A row lists the copies of one point id.
 struct RowRange {
   std::uint32_t first, last;
 };
 
-/// List of points with one row per id, which names all copies of its point, and the values at all points.
+/// List with one row per point id, which names all copies of the point, and the array of values at all points.
 template <class T, class Item>
 struct RowsOfPoints {
   Typed<T> points;

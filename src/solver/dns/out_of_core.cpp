@@ -110,7 +110,7 @@ class Flow final : public OutOfCore {
              const Angles& turn) override {
     const bool keeps = !arrays.next.empty(), in_middle = !factors.first && !factors.last;
     const bool reads_next = keeps && !factors.first && factors.pushes, writes_next = keeps && !factors.last;
-    // Indices of the first components in a buffer: nonlinear products, then modes, Runge-Kutta sum, and next state.
+    // Indices of the first components in a buffer: nonlinear products, modes, Runge-Kutta sum, modes of the next stage.
     const std::int64_t all = back(), u = all, sum = factors.last ? all : 2 * all,
                        next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Own& own, std::int64_t n, HostBatch& batch) {

@@ -62,10 +62,10 @@ void residual(Stream& stream, const Range& range, const double* b, const double*
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
 /// Subtracts sums[2 c] / sums[2 c + 1], the mean, from component c of u.
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// Arguments of the updates of a conjugate gradient iteration, for residual r and preconditioner D: x += s a p with the
-/// last direction p, then p = D r + b p. Here a is the last (r, D r) / (p, A p), b the ratio of the new (r, D r) to the
-/// last, and s undoes the scaling of r. A component of x stays if its (r, r) is at most its `limit`. `flexible`: the
-/// next direction is conjugate to the last one for any preconditioner (Notay 2000, SIAM J. Sci. Comput. 22).
+/// Arguments of the updates in an iteration of conjugate gradients with residual r and preconditioner D. First x += s a
+/// p with the last direction p, then p = D r + c p. a is the last (r, D r) / (p, A p), c the new (r, D r) over the last
+/// one. s undoes the scaling of r. A component of x stays if its (r, r) is at most its `limit`. With `flexible` the
+/// next p is conjugate to the last one for any preconditioner (Notay 2000, SIAM J. Sci. Comput. 22).
 struct Turn {
   const double *now, *before, *pq, *pairs;
   double *x, *p;

@@ -393,7 +393,7 @@ struct Lbm::Impl : SolverParts {
   Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Tasks> phases;  // tasks of a time step, by the exchange that the step uses
+  std::vector<Tasks> phases;  // tasks of a time step, for each exchange that a step may use
   std::uint64_t serial = 0;   // counter that grows whenever recorded graphs of steps become invalid
   bool apart = false;         // whether populations lie in the cells that they left, for output
   // Step at which velocity and density were computed, and number of restarts of the state before that.

@@ -26,7 +26,7 @@ using HelmholtzCall = HelmholtzCallOf<double>;
 
 /// Arguments of the local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
-  const float *r, *weights;  ///< residual at the elements' points, and weights that multiply it
+  const float *r, *weights;  ///< residual at the points; weights 1 / sqrt(local solves that contain the point)
   /// Residual in layers beyond the faces, [element][x- x+ y- y+ z- z+][n n]: the element's own second layer plus that
   /// of its neighbour. Afterwards it holds the values of `ends`.
   float* faces;
@@ -34,7 +34,7 @@ struct SchwarzCall {
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
   const float* inner;         ///< eigenvectors for elements with neighbours at both ends (kind 0), in host memory
   const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
-  const float* eigenvalues;   ///< 1D eigenvalues on an edge's n points and one beyond either end, for each kind of ends
+  const float* eigenvalues;   ///< eigenvalues of 1D stiffness on n points and one beyond each end, by kind of ends
   const std::int32_t* kinds;  ///< kind of each element along each axis, [element][axis]
   const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]
   float h1, h2;

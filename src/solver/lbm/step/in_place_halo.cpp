@@ -8,7 +8,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Clips a box of ghost cells to those whose population of direction `c` a step of the block may read: it moves into
+/// Clips a box of ghost cells to those whose population of direction `c` a step of the block may read. It moves into
 /// the block, or beyond an adjacent side of the domain. `outlets` marks sides whose outlet condition reads populations
 /// that moved inwards. In a block one cell thick at an outlet, such a population crosses the block and leaves it at the
 /// opposite face. Axes without ghost cells are periodic within the block.
