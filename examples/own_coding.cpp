@@ -52,7 +52,7 @@ int main() {
                           {{.pattern = &halo, .source = &u, .coding = slip::coding_from_string("own top bits")}});
   exchange.run(streams);
   for (slip::Stream& stream : streams) stream.synchronize();
-  exchange.check();  // throws if a value was too large
+  exchange.check();  // throws if a value was too large for its coding
 
   const std::int64_t first = grid.local()[0], left = grid.block(first).box.lo[0] - 1;
   double ghost = 0;

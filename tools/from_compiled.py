@@ -101,7 +101,7 @@ def strings(text: str, first: int, later: int) -> list[str]:
     `later`."""
     found, rest, begin = [], text, first
     while rest:
-        room = WIDTH - begin - 3  # two quotes and a comma take three columns
+        room = WIDTH - begin - 3  # columns for text in a source line: two quotes and a comma take three
         if len(quoted(rest)) <= room + 2:
             found.append(rest)
             break

@@ -31,7 +31,7 @@ METHODS = {
 }
 #: Number of measurements of a copy rate and subsequent steps, of which the median counts.
 PAIRS = 5
-#: Seconds that the measured steps of a row take together.
+#: Seconds that all measured time steps behind one line of the result table take together.
 DURATION = 1.5
 FIGURES = frozenset({"time_us", "gcells_per_s", "gbs", "roof_gbs", "share", "message_bytes", "travels_by"})
 

@@ -95,7 +95,7 @@ class Arena {
     return {device(), size ? piece(size * sizeof(T), memory) : detail::Piece{}, size};
   }
 
-  /// Memory that was allocated, and the part of it that spans use.
+  /// Number of allocated chunks of memory, their bytes, and the bytes used by spans (ranges that take() returned).
   struct Use {
     std::size_t chunks = 0;
     std::size_t bytes = 0;

@@ -15,7 +15,7 @@ struct ArenaRow {
   Arena::Use on_host;    ///< pinned memory through which messages travel
 };
 
-/// Lists one row for each device of the machine. Collective.
+/// Lists the memory that exchanges share on each device of the machine, one entry per device. Collective.
 std::vector<ArenaRow> arena_report(const Communicator& comm, const Machine& machine);
 
 }  // namespace slipstream

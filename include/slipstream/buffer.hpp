@@ -31,7 +31,7 @@ struct MemoryHandle {
   std::uint64_t offset = 0;  ///< offset in bytes from the start of the allocation
   std::uint64_t bytes = 0;   ///< size of the whole allocation in bytes
   MemoryProof proof{};       ///< random bits that identify the allocation
-  /// Offset of a copy of `proof` in the allocation, checked when it is mapped; -1: none, in memory of a caller.
+  /// Byte offset in the allocation of a copy of its identifying bits, checked on mapping; -1: none (a caller's memory).
   std::int64_t proof_at = -1;
   unsigned char data[64] = {};  ///< CUDA's handle for memory of another process (IPC)
 };

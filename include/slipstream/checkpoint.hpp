@@ -85,7 +85,7 @@ class Checkpoints {
   std::vector<Result> take_results();
   /// Why the last checkpoint with Snapshot::mpi was not written by MPI-IO; empty where it was.
   std::string mpi_refusal() const;
-  /// The newest complete checkpoint of this folder; empty where there is none. Known to the ranks that know its Result.
+  /// Path of the newest complete checkpoint; empty if none. Rank 0 knows it after poll(), all ranks after finish().
   const std::string& last() const;
 
  private:

@@ -46,7 +46,7 @@ class AllReduce {
  public:
   static constexpr int most_values = 1024;
 
-  /// Collective. `type`: f32, f64 or i64; `op`: add, multiply, min or max.
+  /// Prepares the all-reduce of `values` numbers of type f32, f64 or i64 by add, multiply, min or max. Collective.
   AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,
             AllReduceOptions options = {});
   ~AllReduce();  ///< collective: all ranks destroy the reduction; waits for devices, and for other ranks with a timeout

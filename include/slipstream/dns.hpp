@@ -147,7 +147,7 @@ struct Statistics {
 struct Transfer {
   /// energy gain T of each shell per time: sum over its modes of Re(conj(u_k).(u x w)_k)
   std::vector<double> transfer;
-  std::vector<double> flux;  ///< energy flux Pi from shells up to each one to those beyond: minus the sum of their T
+  std::vector<double> flux;  ///< energy flux from the wave-number shells up to each one to all higher shells
 };
 
 /// State of a run besides the modes. A run continues with the same bits where both are restored.

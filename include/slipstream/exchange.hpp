@@ -86,7 +86,7 @@ struct MessageInfo {
   std::string reason;      ///< why this route was chosen and no earlier one
   std::int64_t bytes = 0;  ///< bytes of the message as it travels, coded
   std::int64_t transfers = 0;
-  std::int64_t raw_bytes = 0;  ///< bytes of its values in the field's own type
+  std::int64_t raw_bytes = 0;  ///< bytes of the message's values in the field's own type, uncoded
 };
 
 /// One message of the last exchange, as it travelled.

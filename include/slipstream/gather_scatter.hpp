@@ -111,7 +111,7 @@ class GatherScatter {
   /// The first point of each unique value of a device: ids[unique_points(d)[k]] is the id of value k.
   const std::vector<std::uint32_t>& unique_points(std::size_t device) const;
 
-  /// Throws Timeout where a wait on a device has timed out in the work that has run so far.
+  /// Checks the gather-scatter work that has run so far. Throws Timeout if a device's wait for a message timed out.
   void check();
 
   /// Numbers of shared points and ids of a device, and of values in messages.

@@ -25,7 +25,7 @@ struct RowFinding {
 /// A block whose values are checked for NaN, infinity and limits. The first bad value of cell row n goes to rows[n].
 struct InspectedBlock {
   std::int64_t block = 0;
-  RowFinding* rows = nullptr;  ///< first faults by row, in memory of the block's device
+  RowFinding* rows = nullptr;  ///< first invalid value of each row of cells, in memory of the block's device
 };
 
 /// A quantity that must stay finite and in range in every interior cell, at the end of a step.

@@ -83,8 +83,8 @@ class Machine {
   /// without GPUs or cards. A rank that its launcher bound to cores gets the cards of all GPUs near to these cores.
   static std::string network_cards(const Options& options, int place, int ranks);
 
-  /// A described machine, which need not exist: devices sorted by node, then rank; links by class, or links[a * devices
-  /// + b].
+  /// Makes a machine from a description; it need not exist. `devices` are sorted by node, then by rank. A vector
+  /// `links` has the link from device a to device b at index a * (number of devices) + b.
   Machine(std::string name, std::vector<MachineDevice> devices, Links links);
   Machine(std::string name, std::vector<MachineDevice> devices, const std::vector<Link>& links);
 

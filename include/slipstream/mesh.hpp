@@ -64,7 +64,7 @@ struct MeshTransform {
   Point rotate{0, 0, 0};
   Point translate{0, 0, 0};  ///< translation in metres
 };
-/// Throws Error for unknown units, a scale that is not positive, or values that are not finite.
+/// Returns the transformed mesh. Throws Error for unknown units, a scale <= 0, or values that are not finite.
 Mesh transformed(const Mesh& mesh, const MeshTransform& transform);
 
 /// Defects of a mesh: those that leave it without an inside, and harmless ones.

@@ -23,8 +23,8 @@ struct RouteTraits {
   bool stores = false;          ///< whether kernels of the source store each value at its destination
   bool loops = false;           ///< whether a graph may repeat the route's exchanges in a loop on the device
   bool device_memory = false;   ///< whether the route passes device memory to MPI, after a test that MPI can take it
-  /// The Knobs (tuning parameters) that the route uses. `pack` stands for sync and mpi, too, and `in_place` for
-  /// packet_limit, ring and the route's own number of teams.
+  /// Whether the tuning parameters of these names in Knobs affect the route. `pack` also covers Knobs::sync and mpi;
+  /// `in_place` also covers packet_limit, ring (size of receive buffers) and teams (number of thread blocks).
   bool pack = false, grouping = false, chunk = false, in_place = false, streams = false;
 };
 RouteTraits traits_of(RouteKind kind);

@@ -296,7 +296,7 @@ class Constraint {
 
 /// Coefficients of an unknown that vary in space; empty: none.
 struct Coefficients {
-  Vector factors;   ///< stiffness factors in place of G, as Space::scaled_factors makes them
+  Vector factors;   ///< geometric stiffness factors that replace the space's own, made by Space::scaled_factors
   Vector reaction;  ///< mass terms added to h2 B: c B, and the surface mass of Robin's condition
 };
 

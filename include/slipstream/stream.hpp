@@ -93,7 +93,7 @@ class Graph {
     std::vector<std::shared_ptr<const detail::Used>> used;  ///< resources that the recorded work uses
   };
   explicit Graph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  /// Throws Error, and launches nothing, where the recorded work uses an exchange or an all-reduce that has ended.
+  /// Replays the graph on a stream; throws Error instead if the graph uses an exchange or an all-reduce that has ended.
   void launch(Stream& stream) const;
   std::size_t nodes() const { return impl_->nodes(); }
   const std::shared_ptr<Impl>& impl() const { return impl_; }

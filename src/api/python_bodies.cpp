@@ -37,7 +37,7 @@ Mesh mesh_of(const Points& vertices, const Triangles& triangles) {
   return mesh;
 }
 
-/// Copies rows of three values to an array [n][3].
+/// Copies points or triangles, three numbers each, to a NumPy array of shape (n, 3).
 template <class T>
 nb::object rows_of(const std::vector<std::array<T, 3>>& rows) {
   const nb::ndarray<nb::numpy, const T> view(reinterpret_cast<const T*>(rows.data()), {rows.size(), 3});

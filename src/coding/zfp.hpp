@@ -317,7 +317,7 @@ SLIP_FN void read_planes(const Planes<dimensions>& planes, BitReader& in, int bi
     while (bits && known < size) {
       --bits;
       if (!in.get(1)) break;
-      // Reads all zeros and the one at once. With a single number left, the one is implied.
+      // Reads a run of 0 bits and the 1 bit that ends it at once. If a single number is left, its 1 bit is implied.
       const int left = size - 1 - known, room = left < bits ? left : bits;
       const std::uint64_t next = BitReader(in).get(room);
       const int zeros = next ? trailing_zeros(next) : room, steps = zeros < room ? zeros + 1 : room;

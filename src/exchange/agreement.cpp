@@ -119,7 +119,7 @@ void Agreement::prepare_routes(RouteStates& states) {
   }
 }
 
-/// All ranks decide alike to capture exchanges as graphs: ranks that replay graphs ask less often for lost values.
+/// Decides for all ranks whether exchanges are recorded as graphs. Ranks must agree: replays check less for overflow.
 bool Agreement::settle_captures(Plan& plan) {
   if (values_) {
     told_at_end_ = plan.looks() || !comm_.all(!plan.host_driven);

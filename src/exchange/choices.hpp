@@ -15,7 +15,7 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 /// Repeated measurements of the same choice differ by up to this factor.
 inline constexpr double timing_noise = 1.03;
 
-/// Functions that measure one of several choices.
+/// Functions that time one of several alternatives, of which the fastest is chosen.
 struct Trial {
   /// Runs the measured choice once on this rank, and returns its time in seconds.
   std::function<double()> run;

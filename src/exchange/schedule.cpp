@@ -52,7 +52,7 @@ struct Interval {
 // Two strategies assign positions to the batches (copies that wait for the same signals) of a launch. place_sent() is
 // called in the order of sending.
 
-/// Orders a launch by rounds of chunks: a receive slot is unpacked half a round before its next chunk is sent.
+/// Orders copies in rounds of one chunk per message. A receive buffer is unpacked half a round before its next chunk.
 class Rounds {
  public:
   explicit Rounds(const Traffic& traffic) : depth_(traffic.depth) {

@@ -166,7 +166,7 @@ class Tuner {
         candidates_.push_back({to_string(kind) + name, kind, knobs, chosen});
   }
 
-  /// Gives each message of this rank the value that was chosen for its class.
+  /// Maps each message (pair of devices) of this rank to the setting chosen for its class of similar messages.
   template <class Value>
   std::map<PairKey, Value> by_pair(const std::map<ClassNumber, Value>& by_class) const {
     std::map<PairKey, Value> found;

@@ -131,7 +131,7 @@ class Pairwise {
   /// Devices are equal if these are: planes, parts, links to other nodes, sharing by ranks, time slicing, and backend.
   using Kind = std::tuple<std::int64_t, std::int64_t, int, bool, bool, Backend>;
   struct Alike {
-    int first = -1, second = -1;  ///< two devices of this kind on different nodes
+    int first = -1, second = -1;  ///< indices of two devices of equal properties on different nodes; -1: none
     std::int64_t devices = 0;
   };
   Kind kind_of(int d) const {

@@ -38,7 +38,7 @@ struct AlikeMessages {
 /// Moves batches by one exchange for each number of planes and length of rows.
 class BatchMoves final : public BatchMove {
  public:
-  /// Moves values between buffers of `batches`, which must outlive this object. Collective.
+  /// Prepares exchanges between devices of the buffers in `batches`, which must outlive this object. Collective.
   BatchMoves(const Communicator& comm, const Machine& machine, BatchCut cut, const Batches& batches,
              const ExchangeOptions& options);
 

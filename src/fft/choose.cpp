@@ -129,7 +129,7 @@ class Chooser {
   FftOptions options_;
   TuneOptions how_;
   FftProcessGrids result_;
-  double least_ = never;  // shortest time so far in seconds
+  double least_ = never;  // time in seconds of the fastest process grid that was tried so far
 };
 
 }  // namespace

@@ -117,7 +117,7 @@ struct Pieces {
   // FFTW plans of a whole piece and of a plane's last, smaller piece; a recorded graph holds references to them
   std::shared_ptr<const Plan<twice>> whole, last;
   std::int64_t in_plane = 0, planes = 0;
-  std::int64_t rows = 1, together = 1;      // lines per plane, and lines per piece
+  std::int64_t rows = 1, together = 1;      // lines per plane, and lines that a thread transforms at once
   std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
   std::int64_t cost = 0;                    // words that one FFTW call (a piece of the batch) reads and writes
 

@@ -72,7 +72,7 @@ struct Step {
 struct Lane {
   std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< two work arrays for each local device
   std::vector<Step> forward, backward;
-  /// On a single device: transforms for the first step of `backward` whose kernels apply an operation on load.
+  /// On one device: line transforms that begin the backward FFT and apply a point-wise operation as they read modes.
   LinesOfDevices through;
 };
 
@@ -190,7 +190,7 @@ struct Fft::Impl {
   bool lines_store(fft::Stage from, fft::Stage to) const;
   /// Number of parts that a packed move is split into, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
-  /// Number of parts along k_x of a slab's stored backward move. modes_of_part(): the modes k_x of one part.
+  /// Number of parts along k_x of the backward transpose of slabs. modes_of_part(): range of modes k_x of one part.
   int parts_along_x(fft::Stage from, fft::Stage to) const;
   Transpose::Range modes_of_part(int part, int parts) const;
   /// Number of thread blocks on a GPU that send messages of a transpose while FFTs of lines run at the same time.

@@ -30,7 +30,7 @@ struct LineBatch {
   bool twice = false;               ///< whether numbers are f64, else f32
   std::vector<std::int64_t> sizes;  ///< lengths of the real or complex transform along each axis, slowest first
   std::int64_t count = 0;
-  std::int64_t rows = 0;  ///< number of lines per plane, with one axis; a piece of work stays in a plane; 0: count
+  std::int64_t rows = 0;  ///< lines per plane of a one-dimensional transform; 0: all lines are in one plane
   Side from, to;
   bool in_place = false;  ///< whether `from` and `to` are the same array
   /// Whether output is permuted (one axis, GPU kernels of supported lengths): value k of line i of a plane goes to k *

@@ -21,7 +21,7 @@ namespace slipstream::fft {
 /// between sweeps, as has forward if planes are cut.
 class OutOfCore {
  public:
-  /// Uses FftOptions::device_memory bytes per device. Throws Error with the minimum if that is too little. Collective.
+  /// Allocates buffers of FftOptions::device_memory bytes per device. Throws Error if the FFT needs more. Collective.
   OutOfCore(const Communicator& comm, const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
   /// Transform arrays, one per local device; null if the device has no block. `factor` scales the result of backward().

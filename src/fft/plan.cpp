@@ -151,7 +151,7 @@ std::uint64_t packed_moves(const Machine& machine, const Decomposition& cut, con
   int bit = 0;
   for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
     const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false, rank);
-    // Distances are checked first, because planning for many nodes takes long: stores never cross nodes.
+    // Line transforms cannot store results on other nodes. This quick check is first: planning many nodes takes long.
     const bool near = std::all_of(messages.begin(), messages.end(), [&](const MessageInfo& message) {
       return machine.device(message.source).node == machine.device(message.target).node;
     });

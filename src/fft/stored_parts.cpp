@@ -101,7 +101,7 @@ void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const 
   }
 }
 
-/// Transforms and stores the lines of part `stores`, and transforms the lines of part `follows`, which has arrived.
+/// Transforms one part of the lines, storing results at the receivers, and transforms another part that has arrived.
 void Fft::Impl::store_part(const Lane& lane, const Step& step, const Part* stores, const Part* follows,
                            const std::vector<const void*>& from, std::vector<Stream>& streams, const With& with) {
   const fft::Move& move = *step.move;

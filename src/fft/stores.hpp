@@ -17,7 +17,7 @@ class StoredLines {
   /// Queues all transforms and the stores of their results, through the windows of item 0. Call it between open() and
   /// post(). `work` holds a whole block; its contents are undefined afterwards.
   virtual void run(Stream& stream, const void* from, void* work, const Exchange& exchange) = 0;
-  /// As run(), concurrently with `others`, lines that do not depend on it; in one launch if the kernels allow that.
+  /// Queues these transforms as run() does, concurrently with other, independent ones; in one launch if possible.
   virtual void run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
                                 const void* others_from, void* others_to);
   /// Applies an operation on load to modes along the first axis of the block. Requires applies().

@@ -116,8 +116,8 @@ class Compiler {
       if (holder.device != device_) ++mail[static_cast<int>(holder.device)].incoming_count;
   }
 
-  /// Lays out a mailbox: all outgoing ranges, then all incoming ones, both in the order of the other device. `count`
-  /// adds the values of an id.
+  /// Lays out a device's buffer of values sent and received: one range for each receiver, then one for each sender, in
+  /// device order. `count` adds one point id's numbers of values to the sizes of the ranges.
   template <class Count>
   Mailbox mailbox(const Count& count) const {
     Mail mail;

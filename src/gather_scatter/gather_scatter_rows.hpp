@@ -125,12 +125,12 @@ struct Typed {
   SLIP_FN T* of(int component) const { return data + component * stride; }
 };
 
-/// Range of a row's items in the list.
+/// Range [first, last) of the entries of one row in a list. A row lists the copies of one point id.
 struct RowRange {
   std::uint32_t first, last;
 };
 
-/// The points that each row of a list names, and their values.
+/// List with one row per point id, which names all copies of the point, and the array of values at all points.
 template <class T, class Item>
 struct RowsOfPoints {
   Typed<T> points;

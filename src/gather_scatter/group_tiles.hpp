@@ -23,8 +23,8 @@ struct GroupTiles {
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
   /// Padding in a thread block's list of copies. It ends a chunk of 32 entries early if the next point is too far off.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  /// Largest number of stretches (groups of equal size) of a tile. The sizes of their groups differ and are at least 2:
-  /// 2 + 3 + ... + 44 < 1024.
+  /// Largest number of different group sizes in a tile of 1024 copies of points. A group is the copies of one point, at
+  /// least 2, and 2 + 3 + ... + 44 < 1024.
   static constexpr std::uint32_t most_stretches = 43;
   static constexpr std::uint32_t header_words = 1 + most_stretches + capacity / 32;
 

@@ -127,7 +127,7 @@ std::vector<Extent> image_shifts(const Bounds& body, const MeshDomain& domain, s
     if (!domain.periodic[a] || !finite(body.lo) || !finite(body.hi) || longer_than(domain, body, a)) continue;
     const double period = static_cast<double>(domain.cells[a]) * domain.spacing;
     const double margin = static_cast<double>(reach) * domain.spacing, low = domain.origin[a];
-    // The body is shifted by k periods, where hi + k period >= low - margin and lo + k period <= low + period + margin.
+    // Images of a body are shifted by k periods, for all k where its bounds overlap the domain extended by a margin.
     const double first = std::clamp(std::ceil((low - margin - body.hi[a]) / period), -1e9, 1e9);
     const double last = std::clamp(std::floor((low + period + margin - body.lo[a]) / period), -1e9, 1e9);
     for (auto k = static_cast<std::int64_t>(first); k <= static_cast<std::int64_t>(last); ++k)

@@ -44,14 +44,14 @@ struct Inside {
   double in, out;
 };
 
-/// Finds the segments of a line family that are inside bodies. Triangles are sorted into tiles of lines.
+/// Finds the segments of parallel lines inside bodies. Triangles are sorted into tiles: bundles of neighbouring lines.
 class LineIndex {
  public:
   /// Sorts surface triangles by the parallel lattice lines that may intersect them. Only lines through `cells` count.
   LineIndex(const Surfaces& surfaces, const Direction& along, const Box& cells);
 
   const LineFamily& family() const { return family_; }
-  /// Tiles that contain triangles, and lines through a box of cells.
+  /// Indices of the tiles (bundles of lines) with triangles of surfaces and with lines through a box of cells.
   std::vector<std::int64_t> tiles_through(const Box& cells) const;
   /// False if no surface triangle of a tile (a bundle of parallel lines) is near the box: no link of its cells is cut.
   bool surface_near(std::int64_t tile, const Box& cells) const;

@@ -117,7 +117,7 @@ class Measurement {
     handles_ = by_device(comm_, machine_, mine);
   }
 
-  /// Groups pairs that can be measured concurrently: one pair per node, then one pair at a time between nodes.
+  /// Groups pairs of devices whose links can be measured at the same time: one pair per node, or one between nodes.
   std::vector<std::vector<Pair>> steps() const {
     std::vector<std::vector<Pair>> result;
     std::vector<int> leaders;
@@ -157,7 +157,7 @@ class Measurement {
     imported_.clear();
   }
 
-  /// The directions of a pair that start at devices of this rank.
+  /// The directions of copies between a pair of devices whose source device belongs to this rank.
   std::vector<Way> my_ways(const Pair& pair) const {
     std::vector<Way> ways;
     if (is_mine(pair.a)) ways.push_back({pair.a, pair.b});

@@ -55,7 +55,7 @@ struct Mover {
   /// Conversion of the copied values, and of further operands that are combined with them: encode, decode or round.
   Recode recode = Recode::none;
   Wire wire = Wire::same;
-  CellBlock block;        ///< cells that are coded together; the packed end then holds one block after another
+  CellBlock block;        ///< block of cells that are compressed together; packed memory holds such blocks in sequence
   std::int32_t item = 0;  ///< exchange item to which the values belong, named in the error if one overflows
   /// Whether one end is latency-optimised packets (slipstream/signal.hpp). A word then has 4 bytes.
   enum class Packets : std::uint8_t { none, source, target } packets = Packets::none;

@@ -292,7 +292,7 @@ class NodeMail final : public Mail {
   }
 
   std::vector<Carried> messages_;                  // messages in which this rank has a part
-  std::map<std::pair<int, int>, Found> parts_of_;  // message and part index, by pair of devices
+  std::map<std::pair<int, int>, Found> parts_of_;  // by device pair: message between nodes, and index of part in it
   std::string refusal_;
   int rank_ = 0;
   Span<std::byte> memory_;

@@ -367,7 +367,7 @@ class AllToAll final : public Mail {
   std::vector<int> members_;
   // offsets of a message in the send and the receive buffer in bytes, by source and target device
   std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> offsets_;
-  // blocks of messages by rank: their sizes, and offsets in the two buffers, in units
+  // counts and offsets for MPI_Alltoallv in the send and the receive buffer, by rank, in units of 16 bytes
   std::vector<int> counts_out_, counts_in_, at_out_, at_in_;
   std::vector<PeerBuffer> peers_;
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;

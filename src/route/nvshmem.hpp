@@ -33,7 +33,7 @@ SymmetricLayout agreed_layout(const RouteSetup& setup);
 /// same order.
 class NvshmemBlock : public RouteState {
  public:
-  /// Address of an offset in this rank's block.
+  /// Address of a byte offset in this rank's block of NVSHMEM's symmetric memory.
   virtual std::byte* at(std::size_t offset) const = 0;
   /// Address of an offset in another rank's block if this rank's kernels can load and store there, else null.
   virtual std::byte* mapped(std::size_t offset, int rank) const = 0;

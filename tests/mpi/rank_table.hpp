@@ -41,7 +41,7 @@ bool is_due(std::size_t n, std::size_t of);
 
 struct Chosen {
   std::string filter;             ///< filter that GoogleTest gets
-  std::vector<std::string> gaps;  ///< numbers of skipped tests, one line of text per reason
+  std::vector<std::string> gaps;  ///< how many tests are skipped and why, one line of text per reason
 };
 
 /// The tests for a number of ranks, within the filter `asked`. A user who filters by name and does not set

@@ -109,7 +109,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
             change.setenv("PYTHONPATH", _path())  # path of the modules for ranks that -n starts
-            if words and words[0] in ("check", "plan"):  # check and plan time steps to predict a run's duration
+            # `slipstream check` and `slipstream plan` time steps to predict a run's duration; here they time few.
+            if words and words[0] in ("check", "plan"):
                 change.setattr(meter, "SECONDS", 0.02)
                 change.setattr(meter, "STEPS", 3)
             # end_all_ranks() is replaced, because the real function would end pytest.

@@ -29,7 +29,7 @@ Mrt<L, T> mrt_of(double viscosity) {
   return {rate_of(viscosity), odd_rate(rate_of(viscosity)), 1.1, 1.3};
 }
 
-/// Calls f(name, collision) for each plain collision of a lattice.
+/// Calls f(name, collision) for each collision operator of a lattice without eddy viscosity: SRT, TRT, MRT, cumulant.
 template <class L, class T, class F>
 void each_plain_collision(double viscosity, F f) {
   f("srt", Srt<L, T>(rate_of(viscosity)));

@@ -100,8 +100,8 @@ struct Step {
   }
 };
 
-/// During its lifetime, values leave some time after the gate opens. They are delivered only after the host has queued
-/// the step that follows the exchange.
+/// Delays messages during its lifetime. They are sent some time after the host opens the gate, a barrier for kernels.
+/// They are delivered only after the host has queued the step that follows the exchange.
 struct HeldUp {
   explicit HeldUp(const Gate& gate) {
     faults::hold(faults::Lane::departure, [&gate](Stream& stream) {

@@ -25,7 +25,8 @@ EXPERIMENT = Experiment(
     place="aligned to",
     axis="bytes to which rows are aligned",
     percent_of="% of the fastest",
-    # With two ghost cells, row lengths of these cubes differ for each alignment; 321 is odd.
+    # Cells along the edge of a block's cube, by backend. With two ghost cells, rows of these lengths are no multiples
+    # of the alignments, so the alignment pads them. Odd lengths (321) occur, too.
     cells={"host": [64], "cuda": [128, 256, 321]},
     setups=setups,
     cavity=True,

@@ -63,7 +63,8 @@ class Setup:
         return self.split[0] * self.split[1] * self.split[2]
 
 
-#: Function from the sides of the cubes, and the largest and the least number of devices, to the setups that they allow.
+#: Function that lists the cases to measure in an experiment. Its arguments are the numbers of cells along the edge of a
+#: cube, and the largest and the least number of devices.
 Setups = Callable[[Sequence[int], int, int], Iterable[Setup]]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slipstream._dns import Dns  # noqa: F401 (the base class names it)
 
 Array = np.ndarray
-#: Function that takes coordinates x, y, z and returns all components.
+#: Function that takes the coordinates x, y, z and returns the three velocity components, or all scalars.
 Function = Callable[[Array, Array, Array], Sequence[Array | float]]
 
 

@@ -89,7 +89,7 @@ class Tuning(Record):
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """Converts the dictionary of the compiled module."""
+        """Makes the record of a tuner's choice from the dictionary that the compiled module returns."""
         return cls(found["source"], found["file"], found["seconds"], tuple(found["notes"]), Knobs(**found["knobs"]))
 
 

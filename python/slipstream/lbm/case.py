@@ -62,7 +62,8 @@ class LbmCase(FlowCase):
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,
-            **lbm.model_dump(exclude={"chunk"}),  # becomes tile_planes, because [exchange] has a key `chunk`, too
+            # The key lbm.chunk is passed as tile_planes, because [exchange] has a key `chunk`, too.
+            **lbm.model_dump(exclude={"chunk"}),
             "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
             "tile": lbm.tile_cells,
             "tile_planes": 0 if lbm.chunk == "auto" else lbm.chunk,

@@ -71,7 +71,7 @@ class Between:
     look: Callable[[], None] | None = None  #: function that is called whenever a residual is computed
     apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: periods in steps, each with the function to call after it
     ends: Callable[[], str] | None = None  #: function that returns the reason to end; empty if the run continues
-    meter: Meter = field(default_factory=Meter)  #: measures the time of the steps and of the calls above
+    meter: Meter = field(default_factory=Meter)  #: measures the time of time steps and of functions called between them
 
 
 class Chunk:

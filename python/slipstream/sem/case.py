@@ -43,12 +43,13 @@ class Unknown(NamedTuple):
     own: Mapping[str, Any]  #: values of the unknown's diffusivity, reaction and options of the linear solver
 
     def key(self, name: str) -> str:
-        """Path in the case file of the key `initial` or `exact`; u has a table of this name."""
+        """Path of an unknown's key `initial` or `exact` in the case file. For the unknown u it is `initial.value` or
+        `exact.value`."""
         return f"{self.path}.{name}" if self.path else f"{name}.value"
 
     @property
     def sides(self) -> str:
-        """Path of the table of its sides."""
+        """Path in the case file of the table with an unknown's boundary conditions by side."""
         return f"{self.path}.boundaries".lstrip(".")
 
     @property

@@ -97,7 +97,7 @@ void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gra
 template <class T>
 void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const std::array<double, 3>& scale,
                        double* speeds);
-/// Maximum of the speeds of lines over this rank's devices; NaN if one is NaN.
+/// Maximum over this rank's devices of the largest scaled flow speed on each grid line; NaN if one is NaN.
 double fastest(const std::vector<std::vector<double>>& of_lines);
 
 }  // namespace slipstream::dns

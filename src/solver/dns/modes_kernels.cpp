@@ -271,7 +271,7 @@ struct LineSpeeds {
     for (int i = 0; i < nx; ++i) {
       double speed = 0;
       for (int c = 0; c < 3; ++c) speed += std::abs(static_cast<double>(u.at[line * nx + i + c * u.step])) * scale[c];
-      most = combine(Op::max, most, speed);  // the maximum is NaN if any value is
+      most = combine(Op::max, most, speed);  // the largest scaled speed of a grid line is NaN if any value is NaN
     }
     speeds[line] = most;
   }

@@ -110,7 +110,7 @@ class Flow final : public OutOfCore {
              const Angles& turn) override {
     const bool keeps = !arrays.next.empty(), in_middle = !factors.first && !factors.last;
     const bool reads_next = keeps && !factors.first && factors.pushes, writes_next = keeps && !factors.last;
-    // Indices of components in a batch: `all` products come first, then u, the sum over stages, and the next state.
+    // Indices of the first components in a buffer: nonlinear products, modes, Runge-Kutta sum, modes of the next stage.
     const std::int64_t all = back(), u = all, sum = factors.last ? all : 2 * all,
                        next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -436,7 +436,7 @@ class Flow final : public OutOfCore {
       before += from.number;
     }
   }
-  /// Lists rows of memory for planes y of this device that a batch of planes z of all devices writes.
+  /// Lists rows of host memory, at y planes of this device, that a transposed batch of z planes of all devices fills.
   void leaves_lines(const Own& own, std::int64_t n, HostBatch& batch) const {
     if (alone()) {
       batch.out = planes_of(own, x_of_z(n), own_z(own, first_z(n)), back());

@@ -14,7 +14,7 @@ struct Projection::Impl : Workspace {
   int most, count = 0;
   /// Vectors u, orthonormal in (u, A v). The first k span the last k corrections, solutions less their first guesses.
   Basis kept;
-  Basis added;  ///< x after improve(), then the solution less this x
+  Basis added;  ///< improved first guess of the solution; later the solution less this guess
   SeveralSums sums;
 
   Impl(const Communicator& c, const Machine& machine, Layout l, int m, const Vectors& memory)

@@ -62,10 +62,10 @@ void residual(Stream& stream, const Range& range, const double* b, const double*
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
 /// Subtracts sums[2 c] / sums[2 c + 1], the mean, from component c of u.
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// Adds s (before / pq) p to x, with the last direction p and s of `scale`. Then the next direction is p = D r + (now /
-/// before) p. Both share one pass over p. x stays if its (r, r), at pairs[2 c + 1], is at most limit[c]. `flexible`:
-/// the next direction is z - (z, A p) / pq p, conjugate to p for any z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A p)
-/// lies behind each of `now`.
+/// Arguments of the updates in an iteration of conjugate gradients with residual r and preconditioner D. First x += s a
+/// p with the last direction p, then p = D r + c p. a is the last (r, D r) / (p, A p), c the new (r, D r) over the last
+/// one. s undoes the scaling of r. A component of x stays if its (r, r) is at most its `limit`. With `flexible` the
+/// next p is conjugate to the last one for any preconditioner (Notay 2000, SIAM J. Sci. Comput. 22).
 struct Turn {
   const double *now, *before, *pq, *pairs;
   double *x, *p;
@@ -86,7 +86,7 @@ struct TakeDown {
   struct Shift {
     int to, from, count;
   } shifts[3];
-  double* history;  ///< array of sums, [iteration][count]
+  double* history;  ///< sums (scalar products) of all iterations, [iteration][number of sums]
   /// Four integers: whether to continue, recorded iterations, whether the solve has ended, most iterations.
   std::int32_t* state;
 };

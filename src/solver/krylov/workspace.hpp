@@ -25,7 +25,7 @@ enum Place : std::size_t {
   largest_pair = 12,
   conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a caller's preconditioner
   limits = 18,           ///< (r, r) at which a component's iterations end; -1: none
-  scales = 19,           ///< factor from corrections for the scaled r to those of x
+  scales = 19,           ///< factor that undoes the scaling of the residual r in corrections of the solution x
   third_pair = 20,       ///< (r, z), (r, r) and (p, A p) of a replayed iteration
   places = 23
 };
@@ -75,7 +75,7 @@ struct Workspace {
 
   /// Copies the residual limit and the residual's scaling of each component to the devices, once per linear solve.
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
-  /// Returns all sums of the first device, after waiting for it.
+  /// Waits for the first device and returns all its scalars: scalar products, limits and scales.
   Sums read(std::vector<Stream>& streams);
   /// Copies (r, z), (r, r) and (p, A p) of an iteration to the host; `pair`: first_pair or second_pair. `everything`:
   /// all other sums, too. Later work does not wait for the copy, and may overwrite them after received().

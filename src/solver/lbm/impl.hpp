@@ -393,8 +393,8 @@ struct Lbm::Impl : SolverParts {
   Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Tasks> phases;  // tasks of a step, for each of the exchanges
-  std::uint64_t serial = 0;   // changes whenever recorded steps become invalid
+  std::vector<Tasks> phases;  // tasks of a time step, for each exchange that a step may use
+  std::uint64_t serial = 0;   // counter that grows whenever recorded graphs of steps become invalid
   bool apart = false;         // whether populations lie in the cells that they left, for output
   // Step of which the arrays `velocity` and `density` hold the flow (-1: none), and number of restarts before it.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};

@@ -402,7 +402,7 @@ std::int64_t spare_bytes(const Extent& extent, DType precision) {
 }
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  // In-place streaming has two halo patterns with messages of equal sizes, so the first one suffices.
+  // Only messages of the first halo pattern are listed: the second one of in-place streaming has equal sizes.
   const auto patterns = population_patterns(grid, options);
   return plan_messages(grid,
                        {{patterns.front().get(), population_field(grid, options, true), {}, false, options.coding}},

@@ -138,7 +138,7 @@ struct Sem::Impl::Unknown {
   Patches patches;
   Constraint constraint;
   Coefficients coefficients;
-  /// solver of the group of unknowns with which this one is solved; all have the same operator
+  /// linear solver of this unknown, shared by unknowns that are solved together because their operators are equal
   HelmholtzSolver* solver = nullptr;
   Field u, u1, u2;
   /// The unknown is u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.

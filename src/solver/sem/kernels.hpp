@@ -59,7 +59,7 @@ struct DerivativesCall {
 
 /// Arguments for out = int grad phi . in, for all basis polynomials phi of an element.
 struct WeakDivergenceCall {
-  const double *in[3], *metric, *mass;  ///< vector field, null components count as zero; its metric
+  const double *in[3], *metric, *mass;  ///< vector field (null: component is zero); metric terms and mass factors
   double* out;
   std::int64_t elements;
 };

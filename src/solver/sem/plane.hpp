@@ -45,7 +45,7 @@ SLIP_FN void for_planes(const F& f) {
   }
 }
 
-/// Position at which thread `t` works: its element within the team, and its point (i, j) in the plane.
+/// Where thread `t` works: element among those of its thread block, and point (i, j) in a plane of the element.
 template <int n>
 struct Place {
   int slot, i, j;

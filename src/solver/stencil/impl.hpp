@@ -36,7 +36,7 @@ struct Stencil::Impl : SolverParts {
     BlockArrays arrays[2];    ///< arrays of the block for each of two fields: either may hold u
     std::vector<Work> steps;  ///< boxes to update, by number of steps since the last exchange
     Buffer<Shot> shots;
-    Buffer<std::int64_t> places;  ///< offsets of the receivers' cells in the block's arrays
+    Buffer<std::int64_t> places;  ///< offsets in the block's arrays of the cells where receivers record the field u
     std::int64_t column = 0;      ///< column of the block's first receiver in the device's table
   };
   struct OnDevice {

@@ -40,7 +40,7 @@ TEST(CodingRefuses, AnotherCodingOnOneRank) {
   EXPECT_EQ(error->fact("given").find("u (1 x f64, soa, by halo, cast)"), 0u) << error->fact("given");
 }
 
-/// A field that is cast between ranks by the devices alone.
+/// Exchange of an f64 field that devices send as f32 (coding `cast`), by routes that the host does not drive.
 class CastWithoutCheck : public testing::Test {
  protected:
   CastWithoutCheck() { options.routes = {RouteKind::kernel, RouteKind::direct}; }

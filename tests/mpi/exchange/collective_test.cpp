@@ -121,7 +121,7 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
   template <class T>
   void check_all_operations() {
     const Machine found = machine();
-    // This object outlives all others, so that libraries connect the devices only once.
+    // This reduction outlives those below, so that libraries such as NCCL connect the devices only once.
     const AllReduce first(comm, found, 1, dtype_of<T>(), Op::add, {method});
     for (const Op op : {Op::add, Op::multiply, Op::min, Op::max})
       for (const int count : {1, 8, AllReduce::most_values}) {

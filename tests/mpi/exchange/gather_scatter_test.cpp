@@ -285,7 +285,7 @@ TEST_P(GatherScatterOn, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   }
 }
 
-/// All ranks omit a candidate for whose messages one rank has no memory.
+/// If one rank lacks memory for the messages of a tuning candidate (routes and options), all ranks omit the candidate.
 TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWhatFailed) {
   if (way.name != "direct_by_1") GTEST_SKIP() << "one set of routes shows it";
   if (machine->devices() < 2) GTEST_SKIP() << "one device has no routes to choose from";

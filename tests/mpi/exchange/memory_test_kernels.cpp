@@ -92,8 +92,8 @@ TEST_P(MemoryTest, AllocationIsMappedOnce) {
   world.barrier();
 }
 
-/// Memory is proven by its contents, because in containers process numbers and descriptors may be equal to those of
-/// other memory.
+/// Imported memory is identified by random bits in it, because in containers process numbers and file descriptors may
+/// be the same for different memory.
 TEST_P(MemoryTest, OtherMemoryUnderTheSameNameIsRefused) {
   const Buffer<int> mine(device, 1000, Memory::shared), other(device, 1000, Memory::shared);
   const Buffer<int> pinned(device, 1000, Memory::pinned_shared);

@@ -336,7 +336,7 @@ TEST(OutOfMemory, NamesThePackingBuffersOfMessagesBetweenNodes) {
   if (Communicator::world().size() == 1) GTEST_SKIP() << "needs two ranks";
   const auto error = without_room({RouteKind::staged}, 1, 1);
   expect_error(error, ErrorCode::out_of_memory, {{"route", "staged"}});
-  // The purpose in the error is that of the rank that failed first.
+  // The error names the buffer (for packing or unpacking) that the first failing rank could not allocate.
   EXPECT_TRUE(error->fact("purpose") == "packing" || error->fact("purpose") == "unpacking") << error->fact("purpose");
 }
 

@@ -60,7 +60,7 @@ struct Average {
   }
 };
 
-/// Kernel that copies values of the caller's array through a window, straight to their targets.
+/// Kernel that copies the caller's array straight to the targets of an exchange, at addresses from its Windows table.
 struct Fill {
   View<double> from;
   Windows<double> out;
@@ -235,7 +235,7 @@ TEST_P(Produced, FieldsArriveTransposedWithoutPacking) {
   }
 }
 
-/// Computes the averages of cells on one array for comparison; each rank holds the whole grid.
+/// Reference solution: repeated averages of each cell and its six neighbours, in one array of the whole grid per rank.
 class OneArray {
  public:
   explicit OneArray(const Extent& cells, const std::array<bool, 3>& periodic) : cells_(cells), periodic_(periodic) {

@@ -334,7 +334,7 @@ TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
     comm.barrier();
     const auto go_on = [&] {
       const auto error = error_of([&] { exchange_once(exchange, streams, 1); });
-      // A nonblocking call needs no agreement, so it is complete for a late rank.
+      // Ranks start the nonblocking MPI_Ialltoallv without waiting for others, so the late rank finds it complete.
       if (comm.rank() != 0 && calls == MpiCalls::ialltoallv) return;
       expect_error(error, ErrorCode::timeout, {{"rank", comm.rank()}});
       EXPECT_NE(error->fact("whom").find("MPI_"), std::string::npos) << error->fact("whom");

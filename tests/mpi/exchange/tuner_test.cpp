@@ -363,7 +363,7 @@ TEST_F(Tuned, WithWorkTheTimeOfTheWholeDecides) {
     const auto& [pair, kind] = one;
     return machine_.device(pair.first).rank == comm_.rank() && kind != RouteKind::direct && kind != RouteKind::kernel;
   })) << tuning.options.reasons.begin()->second;
-  // The name of the work is part of the cache key.
+  // The key of the tuner's cache contains the name of the caller's work that overlaps the exchange.
   calls = 0;
   EXPECT_EQ(tune_with({}).source, "cache");
   EXPECT_EQ(calls, 0);

@@ -439,7 +439,7 @@ TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
       ErrorCode::invalid_argument, {{"problem", "written_twice"}});
 }
 
-/// The factor is compared at each call, because it may differ between calls.
+/// Each convolution compares its factor (a multiplier of modes) among ranks, because it may differ between calls.
 TEST(ConvolutionRefuses, OnAllRanksTheFactorOfOne) {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";

@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, LargeField,
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param));
                          });
 
-/// A grid of 30 x 31 x 37 cells in bricks of random sizes, on numbers of devices that ranks do not have.
+/// A grid of 30 x 31 x 37 cells in blocks of random sizes, with 1 to 8 devices per rank and by several routes.
 class BricksOfSomeDevices : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(BricksOfSomeDevices, FillTheGhosts) {

@@ -80,7 +80,7 @@ def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(here: Cli, tm
     for layout in ("soa", "soa_z", "aos", "auto"):
         assert here(*QUICK_WORDS, "--devices", "4", "--part", "must", "--layout", layout).returncode == 0
     rows = [row for row in rows_of(tmp_path) if row["routes"] == "all" and row["clock"] == "events"]
-    # The layout auto is soa here, because the emulator does not split memory.
+    # On emulated devices the layout `auto` is soa (one array per component), so it adds no result of its own.
     traffic = {(tuple(row["cells"]), row["layout"]): row["link_mb"] for row in rows}
     sizes = {cells for cells, _ in traffic}
     assert len(traffic) == len(rows) == 3 * len(sizes)

@@ -652,8 +652,8 @@ def test_enstrophy_and_dissipation_stand_beside_the_published_ones(here: Cli, tm
     )
     assert here("run", vortex, *words, "case.name=vortex", "expected={}").returncode == 0
     found = json.loads((tmp_path / "results" / "vortex" / "findings.json").read_text())["findings"]
-    # Before the flow is turbulent the result is as exact as the digits of both tables. The dissipation is the enstrophy
-    # times 2 nu.
+    # Before the flow is turbulent, its dissipation and enstrophy agree with the reference tables to the digits that
+    # these give. The dissipation is 2 nu (viscosity) times the enstrophy, so both errors are equal.
     assert found["energy.dissipation_error"] < 1e-3
     assert abs(found["energy.enstrophy_error"] - found["energy.dissipation_error"]) < 1e-4
     reference = energy.taylor_green_1600()

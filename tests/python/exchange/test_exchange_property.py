@@ -193,8 +193,8 @@ def check_exchange(s: dict) -> None:
 
 
 def check_two_fields(s: dict, other: dict) -> None:
-    """Makes an exchange of two fields: the second is on the first grid, with type, components, widths, layout and reach
-    of the second scenario.
+    """Exchanges two fields of one grid. The first field is that of scenario `s`. The second has the type, components,
+    widths, layout and reach (neighbours across faces, edges or corners) of scenario `other`.
     """
     second = s | {key: other[key] for key in ("components", "dtype", "layout", "reach")}
     second |= {key: tuple(map(min, other[key], s["cells"])) for key in ("ghost", "low", "high")}

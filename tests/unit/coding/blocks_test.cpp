@@ -196,7 +196,7 @@ TEST(CodedBoxes, TakeBlocksThatSuitThem) {
     return std::array<int, 3>{block.extent[0], block.extent[1], block.extent[2]};
   };
   EXPECT_EQ(of(zfp, {64, 64, 64}), (std::array{4, 4, 4}));
-  // cubes on three layers would leave a quarter of each block empty
+  // 4 x 4 x 4 blocks on a box of three layers would be a quarter empty, so flat 4 x 4 blocks are used
   EXPECT_EQ(of(zfp, {64, 64, 3}), (std::array{4, 4, 1}));
   EXPECT_EQ(of(zfp, {3, 64, 64}), (std::array{1, 4, 4}));
   EXPECT_EQ(of(zfp, {3, 64, 3}), (std::array{1, 4, 1}));

@@ -108,7 +108,7 @@ void compare(Backend backend) {
         Extent box = cells;
         for (std::size_t a = static_cast<std::size_t>(dimensions); a < 3; ++a) box[a] = 1;
         CodedBox<T> ours({backend, 0}, box, wire);
-        // our blocks are not along the axes of the library's blocks
+        // skips blocks that lie along other axes than those of the reference library zfp
         if (ours.block().dimensions() != dimensions || ours.block().extent[0] == 1) continue;
         ByLibrary<T> theirs(box, dimensions, 8 * code_bytes(wire, ours.block()));
         for (const Kind kind : {Kind::smooth, Kind::uniform, Kind::wide, Kind::sparse, Kind::constant}) {

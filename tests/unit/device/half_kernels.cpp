@@ -35,7 +35,7 @@ struct ToSmallerHalves {
   SLIP_FN void operator()(int i, int, int) const { to[i] = half_towards_zero(from[i]); }
 };
 
-/// Applies a kernel to each value.
+/// Converts each value between single and half precision by a kernel on a device, and returns the results.
 template <class To, class Kernel, class From>
 std::vector<To> converted(Backend backend, const std::vector<From>& values) {
   Stream stream({backend, 0});

@@ -27,7 +27,7 @@ struct Received {
   std::optional<Parts> parts;
 };
 
-/// Calls f(channel, receive buffer) for each message between devices.
+/// Calls f(c, buffer) for each message between devices: c describes the message, and `buffer` is its receive buffer.
 template <class F>
 void each_receive_buffer(Received& of, F f) {
   for (const Channel& c : of.parts->plan.channels)

@@ -73,7 +73,7 @@ TEST(DescribedMachine, KnowsWhichDevicesRanksShare) {
   EXPECT_FALSE(description(2, 2, 3).machine().any_shared());
 }
 
-/// Compares links by class with the matrix that they are made from, in any order of devices.
+/// Links that a machine stores by class of device pairs equal the link matrix it was made from, in any device order.
 TEST(LinksByClass, AreThoseOfEachPair) {
   const auto equal = [](const Description& d) {
     const Machine machine = d.machine();

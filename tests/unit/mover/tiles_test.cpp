@@ -92,7 +92,7 @@ void move_plainly(const Mover& m) {
                     static_cast<std::size_t>(m.word));
 }
 
-/// Carries out a copy task with another target.
+/// Carries out a copy task word by word to `target` instead of the task's own target.
 void move_plainly(Mover m, std::uint32_t* target) {
   m.target = bytes(target);
   move_plainly(m);

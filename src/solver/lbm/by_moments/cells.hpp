@@ -204,9 +204,9 @@ struct MomentCells {
             part(std::integral_constant<int, 2>{}), part(std::integral_constant<int, 3>{})};
   }
 
-  /// Gathers populations from the neighbours of a cell. At resting walls (bits of `resting`, and sides `beside` the
-  /// cell) they are the cell's own. Values are undefined if a link brings another one and cells beyond the side hold
-  /// none.
+  /// Gathers the populations that arrive in a cell from its neighbours. Those from walls at rest (bits of `resting`,
+  /// and sides in `beside`) are the cell's own, reflected. A population that comes from another kind of boundary is
+  /// undefined, unless the cells beyond the side store moments.
   SLIP_FN void gather(const Cell& cell, std::uint32_t resting, unsigned beside, Number (&g)[D3Q19::q]) const {
     const Sending<Number> own = sending(cell);
     unrolled<0, D3Q19::q>([&](auto i) {

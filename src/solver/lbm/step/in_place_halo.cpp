@@ -8,10 +8,10 @@
 namespace slipstream::lbm {
 namespace {
 
-/// The part of a box of ghosts whose population a step of the block may read. It either moves into the block, or beyond
-/// an adjacent side of the domain. `outlets`: sides that read populations which their cells sent inwards. If the block
-/// is one cell thick there, the population leaves it at the other end. Axes without ghosts are periodic within the
-/// block.
+/// Clips a box of ghost cells to those whose population of direction `c` a step of the block may read. It moves into
+/// the block, or beyond an adjacent side of the domain. `outlets` marks sides whose outlet condition reads populations
+/// that moved inwards. In a block one cell thick at an outlet, such a population crosses the block and leaves it at the
+/// opposite face. Axes without ghost cells are periodic within the block.
 Box read_by(const Grid& grid, const Block& block, const std::vector<bool>& outlets, const Extent& ghost, Box box,
             const Direction& c) {
   for (int a = 0; a < 3; ++a) {

@@ -138,7 +138,7 @@ class SolidsTuner {
     }
   }
 
-  /// Key of a kind of blocks: its shape and its shares of solid cells, rounded to twentieths and quarters.
+  /// Key in the tuner's cache for blocks that are alike in extent, solver options and rounded share of solid cells.
   std::string key_of(const Block& block, const Solidity& solidity) const {
     const Extent& cells = block.box.extents();
     std::ostringstream text;

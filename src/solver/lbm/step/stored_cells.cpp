@@ -98,7 +98,7 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
   return false;
 }
 
-/// Divides a list of cells into groups: tells where groups begin, and how many entries are left.
+/// Divides a list of stored cells into groups: tells which cells begin one, and how many more cells fit into it.
 template <class Groups>
 class Grouping {
  public:

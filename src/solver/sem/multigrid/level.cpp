@@ -18,8 +18,8 @@ namespace {
 /// Kind of an element's end along an axis: next to a neighbour, or on a side where the unknown is fixed or free.
 enum End : std::int32_t { neighbour = 0, fixed = 1, free_side = 2, ends = 3 };
 
-/// Eigenvectors and eigenvalues of an interval [-1, 1] and one point beyond either end, for each pair of kinds of ends.
-/// Neighbours are assumed to be as wide as this element. Rows of missing points are zero.
+/// Eigenpairs of 1D stiffness relative to mass on an element's edge and one point beyond either end, by kinds of both
+/// ends (neighbour, fixed, free). Neighbours are taken to be equally wide. Rows of missing points are zero.
 struct Kinds {
   std::vector<float> matrices, eigenvalues;
 };

@@ -16,12 +16,12 @@ void densities(Stream& stream, const HelmholtzCall& from, float* factors, float*
 void interpolate(Stream& stream, const InterpolateCallOf<float>& call);
 /// Multiplies values[element][values_of_a_point][point] by the weights of the rule.
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
-/// Computes the quadrature means of G_rr, G_ss, G_tt and B of each element: the coefficients of an equivalent box.
+/// Averages the diagonal stiffness factors and the mass factor over each element: coefficients of an equivalent box.
 void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four);
 /// Computes the diagonal of h1 A + h2 B, element by element.
 void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
-/// Computes h1 A + h2 B for the trilinear functions of an element's corners, as [element][corner][corner], by its
-/// quadrature.
+/// Computes Helmholtz matrices (h1 stiffness + h2 mass) of elements for the trilinear basis functions of their corners,
+/// by the elements' quadrature, as [element][corner][corner].
 void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* matrices);
 
 // Kernels on the second layers of elements, which lie next to the faces, for overlapping Schwarz.

@@ -271,7 +271,7 @@ void add_to(Flow& flow, const char* field, double constant) {
 }
 
 TEST(SemSolverFlow, TakesTheMeanOutOfTheWholePressureInEachStep) {
-  // The level of a pressure that is extrapolated from two levels would grow by their difference in each step.
+  // If the mean pressure stayed, extrapolation from two time levels would add the difference of their means each step.
   const Communicator comm = Communicator::world();
   FlowOptions cavity = coarse_vortex(1), between_mirrors = cavity;
   for (std::size_t axis = 0; axis < 2; ++axis) all_sides(cavity, axis, at_rest);

@@ -115,7 +115,7 @@ void step_as_populations(Collision collision, bool walls) {
   for (std::size_t n = 0; n < cells; ++n) {
     const Populations19 g = populations_of(&start[10 * n]);
     f[n] = collided(g, 0, recursive);
-    collided(g, -1.0 / 3, recursive, &beyond[n]);  // the whole third-order part: (1 + 1/3) times the weight 3/4
+    collided(g, -1.0 / 3, recursive, &beyond[n]);  // stores the whole non-equilibrium tensor: 3/4 of (1 + 1/3) times it
   }
   const auto& e = o.cells;
   const auto index = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
