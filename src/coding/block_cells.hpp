@@ -27,7 +27,7 @@ struct LaneCells {
   std::int32_t at[3];
   int axis;
   int start;    ///< position of the lane's first cell in its block's row
-  int valid;    ///< number of cells of the block's row that lie in the box
+  int valid;    ///< number of cells of the thread's row, in a block of cells coded together, that lie in the box
   bool inside;  ///< whether the block's row lies in the box
 
   SLIP_FN bool has(int i) const { return inside && start + i < valid; }
@@ -74,7 +74,7 @@ template <bool sequential, int rows>
 struct BlockTurn {
   static constexpr int at_once = 32 / rows;
   Warp<sequential> lanes;
-  int rate, quantum;     ///< bits per value and unit of the coding, as in Wire
+  int rate, quantum;     ///< bits per coded value; values become multiples of 2^quantum, unless each block has its own
   int words;             ///< number of 64-bit words in the code of a block
   int blocks;            ///< number of blocks to code; threads without a block move no values
   std::uint64_t* codes;  ///< address of the first block's code

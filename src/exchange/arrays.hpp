@@ -71,7 +71,7 @@ class ItemArrays {
   const Plan& plan_;
   ExchangeMemory& memory_;
   std::deque<DeviceArrays> devices_;                                 // arrays of each device, in the order of streams
-  std::vector<const Field*> copied_;                                 // fields with several copies, once each
+  std::vector<const Field*> copied_;                                 // fields that use several arrays (copies) in turn
   int combinations_ = 1;                                             // number of combinations of the fields' copies
   std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // version of each field's arrays at planning
   std::vector<std::shared_ptr<const void>> stored_by_others_;

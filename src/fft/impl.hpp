@@ -49,7 +49,7 @@ struct Part {
 /// null without values. A move of several parts also includes their lines, between the arrays `lines`: the lines before
 /// a forward move, or those behind a backward one.
 struct Move {
-  std::optional<Stage> clears;  ///< stage whose values in the target become zero if not transferred
+  std::optional<Stage> clears;  ///< layout of the target array, if its values that receive nothing must be zeroed
   std::unique_ptr<Field> source, target;
   std::vector<Part> parts;  ///< parts of the transpose: one, or several that overlap with line transforms
   Array before{};
@@ -178,7 +178,7 @@ struct Fft::Impl {
   void make_out_of_core();
   void make_lane();
   void allocate(fft::Lane& lane) const;
-  /// Adds a step with the lines of all local devices; `batch(extent of the block)` gives those of a device.
+  /// Adds a step that transforms lines on all local devices. `batch(extent of the block)` describes a device's lines.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
   /// Options of a lane's next packed move; the move is measured if the user asked for tuning.

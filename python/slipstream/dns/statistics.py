@@ -18,7 +18,7 @@ class ScalarStatistics(Record):
     variance: float  #: mean <theta^2>, in unit^2
     dissipation: float  #: dissipation 2 diffusivity <|grad theta|^2>, in unit^2 / time
     flux: tuple[float, float, float]  #: flux <u theta>, in unit x length / time
-    spectrum: Array  #: variance of the shells 0, 1, ..., in unit^2, [shell]
+    spectrum: Array  #: variance of theta by shell of wave numbers 0, 1, ..., in unit^2, [shell]
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -53,7 +53,7 @@ class Statistics(Record):
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """Converts the dictionary of the compiled module."""
+        """Converts the dictionary of flow statistics that the compiled module returns to this class."""
         typed = {
             "mean_velocity": tuple(found["mean_velocity"]),
             "spectrum": np.array(found["spectrum"]),

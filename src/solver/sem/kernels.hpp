@@ -33,7 +33,7 @@ struct SchwarzCall {
   float* z;                   ///< solutions at the elements' own points
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
   const float* inner;         ///< eigenvectors for elements with neighbours at both ends (kind 0), in host memory
-  const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
+  const float* matrices;      ///< eigenvectors (columns) of the 1-D stiffness on n + 2 points, for each kind of element
   const float* eigenvalues;   ///< n + 2 eigenvalues for each kind of element
   const std::int32_t* kinds;  ///< kind of each element along each axis, [element][axis]
   const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]

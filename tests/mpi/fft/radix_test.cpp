@@ -196,7 +196,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       // Lines of lengths that have kernels on the host, too.
       {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // this case transforms two axes in one pass
       {{16, 32, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // this case cuts tiles along the second axis
+      {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // here kernels group lines along the second axis
       {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // this case cuts tiles along the third axis
       {{7, 19, 16}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{1024, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
@@ -209,7 +209,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{32, 16, 32}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
       // Lines of lengths that are powers of two.
       {{16, 128, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // this case cuts tiles along the second axis
+      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // here kernels group lines along the second axis
       {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // this case cuts tiles along the third axis
       {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},

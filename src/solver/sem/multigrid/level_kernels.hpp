@@ -18,7 +18,7 @@ void interpolate(Stream& stream, const InterpolateCallOf<float>& call);
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
 /// Computes the quadrature means of G_rr, G_ss, G_tt and B of each element: the coefficients of an equivalent box.
 void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four);
-/// Computes the diagonal of h1 A + h2 B, element by element.
+/// Computes each element's diagonal of h1 A + h2 B: stiffness matrix A and mass matrix B with scalar factors h1, h2.
 void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
 /// Computes h1 A + h2 B for the trilinear functions of an element's corners, as [element][corner][corner], by its
 /// quadrature.
