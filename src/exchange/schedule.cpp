@@ -19,7 +19,7 @@ constexpr double rounds_before_rows = 0.3;
 // Large traffic packs its chunks in a first part. Stores in place begin after this share of it. The factor tells how
 // much longer packing takes than its bytes suggest.
 constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
-// Bytes that a device sends from packing a message chunk to unpacking its neighbours' same chunk, as a share of all.
+// Share of its bytes that a device sends between packing a message chunk and unpacking the neighbours' same chunk.
 constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;
 
 double bytes_of(const Batch& batch) {

@@ -97,7 +97,7 @@ struct MakeTiles {
 
   /// Index of a segment's first row.
   SLIP_FN std::int64_t first_of(std::int64_t number) const { return place_among(rows.starts, count, number * segment); }
-  /// Index behind the groups (copies of one point) from `row` on that a thread block takes: `room` copies or one group.
+  /// End of the groups (copies of one point) from `row` on that a thread block takes: `room` copies, or one group.
   SLIP_FN std::int64_t filled(std::int64_t row, std::int64_t last, std::uint32_t room) const {
     const std::int64_t ends = place_among(rows.starts + row + 1, last - row, std::int64_t{rows.starts[row]} + room + 1);
     return row + (ends > 0 ? ends : 1);

@@ -37,7 +37,7 @@ struct Stencil::Impl : SolverParts {
     std::vector<Work> steps;  ///< boxes to update, by number of steps since the last exchange
     Buffer<Shot> shots;
     Buffer<std::int64_t> places;  ///< offsets of the receivers' cells in the block's arrays
-    std::int64_t column = 0;      ///< column of the block's first seismic receiver in the device's table of samples
+    std::int64_t column = 0;      ///< column of the block's first receiver (a sampled cell) in the device's table
   };
   struct OnDevice {
     std::vector<LocalBlock> blocks;
