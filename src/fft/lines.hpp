@@ -33,8 +33,8 @@ struct LineBatch {
   std::int64_t rows = 0;  ///< number of lines per plane, with one axis; a piece of work stays in a plane; 0: count
   Side from, to;
   bool in_place = false;  ///< whether `from` and `to` are the same array
-  /// Whether output is transposed in each plane, which only own kernels do, along one axis: value k of line i goes to k
-  /// * rows + i. Input planes have from.row lines, or `rows` if from.row is 0.
+  /// Whether output is transposed in each plane, which only own kernels do, along one axis. Value k of line i goes
+  /// to index k * rows + i. Input planes have from.row lines, or `rows` if from.row is 0.
   bool permuted = false;
   /// For permuted lines: the highest |k| that is read, and the number of lines read per plane; -1: all. Other values
   /// count as zero.
