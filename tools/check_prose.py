@@ -27,7 +27,8 @@ from pathlib import Path
 from change import base_of, changed_files, git
 
 LIMIT = 30
-#: Limits for all pages: share of inverted openings, words per sentence, lines without a heading.
+#: Limits for all pages: share of sentences with an object or a clause before the subject, mean words per sentence,
+#: lines without a heading.
 MOST_INVERTED, MOST_WORDS, MOST_LINES = 0.01, 18.0, 40
 #: Folders of pages of results, which consist mostly of tables.
 RESULTS = ("docs/results/", "docs/notes/")

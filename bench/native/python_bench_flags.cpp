@@ -1,4 +1,4 @@
-// Timed code of `slipstream bench lbm --experiment simd`, without the steps.
+// Python binding of two toy kernels that test cell flags, for timings of `slipstream bench lbm --experiment simd`.
 #include "native/flag_toys.hpp"
 #include "native/python_bench.hpp"
 

@@ -73,7 +73,7 @@ class Batches {
   /// Number of buffers with a BatchMove: two each to arrive, to go to other devices, and to receive from them.
   static constexpr int buffers_of_moves = 6;
 
-  /// Throws Error where a device has too little memory.
+  /// Allocates the buffers on all devices. Throws Error if a device has too little memory.
   Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffer, BatchOptions options = {},
           bool moves = false);
 

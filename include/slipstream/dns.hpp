@@ -199,8 +199,8 @@ class Dns final : public Solver {
   /// Throws Error where the Courant number of the current velocity is above largest_courant. Costs three transforms,
   /// unless velocity() or statistics() have made them.
   void check_time_step();
-  /// Inspects the velocity of the step's last stage, which costs no transform. Reported places are coordinates of the
-  /// points and do not depend on `options.spacing`.
+  /// Makes steps check the velocity of their last stage for values out of range, as `options` asks, without a
+  /// transform. Errors give the coordinates of bad points, which do not depend on `options.spacing`.
   void guard(GuardOptions options) override;
   /// Inspects the velocity now, and throws Diverged; does nothing without a guard.
   void inspect() override;

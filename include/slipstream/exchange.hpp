@@ -94,7 +94,7 @@ struct ReportRow {
   MessageInfo message;
   int source_rank = 0;
   int target_rank = 0;
-  /// Microseconds from the start of the exchange at the target to arrival; -1 before the first exchange.
+  /// Microseconds from the start of the exchange at the target to the message's arrival; -1 before the first exchange.
   double microseconds = -1;
   double gb_per_s = -1;
   /// rate in percent of the link's rate, or within a device of its memory's rate (read + write); -1 where unknown

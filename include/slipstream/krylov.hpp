@@ -146,9 +146,9 @@ class ConjugateGradients {
   /// Solves for each component of the right side b. Errors name the component.
   std::vector<Result> solve_all(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                                 const Options& options = {});
-  /// Estimates the spectrum of D A, or of the preconditioner times A. It takes 12 Lanczos steps from the coefficients
-  /// of conjugate gradients on a random right-hand side. `reduction`: stops earlier where (r, z) has decreased by this
-  /// factor. Collective.
+  /// Estimates the spectrum of the matrix, preconditioned by the system's preconditioner or its inverse diagonal. Takes
+  /// 12 Lanczos steps, by conjugate gradients on a random right-hand side. `reduction`: stops earlier where the product
+  /// of residual and preconditioned residual has decreased by this factor. Collective.
   Spectrum spectrum(std::vector<Stream>& streams, const System& system, double reduction = 0);
 
  private:

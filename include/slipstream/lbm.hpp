@@ -90,7 +90,7 @@ struct Energy {
 /// keeps the fraction sin(pi / L)^4. A difference has five cells. Each of them is at least three cells away from solid
 /// cells and from sides that are not periodic, where velocities bend.
 struct Zigzag {
-  /// Root mean square of the oscillation by [axis][component], in cells a step.
+  /// Root mean square oscillation from cell to cell of each velocity component, [axis][component], in cells a step.
   std::array<std::array<double, 3>, 3> amplitude{};
   std::array<std::int64_t, 3> cells{};  ///< number of cells where the fourth difference along each axis exists
   double mean_speed = 0;                ///< mean speed of the fluid

@@ -47,9 +47,9 @@ struct LinkTable {
 /// devices and classes, not with pairs of devices.
 struct Links {
   std::vector<LinkTable> within;  ///< links between the devices of a node, for each kind of node
-  std::vector<int> kind;          ///< number of each node's kind, an index into `within`
+  std::vector<int> kind;          ///< kind of each node, which selects the table of links between the node's devices
   LinkTable between;              ///< links between groups of devices
-  std::vector<int> group;         ///< number of each device's group, an index into `between`
+  std::vector<int> group;         ///< group of each device: index in the table of links between groups
 };
 /// Compresses the links that `link` returns for each pair of devices into classes. The devices are sorted by node.
 Links links_by_class(const std::vector<MachineDevice>& devices, const std::function<Link(int from, int to)>& link);

@@ -28,7 +28,7 @@ struct Used {
 /// An event: a recorded point in the work of a stream. Copies refer to the same point.
 class Event {
  public:
-  /// `timing` events can be given to milliseconds().
+  /// Makes an event on a device. `timing`: milliseconds() can measure the device time between two such events.
   explicit Event(Device device, bool timing = false);
   /// True once the work recorded before the event is done (or nothing was ever recorded).
   bool done() const;

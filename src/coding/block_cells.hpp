@@ -74,7 +74,7 @@ template <bool sequential, int rows>
 struct BlockTurn {
   static constexpr int at_once = 32 / rows;
   Warp<sequential> lanes;
-  int rate, quantum;     ///< bits per value and unit of the coding, as in Wire
+  int rate, quantum;     ///< bits per coded value; values become multiples of 2^quantum, unless each block has its own
   int words;             ///< number of 64-bit words in the code of a block
   int blocks;            ///< number of blocks to code; threads without a block move no values
   std::uint64_t* codes;  ///< address of the first block's code

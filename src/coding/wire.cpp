@@ -60,7 +60,7 @@ struct Refusing {
   }
 };
 
-/// The first option of a coding; null if it has none.
+/// Name of the first option given for a coding of messages (rate, block, max error or format); null: none is given.
 const char* option_of(const Coding& c) {
   return c.rate ? "rate" : c.block ? "block" : c.max_error ? "max_error" : c.type ? "format" : nullptr;
 }

@@ -34,8 +34,8 @@ class Reduction {
  public:
   virtual ~Reduction() = default;
   virtual void run(std::vector<Stream>& streams, const std::vector<void*>& values) = 0;
-  /// Sums f64 values over blocks: run() reduces between the two summation trees of each device. A subclass may override
-  /// this with a faster way.
+  /// Sums f64 values over all blocks. Each device adds those of its own blocks, run() gives the partial sums of all
+  /// devices to each, and each adds them up. A subclass may override this with a faster way.
   virtual void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
                         const std::vector<const double*>& parts, const std::vector<double*>& results);
   virtual void check() const = 0;

@@ -50,7 +50,7 @@ void Residency::launch(Stream& stream, int wanted, int resident, const std::func
   launch(blocks);
   const auto [found, added] = entries_.try_emplace(id, Entry{{id, blocks, resident}, Event(device_)});
   Entry& entry = found->second;
-  // Keeps the entry of an earlier launch on the same stream that still runs and occupies more multiprocessors.
+  // Each stream is recorded by its largest launch: an earlier one stays if it still runs on more multiprocessors.
   const ResidentBlocks::Waiting& before = entry.waiting;
   if (entry.end.done() || blocks * before.resident > before.blocks * resident) entry.waiting = {id, blocks, resident};
   entry.since = ++launches_;

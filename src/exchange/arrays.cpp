@@ -141,7 +141,7 @@ Place ItemArrays::place_of(const Leg& leg, ItemEnd end, DeviceArrays& on) {
   place.type = field.options().type;
   place.free_gaps = !field.options().adopted;
   place.shape = block_shape(field.grid(), block, field.options());
-  if (at_source && leg.produced) return place;  // an exchange never reads values that the caller's kernels store for it
+  if (at_source && leg.produced) return place;  // no source address: the caller's kernels send these values
   if (item.rebinds || field.options().copies > 1) {
     place.array = number_of(name, on);
     place.origin = on.table.planned[static_cast<std::size_t>(place.array)];

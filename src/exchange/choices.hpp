@@ -1,5 +1,5 @@
 #pragma once
-// Measures choices, and caches the results on disk.
+// Times several ways to do the same work (choices), such as routes of messages, and caches the results on disk.
 #include <functional>
 #include <limits>
 #include <string>

@@ -138,7 +138,7 @@ void Combiner::boxes(const Ordered& all, std::vector<Combined>& out) {
           piece({{*x, *y, *z}, {*next(x), *next(y), *next(z)}}, component);
 }
 
-/// Target elements with the same contributors form one mover, which is one copy of the launch.
+/// Adds copies that combine values received for listed elements, one copy for all elements with the same transfers.
 void Combiner::lists(const Ordered& all, std::vector<Combined>& out) {
   struct One {
     std::int64_t element, value;  // index of the element in its array, and of its value in the received list

@@ -37,7 +37,7 @@ class Intervals {
   }
 
  private:
-  std::vector<std::pair<Bytes, T>> entries_;  // ranges and their values, sorted by first address
+  std::vector<std::pair<Bytes, T>> entries_;  // address ranges, each with its value, sorted by first address
   std::vector<const std::byte*> farthest_;    // address behind the ranges up to this one (prefix maximum)
 };
 

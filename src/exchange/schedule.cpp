@@ -13,13 +13,13 @@ constexpr double last = 1e13, arrival = 1e12;
 // Traffic in bytes above which packing is limited by memory, and stores in place by the link.
 constexpr double large_traffic = 8e6;
 
-// Share of all rounds in which chunks are packed before stores in place begin. This value and the following ones were
-// the fastest of those tried on H100 and H200.
+// Share of a launch's rounds (each has one chunk of every message) that are packed before stores into neighbours'
+// ghosts begin. This value and the following ones were the fastest of those tried on H100 and H200.
 constexpr double rounds_before_rows = 0.3;
 // Exchanges of much data pack message chunks first. Direct stores into ghosts begin after this fraction of the packing.
 // The second constant is the time of packing over that which its bytes suggest.
 constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
-// Fraction of all bytes that is in flight between sending a round and unpacking the neighbours' round.
+// Share of its bytes that a device sends between packing a message chunk and unpacking the neighbours' same chunk.
 constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;
 
 double bytes_of(const Batch& batch) {

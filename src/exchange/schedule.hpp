@@ -15,8 +15,8 @@ struct Traffic {
   std::vector<std::vector<const Batch*>> incoming;  ///< batches that unpack each incoming message
   /// Batches that combine received values, in the order in which thread blocks should take them.
   std::vector<const Batch*> combining;
-  /// Index in `incoming` of the one message that a batch completes: an outgoing batch that is a local message, or a
-  /// combining batch that reads no other message.
+  /// For each batch of copies whose end completes one incoming message: the message's index in `incoming`. The batch
+  /// copies that message within the device, or combines its values and those of no other message.
   std::map<const Batch*, std::size_t> completing;
   int depth = 0;  ///< chunks that fit in the smallest receive buffer, of those smaller than their message; else 0
 };
@@ -27,7 +27,7 @@ struct Traffic {
 /// the chunks of messages in the same order. Each buffer is then emptied shortly before its next chunk.
 struct Schedule {
   explicit Schedule(const Traffic& traffic);
-  std::vector<Scheduled> early;  ///< batches that may run before end()
+  std::vector<Scheduled> early;  ///< batches of copies, in order, that may run before the exchange's end()
   std::vector<Scheduled> late;
   std::vector<int> message_stamp;  ///< index of each incoming message's arrival time; 0: none
   int stamps = 0;                  ///< the highest index of an arrival time

@@ -1,5 +1,5 @@
 #pragma once
-// Tiles of lines that cuFFTDx transforms.
+// FFTs by cuFFTDx of tiles: adjacent lines that one thread block transforms together.
 #include <slipstream/fft/line_kernels.hpp>
 
 #include "device/block_transform.hpp"

@@ -49,7 +49,7 @@ struct Part {
 /// values; they read `before` and work in the source array. Several parts also include line transforms between the
 /// arrays `lines`: those before a forward transpose, or those after a backward one.
 struct Move {
-  std::optional<Stage> clears;  ///< stage whose values in the target become zero if not transferred
+  std::optional<Stage> clears;  ///< layout of the target array, if its values that receive nothing must be zeroed
   std::unique_ptr<Field> source, target;
   std::vector<Part> parts;  ///< parts of the transpose: one, or several that overlap with line transforms
   Array before{};
@@ -178,7 +178,7 @@ struct Fft::Impl {
   void make_out_of_core();
   void make_lane();
   void allocate(fft::Lane& lane) const;
-  /// Adds a step with the lines of all local devices; `batch(extent of the block)` gives those of a device.
+  /// Adds a step that transforms lines on all local devices. `batch(extent of the block)` describes a device's lines.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
   /// Options for the next transpose of an FFT that is packed into messages. It is timed if the user asked for tuning.

@@ -1,6 +1,6 @@
 #pragma once
-// Selects the kernels of tiles of lines by their length at run time. Each type and odd factor is compiled in its own
-// unit. Builds without CUDA contain only families that the host runs, too.
+// Selects FFT kernels at run time by the length of the lines. A family of kernels, compiled in its own file, has one
+// number type and one odd factor of the length. Builds without CUDA have only families for the host.
 #include <slipstream/fft/pointwise.hpp>
 
 #include "fft/factor.hpp"

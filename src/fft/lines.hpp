@@ -33,8 +33,8 @@ struct LineBatch {
   std::int64_t rows = 0;  ///< lines per plane of a one-dimensional transform; 0: all lines are in one plane
   Side from, to;
   bool in_place = false;  ///< whether `from` and `to` are the same array
-  /// Whether output is permuted (one axis, GPU kernels of supported lengths): value k of line i of a plane goes to k *
-  /// rows + i of the plane. A plane has from.row lines; 0: `rows`.
+  /// Whether output is transposed in each plane, which only own kernels do, along one axis. Value k of line i goes
+  /// to index k * rows + i. Input planes have from.row lines, or `rows` if from.row is 0.
   bool permuted = false;
   /// For permuted lines: the highest |k| that is read, and the number of lines read per plane; -1: all. Other values
   /// count as zero.

@@ -209,7 +209,7 @@ class RadixStoredLines final : public StoredLines {
     return through_windows(x, list, exchange, 0, across, {1, row, row * block_[1]});
   }
 
-  /// Range of source cells along an axis that the windows cover together.
+  /// Range of source cells along an axis that spans the boxes of all destinations (windows) of the transformed values.
   static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
     std::pair<std::int64_t, std::int64_t> all{list[0].lo[axis], list[0].hi[axis]};
     for (const Window& w : list) all = {std::min(all.first, w.lo[axis]), std::max(all.second, w.hi[axis])};

@@ -14,8 +14,8 @@ class StoredLines {
   virtual ~StoredLines() = default;
   /// Prepares the stores of results for the exchange that all runs use. Called once, before the first run.
   virtual void prepare(const Exchange&) {}
-  /// Queues all transforms and the stores of their results, through the windows of item 0. Call it between open() and
-  /// post(). `work` holds a whole block; its contents are undefined afterwards.
+  /// Queues all transforms, whose kernels store results at the destinations that the exchange gives for its first item.
+  /// Call it between Exchange::open() and post(). `work` holds a whole block; its contents are undefined afterwards.
   virtual void run(Stream& stream, const void* from, void* work, const Exchange& exchange) = 0;
   /// Queues these transforms as run() does, concurrently with other, independent ones; in one launch if possible.
   virtual void run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,

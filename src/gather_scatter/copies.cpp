@@ -56,7 +56,7 @@ void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, 
   });
 }
 
-/// Ids that several devices have, each with all its blocks and devices in the order of blocks. Clears `mine`.
+/// Finds the point ids that several devices have, with their blocks and devices. Empties `mine`, this rank's ids.
 std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
                          double seconds) {
   std::map<int, std::string> letters;

@@ -68,9 +68,9 @@ struct Copies {
   std::optional<Partials> partials;
 };
 
-/// Finds the lists of all devices of this rank. Collective. Throws the same Error on all ranks if one rank's points are
-/// invalid. Each id is matched at a home rank (a hash), which replies only to the ranks that have the id.
-/// `unique`, `host_packed`: also build the lists that the options of these names need.
+/// Lists, for each device of this rank, the copies of points that a gather-scatter combines. Collective. Throws the
+/// same Error on all ranks if one rank's points are invalid. Each point id is matched at a home rank (a hash), which
+/// replies only to ranks that have the id. `unique`, `host_packed`: also build the lists that these options need.
 std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
                                 const std::vector<SharedPoints>& points, bool unique, bool host_packed, double seconds);
 

@@ -47,7 +47,7 @@ class Compiler {
     return found;
   }
 
-  /// Creates lists of unique values. `sorted` must have all points of the device.
+  /// Lists the points by which a device gathers one value per id and scatters it back. Needs all points of the device.
   UniqueCopies unique() {
     UniqueCopies found;
     found.gather = mailbox([&](const Group& group, Mail& mail) {
@@ -208,7 +208,7 @@ class Compiler {
       rows.items.push_back(at->index);
     rows.close();
   }
-  /// Adds a row for each block of this device that has an id: its copies in the block.
+  /// Appends, for each block of this device that has a point id, a list of the id's copies in the block.
   void add_blocks(const Group& group, Lists<std::uint32_t>& rows) const {
     auto at = first_copy(group);
     for (const Holder& holder : group.holders) {

@@ -51,7 +51,7 @@ template <class T, class Turn>
 class GroupSum {
  public:
   SLIP_FN GroupSum(Op op, const Turn& turn, T first) : op_(op), turn_(turn), partial_(first) {}
-  /// Adds a value. `another`: it belongs to another block than the value before it.
+  /// Combines a further value of a point with the result. `another`: it is of another block than the value before it.
   SLIP_FN void add(T value, bool another) {
     if (another) {
       close();
@@ -197,7 +197,7 @@ struct MoveRows {
   }
 };
 
-/// Copies the value of each row to its target. Does nothing if `broken` is given and not 0.
+/// Copies one value per list of points from `from` to `to`, unless the failure flag `broken` is given and set.
 template <class From, class To>
 void move_rows(Stream& stream, std::int64_t rows, int components, const From& from, const To& to,
                const Signal* broken = nullptr) {

@@ -97,12 +97,12 @@ struct MakeTiles {
 
   /// Index of a segment's first row.
   SLIP_FN std::int64_t first_of(std::int64_t number) const { return place_among(rows.starts, count, number * segment); }
-  /// End of the rows that fit in a tile with `room` copies; at least one row.
+  /// End of the groups (copies of one point) from `row` on that a thread block takes: `room` copies, or one group.
   SLIP_FN std::int64_t filled(std::int64_t row, std::int64_t last, std::uint32_t room) const {
     const std::int64_t ends = place_among(rows.starts + row + 1, last - row, std::int64_t{rows.starts[row]} + room + 1);
     return row + (ends > 0 ? ends : 1);
   }
-  /// Lists the entries of a tile and returns their number.
+  /// Lists the copies of points that one thread block combines (a tile), and padding. Returns the number of entries.
   template <class Team>
   SLIP_FN std::uint32_t list(const Team& team, Held& held, std::int64_t row, std::uint32_t groups,
                              std::uint32_t copies) const {
@@ -250,7 +250,7 @@ GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, st
     large_items += each.large_items;
     each = before;
   }
-  // Kernels index the entries of tiles with 32 bits.
+  // Kernels index the tiles' entries (one per copy of a point, and padding) with 32 bits, so their number is checked.
   const std::size_t entries = counted(std::size_t{tile_count} * Tiles::capacity);
   const auto room = [&](std::size_t count) { return Buffer<std::uint32_t>(device, count); };
   tiles.tiles = tile_count;

@@ -86,7 +86,7 @@ std::vector<Stretch> stretches_of(const Communicator& comm, const Machine& machi
                     " of a gather-scatter list different numbers of shared values",
                 {{"device", devices[d]}, {"peer", mail.device}});
         stretches.push_back({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
-        // If both devices belong to this rank, each lists only the range that it sends.
+        // Incoming values are listed for other ranks' devices only; a sending device of this rank has listed its own.
         if (machine.device(mail.device).rank != comm.rank())
           stretches.push_back({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
       }

@@ -22,7 +22,7 @@ namespace {
 
 /// Relative gain that a later solution needs, so that rounding never replaces the trivial placement.
 constexpr double clearly = 1e-12;
-/// Limit on the sums that one descent evaluates. It bounds the time for a thousand nodes, alike on every machine.
+/// Limit on cost terms that a descent of the assignment by pairwise swaps evaluates. It bounds the time reproducibly.
 constexpr double work_limit = 2e9;
 
 std::vector<int> exhaustive(const std::vector<double>& flow, const std::vector<double>& distance, int parts) {

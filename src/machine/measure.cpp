@@ -279,7 +279,7 @@ class Measurement {
     return static_cast<double>(bytes) / std::max(seconds, 1e-9) / 1e9;
   }
 
-  /// Gathers all rates and fills in those that were not measured.
+  /// Gathers the transfer rates that all ranks measured between devices, in GB/s, and estimates those of other pairs.
   std::vector<double> gathered() const {
     struct Rate {
       std::size_t pair;

@@ -20,7 +20,7 @@ class Trace;
 struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
-  int peer = 0;  ///< number of the device that sets the counter
+  int peer = 0;  ///< number of the device that sets the counter waited for
   /// Whether the work behind this wait stores into a field. It must not, if the exchange has failed meanwhile.
   bool into_field = false;
 };

@@ -8,7 +8,7 @@ namespace slipstream {
 
 /// Part of a message that fits in one receive buffer: a list of transfers (legs). A large transfer is cut into several.
 struct Chunk {
-  std::vector<Leg> legs;            ///< transfers in the chunk; their offsets count from the chunk's start
+  std::vector<Leg> legs;            ///< transfers in this part of a message; their offsets count from the part's start
   std::vector<std::size_t> parent;  ///< for each transfer, index of the message's transfer that it was cut from
   std::size_t bytes = 0;
 };

@@ -12,7 +12,7 @@ namespace slipstream {
 /// A batch of copies and its position in the launch.
 struct Scheduled {
   const Batch* batch = nullptr;
-  /// range of the launch over which the batch's copies are spread evenly; lower numbers start earlier
+  /// range of positions in the launch over which the copies of `batch` are spread evenly; lower positions start earlier
   double from = 0, to = 0;
   int stamp = 0;  ///< index of the batch's end time in Pulse::stamps; 0: not timed
 };

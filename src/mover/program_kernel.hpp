@@ -128,8 +128,8 @@ struct RunProgram {
     return number;
   }
 
-  /// Prefetches a tile into shared memory. Dependent loads of its fields from the table would cost the latency each
-  /// time.
+  /// Copies the descriptor of a tile (share of a copy) to shared memory before a thread block needs it. Reading its
+  /// members one by one from device memory would cost the memory's latency each time.
   template <class Team>
   SLIP_FN void fetch(const Team& team, std::uint32_t number, int turn, int thread) const {
     if constexpr (!Team::sequential) {
@@ -230,7 +230,7 @@ void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse
   launch_teams(stream, parts.teams, threads, sizeof(typename Kernel::Shared), kernel);
 }
 
-/// Kernels that copy with one kind of number conversion. Without conversion, tiles without transposes have their own.
+/// Kernels that copy with one kind of number conversion. Copies without conversion and transposes have a simpler one.
 template <Coded coded, class Own = void>
 ProgramKernels program_kernels_of() {
   return {[](Device device, bool combines) {

@@ -111,7 +111,7 @@ class Twins {
   }
 
   const std::vector<Mover>& movers_;
-  std::vector<Begin> begins_[2];  // addresses and numbers of the movers, by source and by target
+  std::vector<Begin> begins_[2];  // addresses and indices of the copies, sorted by source address and by target address
 };
 
 bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) {
@@ -284,8 +284,8 @@ void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
       }
 }
 
-/// Number of blocks of cells in a tile of encoded or decoded values: a multiple of what a thread block processes at
-/// once, four cells a thread. More bytes than in other tiles pay for the longer start.
+/// Number of blocks of cells that one thread block encodes or decodes in one go (a tile). All its threads code four
+/// cells at a time. Such tiles hold twice the usual bytes, because coding takes longer to start.
 std::int64_t blocks_in_tile(const Piece& piece, std::int64_t tile_bytes) {
   const std::int64_t turn = 4 * team_threads / piece.work.block.cells();
   return std::max<std::int64_t>(1, 2 * tile_bytes / piece.bytes / turn) * turn;

@@ -119,7 +119,7 @@ struct alignas(16) Tile {
   std::int32_t first_small = 0, smalls = 0;
   std::uint32_t batch = 0;
   BatchInfo info;
-  Wait wait;  ///< first condition that the tile's batch of copies waits for
+  Wait wait;  ///< the first wait (for a counter) before a thread block may copy this tile, a share of a copy
 };
 static_assert(33 * 64 * 16 <= square_bytes && 65 * 64 * 8 <= square_bytes);
 
@@ -138,7 +138,7 @@ Work whole_work(const Mover& mover, const Arrays* arrays);
 bool combines(const std::vector<Scheduled>& batches);
 /// Most general number conversion that copies of the batches need: none, of single values, or of blocks.
 Coded coded(const std::vector<Scheduled>& batches);
-/// Number of the caller's own coding that movers use; 0: none.
+/// Number that identifies the user-defined coding by which copies of the batches convert values; 0: none.
 int own_coding_of(const std::vector<Scheduled>& batches);
 /// Whether some tile is a transpose, which goes through shared memory.
 bool transposes(const Table& table);

@@ -55,7 +55,7 @@ struct AsTheyAre {
 /// Offset in bytes from the first of the receive buffers used in turn to that of this exchange.
 SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
   if (ring.bytes == 0) return 0;
-  // Avoids the division in the common case of one or two receive buffers per chunk.
+  // Avoids the division in the common case: each chunk of the message has one receive buffer, or two used in turn.
   if (ring.depth == ring.chunks) return ring.chunk * ring.bytes;
   if (ring.depth == 2 * ring.chunks) return (ring.chunk + (now & 1 ? 0 : ring.chunks)) * ring.bytes;
   const std::uint64_t chunk = (now - 1) * static_cast<std::uint64_t>(ring.chunks) + ring.chunk;

@@ -204,7 +204,7 @@ class NodeArrival {
   Requests requests_;
   std::uint64_t sequence_ = 0;
   bool open_ = false;
-  std::vector<bool> arrived_;  // for each chunk, whether it has arrived
+  std::vector<bool> arrived_;  // for each chunk of the incoming message, whether it has arrived
   int left_ = 0;               // number of chunks that have not arrived
 };
 

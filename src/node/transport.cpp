@@ -84,7 +84,7 @@ class MpiInlet final : public Inlet {
 
 /// Header of a receive buffer in shared memory. Only hosts access it.
 struct Control {
-  alignas(128) Signal full;  ///< counter of the pieces written, over all exchanges so far
+  alignas(128) Signal full;  ///< number of message pieces written to the buffer, over all exchanges so far
   alignas(128) Signal free;  ///< number of the last exchange whose receive buffer may be written
   alignas(128) Envelope envelope[2];
 };

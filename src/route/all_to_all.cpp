@@ -459,7 +459,7 @@ class Trial {
   std::unique_ptr<AllToAll> mail_;
 };
 
-/// Runs a trial and returns its result, or the text of the exception that it throws.
+/// Runs a test of MPI's all-to-all calls. Returns its description of a failure, or the text of the exception it throws.
 std::string words_of(const std::function<std::string()>& trial) {
   std::string words;
   const Problem thrown = failure_of([&] { words = trial(); });

@@ -17,7 +17,7 @@ namespace slipstream {
 class RouteGroup {
  public:
   virtual ~RouteGroup() = default;
-  /// Starts the library calls of the group. `here`: any device of this process.
+  /// Starts the group's calls of a communication library, such as NCCL. `here`: any device of this process.
   virtual void close(Device here) = 0;
 };
 

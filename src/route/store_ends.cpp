@@ -12,7 +12,7 @@ constexpr std::size_t small_message = 4 << 20;
 constexpr std::size_t short_row = 128;
 // Largest message in packets, in bytes. Packets save a fence and a counter, some microseconds, but send 1/31 more.
 constexpr std::size_t most_in_packets = 2 << 20;
-constexpr std::size_t largest_in_packets = 1 << 30;  // limit in bytes, because words are counted in 32 bits
+constexpr std::size_t largest_in_packets = 1 << 30;  // limit of a message in bytes: 32-bit numbers count its words
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 

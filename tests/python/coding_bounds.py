@@ -26,7 +26,9 @@ Draw = tuple[str, Callable[[float], float]]
 
 
 def zfp_bound(bits: int, width: int, dimensions: int) -> float:
-    """Bound from docs/coding.md, relative to the largest magnitude."""
+    """Bound of the error of values after coding by zfp, divided by the largest magnitude (docs/coding.md). `bits`: code
+    size of a block of 4^dimensions values; `width`: bits of an uncoded value.
+    """
     cells, head = 4**dimensions, 9 if width == 32 else 12
     planes = max(0, min(width, (bits - head - cells) // (cells + 1)))
     left_out = 2 / 3 * 2.0 ** (3 - planes) if planes < width else 0.0

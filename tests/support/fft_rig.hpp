@@ -91,7 +91,7 @@ inline void put(DType type, std::byte* array, std::int64_t at, const Complex& va
   if (type == DType::c128) reinterpret_cast<Complex*>(array)[at] = value;
 }
 
-/// Writes one component to a field. `axes`: the axis of `whole` along each axis of the field.
+/// Copies values of a whole grid to one component of a field. `axes`: the grid's axis along each axis of the field.
 inline void set(Field& field, int component, const Whole& whole, const std::array<int, 3>& axes = {0, 1, 2}) {
   for (const std::int64_t id : field.grid().local()) {
     auto bytes = array_of<std::byte>(field, id);

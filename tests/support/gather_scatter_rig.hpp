@@ -79,7 +79,7 @@ T folded(Op op, T a, T b) {
   }
 }
 
-/// Rounding of a value that a block shares with others; applied in flight and on its own device alike.
+/// Rounding, as by a coding, of values that blocks share: alike for values that are sent and those that stay.
 template <class T>
 using Turn = std::function<T(T)>;
 

@@ -159,7 +159,9 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
 
 
 def _unasked(choice: Choice, machine: Any, backend: str, console: Console) -> Iterator[Row]:
-    """Measures the default precisions and cubes (UNASKED) that fit the limits on memory and time. Collective."""
+    """Measures the rate of lattice Boltzmann cell updates, for default precisions and cubes of cells within the limits
+    on memory and time. Collective.
+    """
     began = time.perf_counter()
     for precision, n in UNASKED[backend]:
         name = f"{n}^3 a device, {precision}"

@@ -43,7 +43,7 @@ struct LinePass {
   Pair<T>* to = nullptr;                                   ///< array for the results; null: results go to windows
   std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances between values in the array, in complex values
   std::int32_t modes = 0;                                  ///< number of modes to store: 0 .. modes - 1
-  // The windows for the results, if `to` is null.
+  // Destinations of the results in memory that an exchange gives (windows), if they do not go to the array `to`.
   std::int32_t windows = 0;
   const Window* list = nullptr;
   Windows<std::complex<T>> out;

@@ -205,7 +205,7 @@ class Case(Table):
         return self
 
     def time_of(self, step: int) -> float:
-        """Time of a step, in the unit of files and messages."""
+        """Physical time that a step reaches, in the time unit of files and messages."""
         return step * self.time_step
 
     def show_time(self, step: int) -> str:

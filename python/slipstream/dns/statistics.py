@@ -53,7 +53,7 @@ class Statistics(Record):
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """Converts the dictionary of the compiled module."""
+        """Converts the dictionary of flow statistics that the compiled module returns to this class."""
         typed = {
             "mean_velocity": tuple(found["mean_velocity"]),
             "spectrum": np.array(found["spectrum"]),

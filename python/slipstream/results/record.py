@@ -30,7 +30,7 @@ class Record:
     error: dict[str, Any] = field(default_factory=dict)  #: code and facts of the error that ended the run
     figures: dict[str, Any] = field(default_factory=dict)
     took: dict[str, Any] = field(default_factory=dict)  #: measured time of a step and of the run, steps, disk bytes
-    #: Costs as in `took`, predicted from the first steps; empty if the run had too few steps.
+    #: Times of a step and the run, steps and bytes on disk, predicted from the first steps; empty if these are too few.
     predicted: dict[str, Any] = field(default_factory=dict)
     phases: list[Phase] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)  #: events of the run's log, each with time, step and text

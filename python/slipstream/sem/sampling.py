@@ -77,7 +77,7 @@ def _before_the_formula(case: Any, places: Array) -> Array:
     edges, known = np.array(case.sem.lengths), _lattice(SEEDS) * case.sem.lengths
     there = case.mapped(known)
     boxes = there.reshape(SEEDS, SEEDS, SEEDS, 3)
-    #: Bound of distances in the mapped lattice: points farther than this from all known points are in no element.
+    #: Bound of distances of mapped points from the nearest known point: points farther away lie in no element.
     reach = max(np.linalg.norm(np.diff(boxes, axis=d), axis=-1).max() for d in range(3)) * math.sqrt(3)
     found = np.full(places.shape, np.nan)
     nearest = _nearest(there, places)

@@ -46,7 +46,7 @@ class SideTable(Table):
 
 
 class SemSidesTable(SidesTable[SideTable]):
-    """[boundaries]: the sides of the box, x- to z+. Each is here or periodic."""
+    """[boundaries]: conditions on the sides of the box, x- to z+. A side has one here unless its axis is periodic."""
 
 
 class ScalarTable(SolveTable):

@@ -31,7 +31,9 @@ SLAB = 1 << 20
 
 
 def _fastest(machine: "Machine", options: dict[str, Any]) -> tuple[int, list[str]]:
-    """The fastest number of steps per exchange, measured or from a cache on disk, and lines on it. Collective."""
+    """Finds the fastest number of time steps per exchange, by measuring or from a cache on disk. Returns it and lines
+    of text about the choice for the log. Collective.
+    """
     with as_case_error():
         found = part("stencil").tune_steps(machine, options)
     tried = ", ".join(f"{number}: {seconds * 1e6:.3g} us" for number, seconds in found["tried"])

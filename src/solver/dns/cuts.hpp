@@ -51,9 +51,9 @@ struct Shares {
 /// Upper bound of the number of partial sums, as doubles, in a plane of constant y.
 std::int64_t doubles_of_plane(const Options& options);
 
-/// Batches into which buffers of a given size cut the flow. Modes along x are cut into pieces; a plane is whole if it
-/// has one piece. If planes z are longer than a buffer, they take three sweeps (passes of all batches): pieces of x
-/// along y, some y along x, and pieces of x along y again.
+/// Batches in which data of an out-of-core flow pass through device buffers. A plane of constant y holds Fourier modes,
+/// cut into ranges along x. If a plane of constant z exceeds a buffer, its transforms take three passes over all
+/// batches: along y for a range of modes k_x, along x for some lines, and along y again.
 struct FlowCuts {
   FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
   std::int64_t wide = 1;                  ///< number of modes along x in each range into which batches cut that axis
@@ -61,7 +61,7 @@ struct FlowCuts {
   std::int64_t deep = 1;                  ///< number of planes of constant z in a batch
   std::int64_t rows = 1;                  ///< number of lines along x in a batch, if planes z are cut
   std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a pass over all planes y; over all planes z
-  /// Planes y of each device's batches, counted by whole planes; the last are empty if other devices have more.
+  /// Ranges of adjacent planes of constant y, [device][range]; empty at the end if other devices have more ranges.
   std::vector<std::vector<Range>> slabs;
   fft::BatchCut of_y, of_z;
 };

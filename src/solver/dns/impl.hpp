@@ -36,7 +36,7 @@ std::int64_t numbers_apart(const Machine& machine, const Options& options);
 bool keeps_next(const Options& options);
 /// Device memory in bytes for an out-of-core transform, which only the start of a run needs.
 std::int64_t budget_of_transform(const Machine& machine, const Options& options);
-/// Device memory in bytes that Options::device_memory leaves for batches.
+/// Bytes of Options::device_memory that are left to pass an out-of-core flow through device buffers in batches.
 std::int64_t budget_of_batches(const Machine& machine, const Options& options);
 /// Throws Error if Options::device_memory is too small for batches or impossible.
 void check_batches(const Machine& machine, const Options& options);

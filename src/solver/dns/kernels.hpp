@@ -38,8 +38,8 @@ template <class T>
 struct StageArrays {
   Three<T> u, sum;
   Three<T> next;  ///< modes of the next stage, zero if truncated; u in the last stage
-  /// modes at which the right-hand side was computed; overwritten by next. Empty without forcing, except in the first
-  /// stage
+  /// modes of the velocity from which the right-hand side was computed; those of the next stage overwrite them. Empty
+  /// without forcing, except in the first stage
   Three<T> now;
   Three<T> rhs;  ///< transform of u x w before normalisation
 };

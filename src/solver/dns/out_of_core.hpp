@@ -41,8 +41,8 @@ class OutOfCore {
   using Angles = std::array<double, 3>;
   /// Computes velocity and derivatives in planes of constant z, for products(), from modes of velocity and scalars.
   virtual void open(Streams& streams, const HostArrays& modes, const Angles& turn) = 0;
-  /// The sweep over planes z: forms u x w in cells, and -u.(grad theta + G) of each scalar, and transforms them along x
-  /// and y. With `scale` it waits, and speeds() has the largest sum of |u_a| scale_a of each line along x, by device.
+  /// Computes u x w (w = curl u) and -u.(grad theta + G) of scalars theta with mean gradient G, in planes of constant
+  /// z. Transforms them in x and y. With `scale` it waits; speeds() has the largest sum of |u_a| scale_a on x lines.
   virtual void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) = 0;
   virtual const std::vector<std::vector<double>>& speeds() const = 0;
   /// Transforms nonlinear terms along z, undoes the grid shift of phase angles `undo`, advances modes by a stage, and

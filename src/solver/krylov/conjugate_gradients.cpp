@@ -74,7 +74,7 @@ struct ConjugateGradients::Impl : LinearSolve {
   /// Second part of an iteration: updates x and the direction.
   struct Turning {
     const Vectors& x;
-    std::size_t now, before;  ///< indices of (r, r) after this iteration and the one before
+    std::size_t now, before;  ///< indices, among a device's sums, of the residual norms of this and the last iteration
   };
 
   /// Queues those updates of x and p that may run before the host knows whether the iteration was the last.
@@ -98,7 +98,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     take_step(streams, turning, nullptr);
   }
 
-  /// Updates x and the direction p. The next direction is computed from D r, or from z if there is no `diagonal`.
+  /// Updates the solution and the search direction. `diagonal`: Jacobi preconditioner; null: one that the caller gave.
   void take_step(std::vector<Stream>& streams, const Turning& turning, const Values* diagonal) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];

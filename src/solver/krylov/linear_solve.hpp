@@ -15,7 +15,7 @@ namespace slipstream::krylov {
 void check_options(const std::string& method, const Options& options);
 
 struct LinearSolve : Workspace {
-  /// Collective. `method`: name of the method in messages.
+  /// Prepares an iterative solver and its workspace. Collective. `method`: name of the solver in error messages.
   LinearSolve(const Communicator& comm, const Machine& machine, Layout layout, const char* method);
 
   /// Norms, scales and limits at the beginning of a solve.

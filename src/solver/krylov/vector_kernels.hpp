@@ -47,8 +47,8 @@ void products(Stream& stream, const Range& range, const double* w, const double*
 /// w. They go to results[2 c] and [2 c + 1]; NaN if a value is NaN. Without points nothing is written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
-/// Computes r -= (rz / pq) q, then partial sums of (r, D r) and (r, r). A component's r stays the same if its (r, r),
-/// at pairs[2 c + 1], is at most limit[c]. Like pairs, rz has a stride of two a component.
+/// Residual update of conjugate gradients: r -= (rz / pq) q, with rz = (r, D r), pq = (p, q), diagonal D. Component c
+/// stays if its (r, r), at pairs[2 c + 1], is at most limit[c]. Then makes partial sums of (r, D r) and (r, r).
 struct Step {
   const double *w, *d, *q, *rz, *pq;
   double* r;
@@ -95,7 +95,7 @@ void take_down(Stream& stream, const TakeDown& call);
 /// First step of the Chebyshev iteration from z = 0: solution z = correction d = a * inverse diagonal * residual r.
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z);
-/// Does a further step of the Chebyshev iteration, with q = A z: d = a d + b D (r - q), z += d.
+/// Chebyshev step for A z = r, with q = A z, diagonal D, coefficients a, b: correction d = a d + b D (r - q), z += d.
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z);
 
@@ -113,8 +113,8 @@ struct Rotations {
   double cosines[most_vectors], sines[most_vectors];
   int count;
 };
-/// Rotates u = t / size into v_0 .. v_count-1, which lie one after the other. For k from count - 1 to 0, v_k+1 becomes
-/// s_k v_k - c_k u and u becomes c_k v_k + s_k u; then v_0 becomes u. Writes `room` vectors and drops later ones.
+/// Applies Givens rotations with cosines c_k and sines s_k to vectors v_k and u = t / size. For k from count - 1 to 0,
+/// v_k+1 becomes s_k v_k - c_k u, and u becomes c_k v_k + s_k u. Then v_0 becomes u. Stores the first `room` vectors.
 void rotate_in(Stream& stream, const Range& range, const Rotations& rotations, const double* t, double size, double* v,
                int room);
 /// Computes to = from / sqrt(*square), or 0 if *square is 0.

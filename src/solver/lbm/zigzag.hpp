@@ -10,8 +10,8 @@ class Together;
 
 namespace slipstream::lbm {
 
-/// Number of ghost layers of the density: the reach of a fourth difference. Cells that are counted lie one more away
-/// from solid ones.
+/// Number of ghost layers of the density: a fourth difference reaches two cells to either side. Differences count where
+/// all their cells lie farther than that from solid cells.
 constexpr std::int64_t zigzag_reach = 2;
 /// Number of doubles that sum_zigzags() writes for a row: the sums of squares and the numbers of terms along x, y and
 /// z.

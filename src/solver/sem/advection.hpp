@@ -25,13 +25,13 @@ struct FineSeat {
   SLIP_FN explicit FineSeat(int t) : i(t % m), j(t / m) {}
 };
 
-/// Computes fine[a] = w |J| grad a . c at the finer points. Velocities c and coordinates are interpolated separately.
-/// The metric, a product of derivatives of coordinates, is computed at the finer points plane by plane: along t, then
-/// r, then s. On parallelepipeds the metric of a corner serves, and only c is interpolated.
+/// Computes fine[a] = w |J| grad a . c at the points of a finer quadrature: its weight w, Jacobian |J|, velocity c, and
+/// reference coordinates a = r, s, t. Velocities and coordinates are interpolated separately, plane by plane: along t,
+/// then r, then s. On parallelepipeds the metric of a corner serves, and only c is interpolated.
 template <int n, bool bent>
 struct CarryKernel {
   static constexpr int m = fine_of<n>, threads = m * m, places = bent ? 3 : 0;
-  /// Numbers of arrays in shared memory: planes of c, coordinates and t-derivatives; lines have r-derivatives, too.
+  /// Numbers of shared-memory arrays of velocity, coordinates and slopes, interpolated along t (planes) and r (lines).
   static constexpr int planes = 3 + 2 * places, lines = 3 + 3 * places;
   static constexpr std::size_t shared_bytes = sizeof(double) * (2 * m * n + planes * n * n + lines * m * n);
 

@@ -28,7 +28,7 @@ struct AffineKernel {
   std::int64_t elements;
   const std::int32_t* list;  ///< indices of the elements to process; null: the first ones
   double* energies;          ///< scalar product of in and out for each element; null: not wanted
-  int components;            ///< number of components; a team handles one, and the teams of an element are adjacent
+  int components;            ///< number of components of `in`; each thread block computes one of them
   std::int64_t all;          ///< number of elements from one component to the next
   int cost;
 

@@ -143,7 +143,7 @@ struct Sem::Impl::Unknown {
   Field u, u1, u2;
   /// The unknown is u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
   Vector f, b, x, flux, w;
-  std::optional<Lifting> lifting;  ///< extension of given values; empty if none are given
+  std::optional<Lifting> lifting;  ///< extension of the given Dirichlet values into the box; empty if none are given
   double base = 0;                 ///< constant subtracted from unknown and right side in this step
   bool flows = false;              ///< whether a flux is given on some side
   bool taken = false;              ///< whether data that do not depend on time were evaluated

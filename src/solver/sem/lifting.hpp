@@ -11,7 +11,7 @@ namespace slipstream::sem {
 /// own points. If a side is only partly Dirichlet, its rest gets the mean of the least and the largest value.
 class Lifting {
  public:
-  /// `faces`: Dirichlet faces whose values are given.
+  /// Prepares the extension of boundary values into the box. `faces`: element faces with given Dirichlet values.
   Lifting(Space& space, const Patches& patches, const DirichletFaces& faces);
   /// Evaluates the given values at Dirichlet points: zero at points of other ranks. Throws what the functions throw.
   std::vector<double> mine(double time) const;

@@ -211,8 +211,8 @@ int bytes_per_point(const Options& options) {
     return apply + vectors + 48 + 2 * options.solver.degree * step * 8 / 7;
   }
   if (!chebyshev(options)) return apply + vectors;
-  // Chebyshev polynomials apply the operator once a degree. The first step moves 32 B a point, a further one 56 B,
-  // two dot products 32 B. The search direction then reads z in place of r and D, 8 B less.
+  // Bytes a point that the Chebyshev preconditioner moves: the operator once a degree, 32 in the first step, 56 in each
+  // further one, 32 for two dot products. The search direction reads one vector in place of two, 8 B less.
   const int degree = options.solver.degree;
   return degree * apply + vectors + 32 + 56 * (degree - 1) + 32 - 8;
 }

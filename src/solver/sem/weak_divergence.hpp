@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// Computes out = D_r^T f_r + D_s^T f_s + D_t^T f_t with f_a = B grad a . in, plane by plane.
+/// Computes the sum of D_a^T (B grad a . in) over reference axes a: derivative matrices D_a, mass B, vector field `in`.
 template <int n>
 struct WeakDivergenceKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;

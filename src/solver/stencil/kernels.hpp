@@ -41,7 +41,7 @@ void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays&
 /// Converts u of the cells of a box to another number format. One of the types is f64, the other f32 or f64.
 void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
              const Strides& here, const Box& box);
-/// Computes to = 2 u - b, the operator of Crank-Nicolson on the initial guess u.
+/// Computes the Crank-Nicolson matrix times the last step's u, which is the initial guess: 2 u - b, right-hand side b.
 void reflect(Stream& stream, const double* u, const double* b, double* to, const Strides& strides, const Box& box);
 void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box);
 

@@ -35,7 +35,7 @@ SLIP_FN T number_of(std::int64_t value) {
   }
 }
 
-/// Kernel that computes values by a formula and stores them through windows.
+/// Kernel that computes values of cells by a formula and stores them where an exchange sends them, without packing.
 template <class T>
 struct Formula {
   Windows<T> out;

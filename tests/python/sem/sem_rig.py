@@ -79,7 +79,7 @@ degree = 3
 value = "exp(2*x - y)*cos(2*pi*z)"
 """
 
-#: The sine map of POISSON and DIFFUSION as an expression.
+#: Product of sines by which the key `deformation`, and mapped_by_sines() here, displace the points of the box.
 SINES = "sin(2*pi*x/Lx)*sin(2*pi*y/Ly)*sin(2*pi*z/Lz)"
 
 

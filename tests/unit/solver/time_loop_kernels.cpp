@@ -54,7 +54,7 @@ class Adding final : public Simulation {
   int period = 2;
   std::uint64_t serial = 0;
   std::int64_t weight = 1, queued = 0, asked = 0;
-  bool asks = false;  ///< whether the host reads the sum from device memory in odd steps
+  bool asks = false;  ///< whether odd steps also queue a collective task on the host
 
  private:
   std::vector<Device> devices_;

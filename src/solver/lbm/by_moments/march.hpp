@@ -206,7 +206,7 @@ struct MarchTiles {
     return step.in.origin + thread / tile * step.in.component + x + y * step.in.row;
   }
 
-  /// Advances the cells of a thread block by a step. `index`: number of the block within its part of the box.
+  /// Advances one thread block's cells by a time step. `index`: its number among thread blocks that share a region.
   template <class Team>
   SLIP_FN void run(const Team& team, int index) const {
     T* const memory = team.template shared<T>();
@@ -398,7 +398,7 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
   return static_cast<int>(best);
 }
 
-/// Divides a box among thread blocks. `deepest`: largest number of planes per block; 0: that of the tile's shape.
+/// Divides a box among thread blocks. `deepest`: largest number of planes along z per thread block; 0: shape.deepest.
 inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors, int deepest) {
   const auto corner = [](const Extent& p) {
     return std::array{static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2])};

@@ -40,7 +40,7 @@ struct InterpolatedCell {
   std::uint32_t in = 0;  ///< bit i is set if population i comes from a body
   /// bit i is set if the interpolation's second population is the incoming one opposite to i, else the outgoing one i
   std::uint32_t near = 0;
-  std::uint32_t first = 0;  ///< index in LinkSpans::shares of the cell's first weight; one per population in `in`
+  std::uint32_t first = 0;  ///< index of the cell's first interpolation weight; one weight per population from a body
 };
 
 /// A link of a convective side. The population `in` of a cell becomes f(t) = (f(t - 1) + U other) / (1 + U). It goes

@@ -45,7 +45,7 @@ struct StreamCollide {
   Access<L, Word, strides> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
-  std::int64_t turn;  ///< steps in place: component stride in the turned form (see Form), else 0
+  std::int64_t turn;  ///< in-place steps: component stride if each population is stored as its opposite (Form); else 0
   Collision collision;
   bool leave_solids, skip_solids, flags_by_word;
   std::uint8_t walls;        ///< bits of sides with resting walls, as in BlockArrays

@@ -113,7 +113,7 @@ struct StreamCollideGroups {
   static constexpr bool shifted() {
     return L::velocity[q][0] != 0 && !(in_place && q % 2 == 1);
   }
-  /// Offset of the one cell of an adjacent group from which population q comes.
+  /// Offset of the one cell beside a thread's group of cells along x from which the group receives population q.
   template <int q>
   SLIP_FN static std::int64_t beside(const Site& site) {
     constexpr bool from_below = L::velocity[q][0] > 0;

@@ -11,13 +11,13 @@
 
 namespace slipstream::sem {
 
-/// Galerkin operator P^T (h1 A + h2 B) P for trilinear functions, as a stencil of 27 numbers a vertex. Each device
-/// holds all vertices and solves the whole problem. One gather-scatter distributes the right side, and nothing else
-/// travels. Bits do not depend on devices. A vertex takes 150 B on each device; 10^6 vertices are 100^3 elements.
+/// Helmholtz operator (factors times stiffness and mass) on trilinear functions of the elements' corners, by Galerkin's
+/// method, as a stencil of 27 numbers a vertex. Each device holds all vertices and solves the whole problem. A single
+/// gather-scatter distributes the right side. Bits do not depend on devices. A vertex takes 150 B on each device.
 ///
-/// The Chebyshev iteration solves it. The preconditioner K x B x B + B x K x B + B x B x K is separable. Fast
-/// diagonalisation inverts it (Lynch, Rice & Thomas 1964). On boxes that is exact, whatever the stretch. On bent
-/// elements the number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
+/// A Chebyshev iteration solves it. Its preconditioner is a sum of Kronecker products of one-dimensional stiffness and
+/// mass matrices. Fast diagonalisation inverts it (Lynch, Rice & Thomas 1964): exactly on boxes, whatever the stretch.
+/// On bent elements the number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
 class CoarseGrid {
  public:
   /// The constructor is collective. `on`: the multigrid level above.

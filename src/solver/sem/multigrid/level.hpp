@@ -31,12 +31,12 @@ class Level {
   /// Prepares h1 * stiffness + h2 * mass, and finds the largest eigenvalue of smoother times operator. Collective.
   void set_up(double h1, double h2);
 
-  /// Computes out = Q Q^T (h1 A + h2 B) in. Fixed points are not masked, because the smoother and the weights are 0
-  /// there.
+  /// Applies the Helmholtz operator h1 A + h2 B (stiffness A, mass B) and sums the results over copies of points.
+  /// Points with Dirichlet values are not masked, because the smoother and the weights of copies are 0 there.
   void apply(const Singles& in, Singles& out);
-  /// Applies Chebyshev polynomials of the fourth kind of degree `degree` in S A to S r, with the smoother S (Lottes
-  /// 2023, Numer. Linear Algebra Appl. 30; Phillips & Fischer 2022). `fresh` sets z; otherwise it first lowers r by A
-  /// d, and adds to z. `keep` makes r the residual r - A change; otherwise r is undefined afterwards.
+  /// Smooths the solution z by `degree` Chebyshev steps of the fourth kind, preconditioned by the smoother (Lottes
+  /// 2023, Numer. Linear Algebra Appl. 30; Phillips & Fischer 2022). `fresh`: starts from z = 0; otherwise first
+  /// updates the residual r for the last correction d. `keep`: updates r at the end, too; else r is undefined.
   void relax(int degree, bool fresh, bool keep);
   /// Sums values over the copies of points: u = Q Q^T u.
   void sum(Singles& u);
@@ -68,7 +68,7 @@ class Level {
   Singles q_, weights_;
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
-  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< the face sums' name in a trace
+  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};
   // Array of the Jacobi smoother: the inverse diagonal.
   Singles inverse_;
   // Arrays of the overlapping Schwarz smoother.

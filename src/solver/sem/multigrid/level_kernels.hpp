@@ -18,7 +18,7 @@ void interpolate(Stream& stream, const InterpolateCallOf<float>& call);
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
 /// Averages the diagonal stiffness factors and the mass factor over each element: coefficients of an equivalent box.
 void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four);
-/// Computes the diagonal of h1 A + h2 B, element by element.
+/// Computes each element's diagonal of h1 A + h2 B: stiffness matrix A and mass matrix B with scalar factors h1, h2.
 void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
 /// Computes Helmholtz matrices (h1 stiffness + h2 mass) of elements for the trilinear basis functions of their corners,
 /// by the elements' quadrature, as [element][corner][corner].

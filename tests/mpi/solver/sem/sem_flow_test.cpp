@@ -297,7 +297,7 @@ TEST(SemSolverFlow, TakesTheMeanOutOfTheWholePressureInEachStep) {
 }
 
 TEST(SemSolverFlow, StepsByGradDivAreStable) {
-  // Power iteration finds the largest eigenvalue of M^-1 Q Q^T D^T s M D, which is at most 1 on rectangular elements.
+  // Power iteration finds the largest eigenvalue of an explicit grad-div step: at most 1 on rectangular elements.
   const Communicator comm(MPI_COMM_SELF);
   for (const double bend : {0.0, 0.1}) {
     ElementBox box;

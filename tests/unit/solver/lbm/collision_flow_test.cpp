@@ -55,7 +55,7 @@ class PeriodicBox {
     });
   }
 
-  /// Sum of c_i g_i in a cell.
+  /// Momentum of a cell: sum over the lattice velocities c_i of c_i times the population g_i.
   static Vector momentum(const T (&g)[L::q]) {
     Vector sum{};
     for (int i = 0; i < L::q; ++i)

@@ -187,7 +187,7 @@ TEST_P(OperatorsOf, GradientsOfThePlacesAreUnitVectorsOnTwistedElements) {
 /// Polynomial orders for which advection is compiled.
 class AdvectedBy : public OperatorsOf {};
 
-/// Polynomials of the elements' own order: only the finer rule integrates their product exactly.
+/// Advects polynomials of the elements' order: only the finer quadrature rule integrates their product exactly.
 TEST_P(AdvectedBy, AdvectionIsTheIntegralOfTheProduct) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
