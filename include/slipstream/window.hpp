@@ -77,7 +77,7 @@ class Windows {
 
  private:
   const Window* all_ = nullptr;  // destinations of all boxes, sorted by block, then component
-  // index in all_ of the first destination of [block][component]; a last entry holds the total number
+  // [block][component]: index of the first box where its values must be stored, among all boxes; last: number of boxes
   const std::int32_t* first_ = nullptr;
   int components_ = 1;
   std::byte* const* arrays_ = nullptr;

@@ -33,7 +33,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Work that is queued between open() and close() forms a shift. Not allowed while a stream is being captured.
+  /// open() and close() enclose the queueing of work that is timed. Not during graph capture, which runs no work.
   void open(std::uint64_t number, const std::vector<Stream*>& streams);
   void close(const std::vector<Stream*>& streams);
 

@@ -17,7 +17,7 @@ struct NodeMessage {
     int source_rank = 0;
     int target_rank = 0;
     std::size_t offset = 0;               ///< byte offset of the part's values in the message
-    Pieces pieces;                        ///< pieces in which both its ends copy the part
+    Pieces pieces;                        ///< byte ranges in which source and target device copy the values
     int first_chunk = 0, last_chunk = 0;  ///< indices of the chunks that contain its values
     std::size_t end() const { return offset + pieces.bytes; }
   };
@@ -26,7 +26,7 @@ struct NodeMessage {
   int to = 0;
   int sender = 0;  ///< ranks that call MPI: those with a part that do so for the fewest messages
   int receiver = 0;
-  std::vector<Part> parts;  ///< parts by source, then target; a header with the envelope precedes them
+  std::vector<Part> parts;  ///< values of each pair of devices, by source, then target, after a header in the message
   Pieces chunks;            ///< chunks in which MPI sends the message
 
   /// Number of first pieces of the part that must be written before the chunk may leave.

@@ -108,7 +108,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.chdir(tmp_path)
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
-            change.setenv("PYTHONPATH", _path())  # path of the modules for ranks that -n starts
+            # Ranks that `slipstream run -n` starts as processes find the package by this path.
+            change.setenv("PYTHONPATH", _path())
             if words and words[0] in ("check", "plan"):  # check and plan time steps to predict a run's duration
                 change.setattr(meter, "SECONDS", 0.02)
                 change.setattr(meter, "STEPS", 3)
