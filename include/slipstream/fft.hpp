@@ -212,7 +212,7 @@ class Fft {
   void convolve_components(const std::vector<std::vector<const void*>>& from,
                            const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
                            const FftFactor& factor, std::vector<Stream>& streams);
-  /// Operations that multiply spectral values point by point by this factor, one for each block of modes on this rank.
+  /// Operations that multiply spectral values point by point by a given factor, one per block of modes on this rank.
   Operations operations(const FftFactor& factor) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   /// The factor of backward(), which operations must apply in its place: 1 / cells, or 1 without FftOptions::scaled.

@@ -173,7 +173,7 @@ void Agreement::ask_now_and_then(std::uint64_t number) {
   ask(number);
 }
 
-/// Leaves the communicators of an exchange. That for questions about overflowed values waits only if all got answers.
+/// Waits for all ranks to leave the exchange's communicators, but not for one on which a rank did not answer in time.
 bool Agreement::leave(double seconds) noexcept {
   if (!values_) return own_.leave(seconds);
   const std::optional<int> somewhere = own_.greatest(unanswered_, seconds);

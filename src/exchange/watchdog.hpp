@@ -33,7 +33,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// open() and close() enclose the queueing of work that is timed. Not during graph capture, which runs no work.
+  /// open() and close() enclose queueing of work that the watchdog times; not during graph capture, which runs nothing.
   void open(std::uint64_t number, const std::vector<Stream*>& streams);
   void close(const std::vector<Stream*>& streams);
 

@@ -84,7 +84,7 @@ struct MakeTiles {
         add_large(team, row++, at);
         room = Tiles::capacity;
       } else {
-        // Distant points need padding entries, so the list exceeds a thread block's capacity. Fewer copies are tried.
+        // Distant points need padding entries, so the list exceeds a thread block's capacity. Fewer points are tried.
         const std::uint32_t fewer = copies * Tiles::capacity / wanted;
         room = fewer < copies - 1 ? fewer : copies - 1;
       }

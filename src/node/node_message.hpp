@@ -26,7 +26,7 @@ struct NodeMessage {
   int to = 0;
   int sender = 0;  ///< ranks that call MPI: those with a part that do so for the fewest messages
   int receiver = 0;
-  std::vector<Part> parts;  ///< values of each pair of devices, by source, then target, after a header in the message
+  std::vector<Part> parts;  ///< values for each pair of devices, by source, then target, after a header in the message
   Pieces chunks;            ///< chunks in which MPI sends the message
 
   /// Number of first pieces of the part that must be written before the chunk may leave.

@@ -272,7 +272,7 @@ class Flow final : public OutOfCore {
 
  private:
   static constexpr auto size = static_cast<std::int64_t>(sizeof(T)), value = 2 * size;
-  /// Arrays in host memory for a device of this rank. `lines`: fields that planes of constant y read, [field][piece of
+  /// Arrays in host memory for a device of this rank. `lines`: fields that planes of constant y read, [field][range of
   /// k_x][k_y][z][k_x]. `planes`: fields that planes of constant z read; on one device both are in `lines`. `columns`:
   /// used if planes z take three passes through the device, [z of the device][field][k_x][y].
   struct Own {
@@ -369,7 +369,7 @@ class Flow final : public OutOfCore {
             {waves_.wave[0], waves_.wave[1]}};
   }
 
-  /// Memory rows with `count` components of a batch's Fourier modes in host memory, and their places in a device buffer
+  /// Rows of host memory with `count` components of a batch's Fourier modes, and their places in a device buffer.
   std::vector<HostRows> modes_of(const Own& own, const HostArrays& modes, const Piece& b, int count,
                                  std::int64_t at) const {
     std::vector<HostRows> rows;

@@ -173,7 +173,7 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
     }
 }
 
-/// Transposes in 1 to 3 parts, stored at the target or packed, with both orders of modes; types and truncation vary.
+/// FFTs with transposes in 1 to 3 parts, stored at the target or packed, in both orders of modes; types vary.
 TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOptions) {
   const Machine m = machine();
   const bool host = std::get<0>(GetParam()) == Backend::host;
