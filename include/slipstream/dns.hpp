@@ -217,7 +217,7 @@ class Dns final : public Solver {
   /// run from them; call carry() after that.
   Field& field(const std::string& name) override;
   Carried carried() const;        ///< returns what a restart needs besides the modes (Carried); not collective
-  void carry(const Carried& of);  ///< sets the state besides modes at a restart; equal on all ranks; not collective
+  void carry(const Carried& of);  ///< sets all state but Fourier modes at a restart, equal on all ranks; not collective
   void finish_step() override;
   std::vector<Watched> watched() override;
   Recording recording() const override;  ///< no graph of steps where a forcing or the energy budget needs host sums

@@ -19,7 +19,7 @@ namespace {
 /// Number of parts by which the transforms after a transpose lag behind those before it, while parts travel.
 constexpr std::size_t lag = 1;
 
-/// Default split of a transpose by stores of FFT kernels: at most 8 parts, of at least 128 MB a device, 16 modes k_x.
+/// Default split of a transpose by stores of FFT kernels: at most 8 parts, each of 128 MB a device and 16 k_x or more.
 constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, tile_of_modes = 16;
 
 }  // namespace

@@ -34,8 +34,8 @@ struct Batch {
   int round = 0;  ///< index of the message's chunk that the batch packs or unpacks
   /// whether the batch runs in end() only: it waits for receive buffers that other batches of this exchange free
   bool late = false;
-  /// Id of a set of batches (lists of copies) that share completion counters; 0: this batch shares none. They are set
-  /// once all batches of the set have stored their values.
+  /// Id of a set of batches (lists of copies) that share completion counters; 0: none is shared. The counters are
+  /// set once all batches of the set have stored their values.
   int family = 0;
   /// Whether values travel in latency-optimised packets, which need no counter. `peer`: the device at the other end.
   bool in_packets = false;
