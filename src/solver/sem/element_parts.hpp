@@ -36,8 +36,7 @@ struct ElementParts : SolverParts {
   void times(const Vector& factor, const std::vector<double*>& u);
   /// The largest |a - b| at this rank's points, or `least` if that is larger; NaN if a value is NaN.
   double largest_difference(const std::vector<double*>& a, const std::vector<double*>& b, double least);
-  /// Size of a device's vectors and of their blocks of elements; then numbers of these blocks. Sums are formed by
-  /// block.
+  /// Size of a device's vectors and of their blocks of elements, then the blocks' numbers. Sums are formed by block.
   krylov::Range range_of(std::size_t device) const;
   std::vector<std::vector<std::int64_t>> blocks_of_sums() const;
 
