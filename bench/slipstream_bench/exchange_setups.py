@@ -171,8 +171,8 @@ def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iter
 
 
 def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Sets of allowed message routes (base, step, routes), from one route to all: each step adds a route. Routes by a
-    library stand alone, with kernels within a device."""
+    """Sets of allowed message routes, as (first route, label of the added route, all routes). Each set adds one route
+    to the set before. A route by a communication library is combined only with kernels that copy within a device."""
     for base in (base for base in BASES if base in allowed):
         routes: tuple[str, ...] = (base,)
         yield base, "alone", routes

@@ -102,7 +102,7 @@ struct ScalarStatistics {
   double variance = 0;              ///< variance <theta^2>, a mean over the box
   double dissipation = 0;           ///< dissipation of the variance: 2 diffusivity <|grad theta|^2>
   std::array<double, 3> flux = {};  ///< mean flux <u theta>; d variance / dt = -2 gradient.flux - dissipation
-  std::vector<double> spectrum;     ///< variance by shell, as in the energy spectrum
+  std::vector<double> spectrum;     ///< variance <theta^2> by shell of wave number |k|, as in the energy spectrum
 };
 
 /// Statistics of the fluctuation u = v - <v> at one time. v is the velocity, and <> is the mean over the box. A uniform
@@ -217,7 +217,7 @@ class Dns final : public Solver {
   /// run from them; call carry() after that.
   Field& field(const std::string& name) override;
   Carried carried() const;        ///< returns what a restart needs besides the modes (Carried); not collective
-  void carry(const Carried& of);  ///< restores the values of carried() at a restart, equal on all ranks; not collective
+  void carry(const Carried& of);  ///< sets all state but Fourier modes at a restart, equal on all ranks; not collective
   void finish_step() override;
   std::vector<Watched> watched() override;
   Recording recording() const override;  ///< no graph of steps where a forcing or the energy budget needs host sums

@@ -212,7 +212,7 @@ class Fft {
   void convolve_components(const std::vector<std::vector<const void*>>& from,
                            const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
                            const FftFactor& factor, std::vector<Stream>& streams);
-  /// The point-wise operations of a factor, one for each local block of spectral().
+  /// Operations that multiply spectral values point by point by a given factor, one per block of modes on this rank.
   Operations operations(const FftFactor& factor) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   /// The factor of backward(), which operations must apply in its place: 1 / cells, or 1 without FftOptions::scaled.

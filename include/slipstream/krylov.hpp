@@ -133,7 +133,7 @@ class NotSolved : public Error {
 /// accurate enough.
 class ConjugateGradients {
  public:
-  /// Collective. Throws Error unless there are 1 to most_components components.
+  /// The constructor is collective. Throws Error if vectors have no component, or more than the limit most_components.
   ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
   ~ConjugateGradients();  ///< collective: all ranks destroy the solver together
   ConjugateGradients(ConjugateGradients&&) noexcept;
@@ -222,7 +222,7 @@ class Projection {
   ~Projection();  ///< collective: all ranks destroy the projection together
   Projection(Projection&&) noexcept;
 
-  /// Adds to the guess x the element of the span with the least error for A x = b. Applies one operator. Collective.
+  /// Adds to the guess x of A x = b the least-error vector in the span of earlier solutions. Applies A. Collective.
   void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x);
   /// Adds the solution x, less the first guess of improve(), to the span of earlier solutions. A full span loses the
   /// oldest solution. Applies one operator. Collective.

@@ -91,7 +91,7 @@ class LoopCondition;
 /// Period of the queued work, for a TimeLoop that records steps and replays them as a graph.
 struct Recording {
   int period = 0;            ///< number of steps after which the same work is queued again; 0: steps never repeat
-  int phase = 0;             ///< phase of the next step within the period, 0 .. period - 1
+  int phase = 0;             ///< number of the next time step within a period of repeated work, 0 .. period - 1
   std::uint64_t serial = 0;  ///< number that changes whenever earlier recorded graphs become invalid
 };
 

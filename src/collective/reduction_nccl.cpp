@@ -47,7 +47,7 @@ class NcclReduction final : public Reduction {
   ~NcclReduction() override {
     watchdog_.reset();
     if (!asked_until([this] { return team_.calls.over(); }, team_.wait_limit) && clique_) clique_->abandon();
-    // Replays of a caller's graphs must have ended, too.
+    // Waits for all work of the devices: CUDA graphs that the caller replays may still use the NCCL communicator.
     for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 

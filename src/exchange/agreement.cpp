@@ -173,7 +173,7 @@ void Agreement::ask_now_and_then(std::uint64_t number) {
   ask(number);
 }
 
-/// If a rank never answered a question about lost values, the communicator for these is dropped without a common end.
+/// Waits for all ranks to leave the exchange's communicators, but not for one on which a rank did not answer in time.
 bool Agreement::leave(double seconds) noexcept {
   if (!values_) return own_.leave(seconds);
   const std::optional<int> somewhere = own_.greatest(unanswered_, seconds);

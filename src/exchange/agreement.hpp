@@ -17,7 +17,7 @@ namespace slipstream {
 /// on all ranks, or on none. Constructor arguments must outlive the object.
 class Agreement {
  public:
-  /// Agreements about a plan. `unwritten` returns an error that names a value which kernels did not store, or none.
+  /// Ranks agree on an exchange's `plan`. `unwritten` returns an error if the caller's kernels left a value unstored.
   Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten);
 
   // Set-up of the exchange
@@ -64,9 +64,9 @@ class Agreement {
   std::unique_ptr<PrivateCommunicator> values_;  // for reports of overflowed or unstored values; null: none possible
   bool told_at_end_ = false;
   int too_large_of_ = 0;                // 1 + index of an item with a value that overflowed; the same on all ranks
-  std::optional<Unwritten> unwritten_;  // error of values that kernels did not store; the same on all ranks
+  std::optional<Unwritten> unwritten_;  // error if the caller's kernels left values unstored; the same on all ranks
   bool unanswered_ = false;             // some rank did not tell in time whether values were lost
-  int begun_unasked_ = 0;               // number of exchanges since ranks last asked for lost values
+  int begun_unasked_ = 0;               // number of exchanges since ranks last asked one another for overflowed values
 };
 
 }  // namespace slipstream

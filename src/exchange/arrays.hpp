@@ -15,7 +15,7 @@ namespace slipstream {
 /// Identifies the array that holds a field's values in one block, for an item of an exchange.
 struct ArrayName {
   int item = 0;
-  ItemEnd end = ItemEnd::source;  // whether the array is of the item's source or target field
+  ItemEnd end = ItemEnd::source;  // whether the array belongs to the field that is sent, or to the one that receives
   std::int64_t block = 0;
   auto operator<=>(const ArrayName&) const = default;
 };
@@ -25,7 +25,7 @@ struct DeviceArrays {
   DeviceMemory& memory;
   Arrays table = {};
   std::map<ArrayName, int> numbers = {};
-  std::vector<std::vector<std::byte*>> places = {};  // addresses as [array][combination]
+  std::vector<std::vector<std::byte*>> places = {};  // addresses, [array][combination of fields' alternating arrays]
 
   /// Copies the table of addresses to the device. Call it once all arrays are numbered.
   void upload();

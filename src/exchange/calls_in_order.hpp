@@ -41,7 +41,7 @@ class CallsInOrder {
     std::uint64_t stream = 0;  // id of the last call's stream; a call on the same stream needs no event; 0: no call yet
   };
   std::vector<OfDevice> devices_;
-  std::shared_ptr<detail::Used> used_;  // tells graphs with recorded calls whether the object still exists
+  std::shared_ptr<detail::Used> used_;  // tells CUDA graphs whether an exchange, FFT or sum that they call still exists
 };
 
 }  // namespace slipstream

@@ -10,14 +10,14 @@
 
 namespace slipstream {
 
-/// Time of a choice that could not be measured.
+/// Infinite time in seconds, for an alternative that could not be measured, so that the tuner never chooses it.
 inline constexpr double never = std::numeric_limits<double>::infinity();
 /// Repeated measurements of the same choice differ by up to this factor.
 inline constexpr double timing_noise = 1.03;
 
 /// Functions that time one of several alternatives, of which the fastest is chosen.
 struct Trial {
-  /// Runs the measured choice once on this rank, and returns its time in seconds.
+  /// Runs one alternative, such as an exchange with certain options, once on this rank. Returns its time in seconds.
   std::function<double()> run;
   /// Function for warm-up runs of the measured choice, before the timed ones. If it is empty, run() is called.
   std::function<void()> warm_up = {};

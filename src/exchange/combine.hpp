@@ -40,7 +40,7 @@ class Combiner {
 
   Device device_;
   Lowering lists_;
-  std::vector<Contribution> gathered_;  // contributions to all combined values, in the order of copies that use them
+  std::vector<Contribution> gathered_;  // operands of all sums and maxima, in the order of operations that combine them
   std::deque<Buffer<Contribution>> kept_;
 };
 

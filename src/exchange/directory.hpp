@@ -43,7 +43,7 @@ class Directory {
  private:
   struct Record {
     Key key;
-    std::int64_t mapped = 0;  ///< 1: the user is in another process and must map the memory
+    std::int64_t mapped = 0;  ///< 1: the rank that uses this address is another process, which must map the memory
     std::uint64_t address = 0;
     MemoryHandle handle;
   };

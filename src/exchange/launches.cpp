@@ -28,7 +28,7 @@ bool in_blocks(const std::vector<Scheduled>& batches) {
   return false;
 }
 
-/// Number of entries of the machine that are the same physical device, which several ranks may share.
+/// Number of devices in the machine's list that are the same physical GPU as this one, which several ranks may share.
 int users_of(const Machine& machine, int device) {
   const std::string& uuid = machine.device(device).uuid;
   if (uuid.empty()) return 1;
@@ -183,7 +183,7 @@ void Launches::combine() {
       contributors.push_back({arrived, arrays_.place_of(*arrived.leg, ItemEnd::target, on_), m});
   }
   const auto sooner = [](const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a > b;  // sums of few messages first, else of near senders
+    return a.size() != b.size() ? a.size() < b.size() : a > b;  // sorts sums by number of messages that they wait for
   };
   std::map<std::vector<std::size_t>, Batch, decltype(sooner)> groups(sooner);
   for (const Combined& combined : combiner_.movers(contributors))

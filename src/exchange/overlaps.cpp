@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// Values at one end of a transfer, for each copy of its field. Empty if this rank lacks the block's arrays.
+/// Values that a transfer reads (at its source) or writes (at its target), in each array of the field on this rank.
 std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const Leg& leg, ItemEnd end) {
   const bool at_source = end == ItemEnd::source;
   const Field& field = at_source ? *item.source : item.to();

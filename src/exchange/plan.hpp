@@ -121,7 +121,7 @@ struct Plan {
   std::vector<PlannedItem> items;
   ExchangeOptions options;
   std::uint64_t hash = 0, limit_ns = 0;  ///< hash of the plan, see plan_hash(); timeout of a wait in nanoseconds
-  std::vector<std::string> patterns;     ///< names of the items' patterns, which may no longer exist
+  std::vector<std::string> patterns;     ///< name of the communication pattern, such as a halo, of each exchanged field
   bool coded = false;                    ///< some item's values may overflow its coding
   bool produces = false;                 ///< the caller's kernels store some item's values
   bool overlaps = false;                 ///< some field is moved onto itself, so values are both read and overwritten

@@ -17,7 +17,7 @@ namespace slipstream {
 /// would get different results. If one rank alone rejected its arrays, the others would wait for it.
 class SameCalls {
  public:
-  /// Compares calls of `what`, an object. `kinds`: names of calls. `seconds`: timeout. Destruction is collective, too.
+  /// `what`: name of the object whose calls ranks compare; `kinds`: names of its functions. Destruction is collective.
   SameCalls(const Communicator& comm, std::string what, std::vector<std::string> kinds, double seconds);
 
   /// Counts one more call of this rank, so that compare() can tell whether other ranks make the same one.

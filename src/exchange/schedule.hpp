@@ -30,7 +30,7 @@ struct Schedule {
   std::vector<Scheduled> early;  ///< batches of copies, in order, that may run before the exchange's end()
   std::vector<Scheduled> late;
   std::vector<int> message_stamp;  ///< index of each incoming message's arrival time; 0: none
-  int stamps = 0;                  ///< the highest index of an arrival time
+  int stamps = 0;                  ///< highest index of a recorded time, at which an incoming message was complete
 };
 
 }  // namespace slipstream

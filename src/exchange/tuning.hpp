@@ -10,8 +10,8 @@ namespace slipstream {
 /// the streams, and on other streams that they wait for.
 using Once = std::function<void(Exchange& exchange, std::vector<Stream>& streams)>;
 
-/// The public tune() for exchanges that `once` runs. `once` itself queues the caller's `how.work`. If there is such
-/// work, the total time decides.
+/// Measures which options run an exchange fastest. `once` runs the exchange, and also queues the caller's own work, if
+/// `how` has some to overlap. The time of both together then decides.
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how, const Once& once);
 

@@ -33,7 +33,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Work that is queued between open() and close() forms a shift. Not allowed while a stream is being captured.
+  /// open() and close() enclose queueing of work that the watchdog times; not during graph capture, which runs nothing.
   void open(std::uint64_t number, const std::vector<Stream*>& streams);
   void close(const std::vector<Stream*>& streams);
 

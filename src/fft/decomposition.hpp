@@ -46,7 +46,7 @@ struct Decomposition {
   std::vector<Block> blocks(Stage stage, bool of_cells = false) const;
   /// Number of values in a device's block; 0 if the device has no block.
   std::int64_t volume_on(int device, Stage stage, bool of_cells = false) const;
-  /// Stages that a forward transform moves its values to, after its first lines.
+  /// Data layouts (stages) to which the transposes of a forward transform bring values, in order; none on one device.
   std::vector<Stage> path() const;
   /// Index ranges along each axis of a stage that a move carries. The next forward move takes them from the stage; a
   /// backward move brings them to it. Along transformed axes these are the modes in use.

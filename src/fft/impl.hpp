@@ -34,8 +34,8 @@ struct Batch {
   Extent block{};
 };
 
-/// Part of a transpose (Move): some planes with their lines, or some modes k_x if lines store results. `begin`: byte
-/// offsets of each device's lines in the two arrays. `stored`: see Move.
+/// Part of a transpose between devices, sent while other parts are transformed: a range of planes, or of wave numbers
+/// k_x. `begin`: by device, byte offsets of the part's FFT lines in the two arrays between which they are transformed.
 struct Part {
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Exchange> exchange;

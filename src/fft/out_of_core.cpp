@@ -25,7 +25,7 @@ BatchCut::Counts planes_by_device(const Decomposition& cut, Stage stage) {
   return found;
 }
 std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
-/// Planes that a buffer must hold for each plane of a batch, before and after the move.
+/// Number of rows along x per plane of an out-of-core batch that a buffer must hold before and after a transpose.
 std::int64_t buffer_planes(const BatchCut::Counts& all) {
   return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
                   static_cast<std::int64_t>(all.size()) * most(all));

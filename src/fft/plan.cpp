@@ -65,7 +65,7 @@ std::int64_t plane_of(std::int64_t planes, int part, int parts) {
   return planes * part / parts / grain * grain;
 }
 
-/// Ranges of planes of a part, on each device.
+/// Ranges of planes, one per device, that part number `part` of a transpose sends while other parts are transformed.
 std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, int part, int parts) {
   std::vector<Transpose::Range> ranges;
   for (const Block& block : cut.blocks(stage)) {
@@ -163,8 +163,8 @@ std::uint64_t packed_moves(const Machine& machine, const Decomposition& cut, con
   return packed;
 }
 
-// Adds memory for messages. A stored move needs only counters and tables. A packed message that the host or a library
-// sends has a buffer at both ends. One stored into slots has two at its target.
+// Adds memory for messages. If FFT kernels store a transpose at its target, it needs only counters and tables. Else a
+// message by the host or a library has a buffer at both ends, and one stored by kernels has two at its target.
 void add_messages(const Machine& machine, const Decomposition& cut, const FftOptions& options, std::uint64_t packed,
                   OfRank rank, std::vector<FftMemory>& memory) {
   const auto of = [&](int device) -> FftMemory& { return memory[static_cast<std::size_t>(device)]; };

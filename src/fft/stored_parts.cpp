@@ -19,7 +19,7 @@ namespace {
 /// A transpose is sent in parts. The transforms after it lag by so many parts behind those before it.
 constexpr std::size_t lag = 1;
 
-/// Default split if lines store a transpose: at most 8 parts of 128 MB or more per device, 16 modes k_x per tile.
+/// Default split of a transpose by stores of FFT kernels: at most 8 parts, each of 128 MB a device and 16 k_x or more.
 constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, tile_of_modes = 16;
 
 }  // namespace

@@ -29,7 +29,7 @@ struct MailboxShare {
 };
 
 struct Mailbox {
-  std::vector<MailboxShare> mail;  ///< one entry per other device, sorted by device
+  std::vector<MailboxShare> mail;  ///< ranges of the messages to and from each other device, sorted by device
   std::int64_t size = 0;           ///< number of values of one component in the mailbox
 };
 
@@ -45,7 +45,7 @@ struct UniqueCopies {
   Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, its copies within one block
   std::vector<std::uint32_t> sent;       ///< index of the unique value of each value that an owner sends
   Lists<std::uint32_t> theirs;           ///< copies of ids whose values belong to other devices, one row per id
-  std::vector<std::uint32_t> theirs_at;  ///< for each row of `theirs`, the index of its value in the mailbox
+  std::vector<std::uint32_t> theirs_at;  ///< index in the array of messages of each value that another device owns
   Mailbox gather, scatter;
 };
 

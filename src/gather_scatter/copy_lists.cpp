@@ -185,7 +185,7 @@ class Compiler {
   Points::const_iterator first_copy(const Group& group) const {
     return std::lower_bound(sorted_.begin(), sorted_.end(), Point{group.id(), 0});
   }
-  /// Calls f(index) for the copies in the block of a holder. `at`: the id's first copy that has not been visited.
+  /// Calls f for the points of one block that share an id. `at` begins at the id's first unvisited point, and advances.
   template <class F>
   void each_copy(const Holder& holder, Points::const_iterator& at, const F& f) const {
     for (; at != sorted_.end() && at->id == holder.id && block_of(points_, *at) == holder.block; ++at) f(at->index);

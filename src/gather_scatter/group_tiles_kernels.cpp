@@ -84,7 +84,7 @@ struct MakeTiles {
         add_large(team, row++, at);
         room = Tiles::capacity;
       } else {
-        // The points are so far apart that chunks are padded. The tile is tried again with fewer copies.
+        // Distant points need padding entries, so the list exceeds a thread block's capacity. Fewer points are tried.
         const std::uint32_t fewer = copies * Tiles::capacity / wanted;
         room = fewer < copies - 1 ? fewer : copies - 1;
       }
@@ -95,7 +95,7 @@ struct MakeTiles {
       });
   }
 
-  /// Index of a segment's first row.
+  /// Index of the first group of points with equal ids in a segment, the range of points that one thread block lists.
   SLIP_FN std::int64_t first_of(std::int64_t number) const { return place_among(rows.starts, count, number * segment); }
   /// End of the groups (copies of one point) from `row` on that a thread block takes: `room` copies, or one group.
   SLIP_FN std::int64_t filled(std::int64_t row, std::int64_t last, std::uint32_t room) const {

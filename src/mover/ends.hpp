@@ -34,8 +34,8 @@ struct Batch {
   int round = 0;  ///< index of the message's chunk that the batch packs or unpacks
   /// whether these copies start in end(), not in begin(): they wait for receive buffers that other copies must empty
   bool late = false;
-  /// Number of a family of batches, other than 0. They share their counters, which are set after all values of these
-  /// batches are stored.
+  /// Id of a set of batches (lists of copies) that share completion counters; 0: none is shared. The counters are
+  /// set once all batches of the set have stored their values.
   int family = 0;
   /// Whether values travel in latency-optimised packets, which need no counter. `peer`: the device at the other end.
   bool in_packets = false;
@@ -79,7 +79,7 @@ struct EndSite {
   Device device;
   Arena arena{device};  ///< source of all memory that the sender or receiver allocates, of any kind
   std::vector<Leg> legs = {};
-  /// Addresses of the blocks: at the own end of the message and, for senders that store into the target, at both.
+  /// Addresses of the field blocks at this end of the message; a sender that stores into the target has both ends'.
   std::vector<Place> sources = {}, targets = {};
   ReceiveBuffer receive_buffer = {};
   Pulse pulse = {};  ///< number and failure flags of the exchange, without time stamps
@@ -124,9 +124,9 @@ class Sender : public MessageEnd {
   virtual void join(Stream&) {}
 };
 
-/// The receiver of a message. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it
-/// calls progress() until true, calls deliver() and runs the batches. If the message is combined, the batches hold no
-/// movers and `arrived` lists the received values.
+/// Receiver of a message. At the start, before anything is sent, the exchange sets the counters `opened`, to tell that
+/// ghosts may be overwritten, and calls post(). At the end it repeats progress() until true, calls deliver() and runs
+/// the copies in `batches`. Values that it must combine, as by addition, are not copied but listed in `arrived`.
 class Receiver : public MessageEnd {
  public:
   std::vector<Signal*> opened;

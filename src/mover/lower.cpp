@@ -148,7 +148,7 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
     pieces(legs[l], *legs[l].transfer, std::max((bytes + chunks - 1) / chunks, std::min<std::size_t>(limit, 16384)),
            parts);
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      // Pieces of a large transfer are spread over all chunks. Small transfers go to the chunks in turn.
+      // A large transfer is spread over all chunks in which the message is sent. Small transfers go to them in turn.
       const std::size_t to = parts.size() > 1 ? p * chunks / parts.size() : lightest++ % chunks;
       Chunk& chunk = result->chunks[to];
       result->transfers.push_back(std::move(parts[p]));

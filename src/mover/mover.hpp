@@ -23,7 +23,7 @@ struct Ring {
 /// A further operand of a copy that combines (such as sums) several values in its target.
 struct Contribution {
   const std::byte* base = nullptr;
-  std::int64_t stride[3] = {0, 0, 0};  ///< strides along the axes in words
+  std::int64_t stride[3] = {0, 0, 0};  ///< strides of the operand along x, y, z, in words (units that the copy moves)
   const std::int64_t* ids = nullptr;   ///< indices of elements in device memory; null for a box
 };
 
@@ -75,9 +75,9 @@ struct Arrays {
   int count = 0;
   /// Fields may have several copies that take turns. Index of the set of copies in use; constant during an exchange.
   int combination = 0;
-  std::vector<std::byte*> host;     ///< addresses of the arrays, [combination of field copies][array]
+  std::vector<std::byte*> host;     ///< addresses, [combination of the fields' alternating arrays][array number]
   std::vector<std::byte*> planned;  ///< addresses when the movers (copies) were planned, for each field's first copy
-  Buffer<std::byte*> device;        ///< copy of the table `host` in device memory
+  Buffer<std::byte*> device;        ///< copy, in device memory, of the table of array addresses
 
   std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }
   std::byte* const* on_device() const { return device.data() + std::ptrdiff_t{combination} * count; }

@@ -59,7 +59,7 @@ class Program {
   Buffer<std::byte> smalls_, tiles_;
   Buffer<Wait> waits_;
   Buffer<Signal*> posts_;
-  mutable Buffer<std::uint32_t> counters_;  // number of tiles handed out, then number of finished tiles per batch
+  mutable Buffer<std::uint32_t> counters_;  // numbers of work items taken by thread blocks, then of those done by batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
   int resident_ = 1;  // number of thread blocks that a multiprocessor holds at once

@@ -31,7 +31,7 @@ struct Divisor {
 struct End {
   std::int64_t base = 0;               ///< address of the first word, or its offset in bytes in array number `array`
   std::int32_t array = -1;             ///< number of the array in the table Arrays; -1: `base` is an address
-  std::int64_t stride[3] = {0, 0, 0};  ///< strides along the axes in words
+  std::int64_t stride[3] = {0, 0, 0};  ///< strides of the box along x, y, z, in words (units that the copy moves)
   std::int64_t fold = 0;
 };
 
@@ -85,7 +85,7 @@ struct Work {
   std::int32_t contribution_count = 0, own = 0;
   Op op = Op::copy;
   DType type = DType::f32;
-  std::uint8_t word = 4;    ///< bytes read at the source per word
+  std::uint8_t word = 4;    ///< size in bytes of the unit (word) in which the copy reads its source
   std::uint8_t values = 1;  ///< values per word, if they are encoded or decoded
   Recode recode = Recode::none;
   Wire wire = Wire::same;
@@ -96,7 +96,7 @@ struct Work {
 
 SLIP_FN bool form_is_packets(Form form) { return form == Form::to_packets || form == Form::from_packets; }
 
-/// Number of words of a copy that is moved whole, or of its packets.
+/// Number of packets if a copy packs or unpacks these, else of words (units of 1 to 16 bytes) that it moves.
 SLIP_FN std::int32_t counted(const Work& w) {
   return form_is_packets(w.form) ? static_cast<std::int32_t>(packets_for(w.words)) : w.words;
 }
@@ -143,8 +143,8 @@ int own_coding_of(const std::vector<Scheduled>& batches);
 /// Whether some tile is a transpose, which goes through shared memory.
 bool transposes(const Table& table);
 
-/// Cuts the movers into tiles, enough for this number of thread blocks. `arrays`: table of the arrays that movers name
-/// by number; null if there are none.
+/// Cuts the batches' copies into pieces of work (tiles), enough for `teams` thread blocks. `arrays`: table of addresses
+/// of arrays that the caller may replace; null if there are none.
 Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams);
 
 }  // namespace slipstream

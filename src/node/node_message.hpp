@@ -26,7 +26,7 @@ struct NodeMessage {
   int to = 0;
   int sender = 0;  ///< ranks that send and receive it by MPI, chosen to share the messages evenly among a node's ranks
   int receiver = 0;
-  std::vector<Part> parts;  ///< parts by source, then target; a header with the envelope precedes them
+  std::vector<Part> parts;  ///< values for each pair of devices, by source, then target, after a header in the message
   Pieces chunks;            ///< chunks in which MPI sends the message
 
   /// Number of pieces of a part (values of two devices) that must be copied before MPI may send a chunk of a message.

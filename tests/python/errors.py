@@ -42,8 +42,8 @@ class Done(subprocess.CompletedProcess[str]):
 
     @classmethod
     def with_errors(cls, done: "subprocess.CompletedProcess[str]", path: Path) -> "Done":
-        """Adds the errors to a process that has ended. `path`: file with one line of JSON per error message; it is
-        deleted.
+        """Makes a record of an ended process with the errors that it reported. `path`: file with a line of JSON for
+        each error message, which is deleted.
         """
         found = cls(done.args, done.returncode, done.stdout, done.stderr)
         said = [json.loads(line)["faults"] for line in path.read_text(encoding="utf-8").splitlines()]

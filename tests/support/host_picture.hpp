@@ -38,7 +38,7 @@ struct HostPicture {
   bool operator==(const HostPicture&) const = default;
 };
 
-/// The differences as text; empty if there are none.
+/// Differences between two snapshots of environment variables, signal handlers and CPU affinity, as text; empty: none.
 inline std::string difference(const HostPicture& before, const HostPicture& after) {
   std::string text;
   for (const auto& [name, entry] : after.environment)

@@ -100,7 +100,7 @@ struct Tiling {
   using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;
 };
 
-/// Tile counts of FFT kernels with narrow tiles, for the same number of threads and the same shared memory.
+/// FFT kernels whose thread blocks load half as many adjacent lines, with twice as many values of each, as others do.
 template <class T, int length>
 struct NarrowTiling : Tiling<T, length> {
   static constexpr int wide = Tiling<T, length>::wide / 2;

@@ -209,7 +209,7 @@ class Case(Table):
         return step * self.time_step
 
     def show_time(self, step: int) -> str:
-        """Time of a step as text, with its unit."""
+        """Simulated time that a step reaches, as text with its unit."""
         return f"{self.time_of(step):.4g}"
 
     @property

@@ -17,7 +17,7 @@ def counts(case: Case) -> Iterator[Fault]:
 
 
 def end(case: Case) -> Iterator[Fault]:
-    """The fault of a run without any end."""
+    """The error of a case that gives neither a number of steps nor an end time, so that its run would never end."""
     if case.run.steps is None and case.run.time is None:
         yield missing("run", "give steps or time, so that the run ends", needed="steps or time")
 

@@ -42,7 +42,7 @@ def schema() -> dict[str, Any]:
 
 
 class Source:
-    """Origin of a case's keys, to locate its faults."""
+    """Source of a case: its file, overrides and variant. Tells where a key was set, for messages about its errors."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ class ScalarStatistics(Record):
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """Converts the dictionary of the compiled module."""
+        """Makes the statistics from the dictionary that the compiled C++ module returns for a scalar."""
         return cls(**{**found, "flux": tuple(found["flux"]), "spectrum": np.array(found["spectrum"])})
 
 

@@ -66,7 +66,8 @@ class Partition(TypedDict):
 
 
 class Batches(TypedDict):
-    """Parts of arrays in host memory that are on a device at once (docs/dns.md)."""
+    """Sizes of the batches in which the arrays of an out-of-core flow pass from host memory through a device
+    (docs/dns.md)."""
 
     buffer: int  #: bytes of a buffer on the device that holds one part of the arrays
     modes: int  #: number of modes along x that a piece of an array has

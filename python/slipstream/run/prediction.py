@@ -50,7 +50,8 @@ class Prediction:
 
 
 def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) -> Prediction:
-    """Predicts the costs of a run from the steps that it has made. `periods`: periods of its tables, in steps."""
+    """Predicts the time and disk space of a run from the steps that it has made. `periods`: for each table of results
+    that the run writes, the number of steps between two rows."""
     left, output = max(case.last_step - work.engine.step, 0), case.output_period
     steps, in_steps = meter.steps + left, meter.of_steps(left)
     seconds = in_steps + meter.of(LOOKS, steps // case.check_every + 1)

@@ -14,7 +14,7 @@ class FieldSeries:
 
     def __init__(self, engine: Any, case: Case, path: Path, names: Sequence[str], goes_on: bool) -> None:
         self._engine, self._case = engine, case
-        #: Arguments of each write: names and units of the fields; no unit is given.
+        #: Names of the fields in the file, each with an empty string for its unit, as the compiled writer takes them.
         self._arguments: tuple[Any, ...] = ([(name, "") for name in names],)
         now = self._time()
         self._series = self._open(str(path), now if goes_on else None)

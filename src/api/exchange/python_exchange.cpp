@@ -109,7 +109,7 @@ Asked asked_from(std::vector<Wanted> wanted, const nb::dict& options) {
 /// An exchange of fields over the caller's arrays, with their patterns.
 class ArrayExchange {
  public:
-  /// The constructor is collective. `target`: grid of the target fields of transposes, or null.
+  /// Constructs the exchange; collective. `target`: block grid of a transpose's target fields; null without transposes.
   ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, Asked asked)
       : streams_(grid.machine(), grid.rank()), comm_(comm), machine_(grid.machine()) {
     on_all_ranks(comm, [&] {

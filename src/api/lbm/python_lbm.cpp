@@ -201,7 +201,7 @@ class Series {
          bool overwrite, std::optional<double> up_to)
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite, up_to)) {}
 
-  using Unit = std::pair<double, std::string>;  ///< factor from lattice units to the file's unit; its name
+  using Unit = std::pair<double, std::string>;  ///< factor from lattice units to the file's unit, and that unit's name
 
   /// Writes the fields at a time. Solid cells are the same at all times, so they are written with the first.
   void write(double time, const Unit& velocity, const Unit& density, const Unit& pressure) {

@@ -20,7 +20,7 @@ struct VtkhdfArray {
   int components = 1;
   std::string unit{};
   std::int64_t row = 0;  ///< row of the dataset that the step refers to
-  bool fresh = true;     ///< whether the step writes the row, or reuses it
+  bool fresh = true;     ///< whether the time step writes a new row of the dataset, instead of sharing an earlier one
 };
 
 /// The serial operations on a temporal VTKHDF file: everything except the values. Each opens and closes the file

@@ -18,8 +18,8 @@ class PartSums {
     std::size_t count = 0;
   };
 
-  /// Computes partial sums. `run(i, together, place)` adds launches to the group `together`, which write the `count`
-  /// doubles of part i to `place`. The host then waits once per device. Results are valid until the next call.
+  /// Computes partial sums on devices and copies them to the host. `run` adds to the launches `together` the kernels
+  /// that write `count` sums of part i, such as a block, to device memory at `place`. Results last until the next call.
   template <class Run>
   std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());

@@ -20,8 +20,8 @@ std::int64_t whole_words(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 std::int64_t shares(int devices) {
   return (devices > 1 ? Batches::buffers_of_moves : Batches::buffers) + own_buffers + 1;
 }
-/// Number of fields in a batch of planes y during a stage. It reads the product u x w, u, the sum of stages and, for
-/// forced rk4, the next state. It writes five fields for the sweep over planes z, and the stage's results.
+/// Number of fields in a batch of planes y (constant y) in a Runge-Kutta stage. It reads u, u x curl u, a sum of stages
+/// and, in forced rk4, the next state. It writes the stage's results, and five fields that planes z (constant z) need.
 int fields_of_stage(const Options& o) {
   return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);
 }
@@ -33,8 +33,8 @@ std::int64_t most_shells(const Options& o) {
   return static_cast<std::int64_t>(most) + 2;
 }
 
-/// Bytes that a buffer must hold for a plane or line of a batch. The device's own arrays hold the products and
-/// results of a plane y, or six components in cells of a plane z and the transform of one.
+/// Bytes of device memory for each plane or line of an out-of-core batch of a flow. Buffers hold its Fourier modes. The
+/// work arrays hold u x curl u on a plane of constant y, or six components in the cells of a plane of constant z.
 struct Needs {
   Needs(const Shares& of, const Options& o) : places(of.most_places), planes(of.most_z) {
     const Sizes s(o);

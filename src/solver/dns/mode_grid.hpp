@@ -27,7 +27,7 @@ struct ModeGrid {
   SLIP_FN std::int64_t at(int i, int j, int k) const {
     return (static_cast<std::int64_t>(k) * extent[1] + j) * extent[0] + i;
   }
-  /// Index of a line of modes along z within the planes of all pieces.
+  /// Index of a line of modes along z in whole planes of constant k_y, also if this block has only some of their k_x.
   SLIP_FN std::int64_t line(int j, int k) const {
     return static_cast<std::int64_t>(k) * (of_all > 0 ? of_all : extent[1]) + before + j;
   }

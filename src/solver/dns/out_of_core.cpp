@@ -272,9 +272,9 @@ class Flow final : public OutOfCore {
 
  private:
   static constexpr auto size = static_cast<std::int64_t>(sizeof(T)), value = 2 * size;
-  /// Arrays of a device of this rank. Between sweeps planes y read from `lines`, [field][piece][place][z][x of the
-  /// piece]. Planes z read from `planes`, with the device's own z. On one device both are `lines`. Between the three
-  /// sweeps of planes z `columns` has [own z][field][x][y].
+  /// Arrays in host memory for a device of this rank. `lines`: fields that planes of constant y read, [field][range of
+  /// k_x][k_y][z][k_x]. `planes`: fields that planes of constant z read; on one device both are in `lines`. `columns`:
+  /// used if planes z take three passes through the device, [z of the device][field][k_x][y].
   struct Own {
     Device device;
     std::size_t number = 0;  ///< index of the device in the machine
@@ -369,7 +369,7 @@ class Flow final : public OutOfCore {
             {waves_.wave[0], waves_.wave[1]}};
   }
 
-  /// Rows by which a batch copies `count` components of modes from host memory to a buffer, from field `at` on.
+  /// Rows of host memory with `count` components of a batch's Fourier modes, and their places in a device buffer.
   std::vector<HostRows> modes_of(const Own& own, const HostArrays& modes, const Piece& b, int count,
                                  std::int64_t at) const {
     std::vector<HostRows> rows;
@@ -496,8 +496,8 @@ class Flow final : public OutOfCore {
     return found;
   }
 
-  /// Processes planes y batch by batch. `rows` (own, batch, rows to fill) lists the memory to copy. `work` (stream,
-  /// own, piece, from, to) queues kernels that read buffer `from` and write buffer `to`.
+  /// Processes all modes in batches of planes of constant y, which pass through device buffers. `rows` lists the host
+  /// memory to copy to and from the device. `work` queues the kernels that read buffer `from` and write buffer `to`.
   template <class Rows, class Work>
   void over_y(Streams& streams, bool moves, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_y, moves && of_y_ ? &*of_y_ : nullptr, rows,

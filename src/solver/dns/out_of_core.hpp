@@ -25,8 +25,8 @@ ModeGrid wave_numbers(const Options& options);
 /// Addresses of arrays in host memory, one per device of this rank; null if the device has no block.
 using HostArrays = std::vector<void*>;
 
-/// Arrays of modes in pinned memory, components one after the other, [y][x][z] each. `sum` may be `modes` with rk2;
-/// `next` may be empty.
+/// Fourier modes of a flow in pinned host memory: the state, a sum over Runge-Kutta stages, and the next stage's state.
+/// Each has its components one after the other, [y][x][z]. `sum` may be `modes` with rk2; `next` may be empty.
 struct HostModes {
   HostArrays modes, sum, next;
 };
@@ -70,8 +70,8 @@ class OutOfCore {
   virtual std::vector<std::vector<double>> velocity(Streams& streams, const HostArrays& modes, const HostArrays& u,
                                                     const std::vector<std::int64_t>& apart,
                                                     const std::array<double, 3>& scale) = 0;
-  /// Returns the results of queue_line_moments() for the velocity derivatives, by device. Waits. Discards the fields
-  /// between the sweeps.
+  /// Returns sums of the 2nd to 4th powers of velocity derivatives over each line along x, by device. Waits for the
+  /// devices. Discards the fields that a stage leaves in host memory between its two passes through the devices.
   virtual std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) = 0;
   /// Throws Timeout if a device waited too long for another one.
   virtual void check() = 0;

@@ -28,7 +28,7 @@ struct Tridiagonal {
       most = std::max(most, diagonal[k] + beside[k] + (k > 0 ? beside[k - 1] : 0));
     return most;
   }
-  /// Whether all eigenvalues lie below x (sign = 1) or above it (-1): the pivots of sign (x - T) are positive then.
+  /// Whether all eigenvalues of this matrix T are below x (sign 1) or above (-1): pivots of x I - T have that sign.
   bool all_beyond(double x, int sign) const {
     double pivot = 1;
     for (std::size_t k = 0; k < diagonal.size(); ++k) {

@@ -63,8 +63,8 @@ struct Projection::Impl : Workspace {
     // A vector that is nearly dependent contains mostly rounding errors.
     constexpr double least_share = 1e-14;
     if (!(square > least_share * whole) || !std::isfinite(square)) return;
-    // Expresses the last correction, the solution less its first guess, by the kept vectors and e. It becomes the first
-    // vector. If there is no room, the last vector is dropped: the part that only the oldest correction has.
+    // Makes the last correction, the solution less its first guess, the first of the orthonormal vectors kept for later
+    // guesses. If there is no room, the last vector is dropped: only the oldest correction has a part along it.
     Rotations rotations{{}, {}, count};
     double rest = std::sqrt(square);
     for (int k = count - 1; k >= 0; --k) {

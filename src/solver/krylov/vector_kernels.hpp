@@ -58,7 +58,7 @@ void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
 /// Computes the scaled residual r = scale (b - q) of a linear system A x = b, where q = A x.
 void residual(Stream& stream, const Range& range, const double* b, const double* q, const Each& scale, double* r);
-/// Multiplies x and q of component c by sums[2 c] / sums[2 c + 1].
+/// Scales component c of the guess x, and of q = A x, by (x, b) / (x, q) = sums[2 c] / sums[2 c + 1], for least error.
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
 /// Subtracts sums[2 c] / sums[2 c + 1], the mean, from component c of u.
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);

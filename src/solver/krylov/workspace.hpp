@@ -56,7 +56,7 @@ struct Workspace {
   /// The constructor is collective. Throws Error on all ranks if there are too many components.
   Workspace(const Communicator& comm, const Machine& machine, Layout layout);
 
-  /// Calls f(side, d), which leaves partial sums in side.parts, for each device d. Then adds them up.
+  /// Calls f for each device of this rank, to compute partial sums over blocks of points. Then adds these up globally.
   template <class F>
   void summed(std::vector<Stream>& streams, BlockSums& sums, std::size_t place, F f) {
     for (std::size_t d = 0; d < sides.size(); ++d) {

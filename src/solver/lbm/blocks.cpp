@@ -175,7 +175,7 @@ bool Lbm::Impl::go_together(std::size_t device, std::size_t lists) const {
 }
 
 bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const {
-  // Slabs of the boundary regions of few blocks run on separate streams, with kernels that are faster along rows.
+  // Few slabs of boundary cells are launched on separate streams, by kernels that process rows faster than a joint one.
   if (part == Part::boundary && pieces.size() <= 2 * ForkJoin::most_on_gpu) return false;
   return go_together(device, pieces.size()) && mean_cells(pieces) < 1 << 16 &&
          std::none_of(pieces.begin(), pieces.end(),

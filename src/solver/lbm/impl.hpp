@@ -345,8 +345,8 @@ struct Lbm::Impl : SolverParts {
     state.fields["density"] = &*density;
   }
 
-  /// Adds to the launches `together`, by `run(together, cells, arrays, place)`, a kernel that writes `each` doubles per
-  /// row of a block to `place`. Copies them to the host, by block.
+  /// Sums over each row of cells, `each` doubles a row, on devices. Returns the sums on the host, by block. `run` adds
+  /// to a group of launches the kernel that writes the sums of a block's rows to device memory.
   template <class Run>
   std::vector<std::span<const double>> per_row(Run run, std::size_t each = 1) {
     std::vector<PartSums::Part> parts;

@@ -36,7 +36,7 @@ struct ElementParts : SolverParts {
   void times(const Vector& factor, const std::vector<double*>& u);
   /// The largest |a - b| at this rank's points, or `least` if that is larger; NaN if a value is NaN.
   double largest_difference(const std::vector<double*>& a, const std::vector<double*>& b, double least);
-  /// Layout of a device's vector in blocks of elements, over which sums run; below, the block numbers by device.
+  /// Size of a device's vectors and of their blocks of elements, then the blocks' numbers. Sums are formed by block.
   krylov::Range range_of(std::size_t device) const;
   std::vector<std::vector<std::int64_t>> blocks_of_sums() const;
 

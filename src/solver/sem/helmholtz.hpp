@@ -43,7 +43,7 @@ struct HelmholtzKernel {
   std::int64_t elements;
   const std::int32_t* list;  ///< indices of the elements to process; null: the first ones
   T* energies;               ///< scalar product of in and out for each element; null: not wanted
-  /// number of components; a team handles one, and adjacent teams those of an element, so that caches hold its factors
+  /// number of vector components; adjacent thread blocks process those of the same elements, whose metric stays cached
   int components;
   std::int64_t all;  ///< number of elements from one component to the next
   int cost;

@@ -140,7 +140,7 @@ struct Given {
   Numbers in_blocks;  ///< decoded values of the last transfer, for codings by blocks
 };
 
-/// One item of an exchange, computed on the host.
+/// Expected result of an exchange of one field, or from one field to another, with coded values; computed on the host.
 struct ByHand {
   const Cast& cast;
   const Pattern& pattern;

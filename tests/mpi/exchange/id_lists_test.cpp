@@ -87,7 +87,7 @@ void IdLists::check(Op op) const {
 INSTANTIATE_TEST_SUITE_P(Backends, IdLists, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Lists of elements at one end or both, large enough to travel in several chunks.
+/// Transfers whose source, target or both are given as lists of elements; messages are long enough for several chunks.
 class ListsAndBoxes : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
   static inline const std::vector<Way> ways = all_ways();

@@ -77,8 +77,8 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
   }
 }
 
-/// Checks transforms that store results at their targets, and those that pack them, by check_both(). `same_bits`: both
-/// also have equal bits. `held`: all redistributions are stored, if all messages are direct.
+/// Compares distributed transforms whose FFT kernels store results at the target device with those that pack messages.
+/// `same_bits`: both give equal bits. `held`: all transposes must be stored, if kernels reach all targets.
 void check_stored(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions store, bool same_bits,
                   bool held, int rounds) {
   FftOptions pack = store;
@@ -173,7 +173,7 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
     }
 }
 
-/// Every number of parts with every order of modes, stored and packed; types, modes in use and overlap vary.
+/// FFTs with transposes in 1 to 3 parts, stored at the target or packed, in both orders of modes; types vary.
 TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOptions) {
   const Machine m = machine();
   const bool host = std::get<0>(GetParam()) == Backend::host;

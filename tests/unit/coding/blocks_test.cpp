@@ -86,7 +86,7 @@ void expect_bounds(Backend backend, const char* name, int boxes) {
       }
       const double bound = wire.bound(dtype_of<T>(), coded.block(), largest);
       if (largest > 0) closest = std::max(closest, error / bound);
-      // For subnormal numbers the last place is the bound.
+      // The coding error of subnormal numbers may exceed the bound by a unit in the last place.
       ASSERT_LE(error, bound + static_cast<double>(std::numeric_limits<T>::denorm_min()))
           << "largest " << largest << " box " << to_string(box);
     });

@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-/// Rows of a whole block, encoded into packed values.
+/// Test data: a transfer that encodes a whole block of cells into a packed message, in a given number format.
 struct EncodedRows {
   Transfer transfer;
   Leg leg;

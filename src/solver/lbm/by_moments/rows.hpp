@@ -17,7 +17,7 @@ struct MarchRows {
   StepCells<S, Collision> step;
   int low[3], high[3];  ///< corners of the box to update
   int rows, depth;      ///< number of rows and of planes that one thread advances
-  int slabs;            ///< number of groups of rows along y
+  int slabs;            ///< number of groups of rows along y; a thread advances one group through some planes
   std::int64_t cost;
 
   /// Buffer sizes in values: a row with the cells beyond both ends, a plane of one population, a plane of all.

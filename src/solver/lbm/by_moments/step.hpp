@@ -71,7 +71,7 @@ struct StepBoundary {
   SLIP_FN typename S::Number brought(const BoundaryCell& beside) const {
     return step.in.arrivals()[i * step.in.boundary.count + beside.arrivals];
   }
-  /// Returns the single population that gather() finds for index i.
+  /// Population in direction i that streams into a boundary cell: from a neighbour, off a wall, or brought by a link.
   template <int i>
   SLIP_FN typename S::Number coming(const BoundaryCell& beside) const {
     if (beside.arrivals >= 0) return brought<i>(beside);

@@ -11,7 +11,7 @@ namespace slipstream::lbm {
 /// Bits that tell for 32 neighbouring cells along x whether the block stores them; with a prefix sum.
 struct CellWord {
   std::uint32_t stored = 0;  ///< bit of each cell: whether it is stored
-  std::uint32_t before = 0;  ///< number of the block's stored cells before this word
+  std::uint32_t before = 0;  ///< number of the block's stored cells before these 32 cells
 };
 
 /// Sets the prefix sums `before` of a block's words, and returns how many cells the block stores.

@@ -17,7 +17,7 @@ template <int count, class Cell>
 struct RowSums {
   Cell cell;
   CellRows rows;
-  double* sums;  ///< sums of each row, [row][count]
+  double* sums;  ///< results: `count` sums over the cells of each row of the block, as [row][sum]
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {

@@ -12,7 +12,7 @@
 
 namespace slipstream::lbm {
 
-/// The boundary links of a block that are applied together, in this order.
+/// Lists of a block's boundary links by kind. All are applied at the same point of a step, in the order of the members.
 struct LinkLists {
   std::vector<Link> added;  ///< links that add a term to the population that arrives
   std::vector<Link> half_way;

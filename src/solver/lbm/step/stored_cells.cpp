@@ -109,7 +109,7 @@ class Grouping {
     held_ = full ? 1 : held_ + 1;
     return full;
   }
-  /// Number of free entries in the current group of the list of cells.
+  /// Number of cells that still fit into the last group. The list of a block's cells consists of groups of fixed size.
   int left() const { return Groups::size - held_; }
   std::uint32_t first() const { return first_; }
 

@@ -62,7 +62,7 @@ class Keeping {
   bool any_packed() const { return any_packed_; }
   /// Number of values per component of each block, for Field; -1 for blocks stored as boxes. Collective.
   std::shared_ptr<const std::vector<std::int64_t>> packed(const Communicator& comm);
-  /// Ends the choices: releases the data on blocks of other ranks, and the geometry of the bodies.
+  /// Fixes how each block stores its cells. Releases the data on blocks of other ranks, and the geometry of the bodies.
   void settle();
 
  private:

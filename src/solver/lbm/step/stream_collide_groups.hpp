@@ -173,7 +173,7 @@ Box groups_of(Box box) {
   return box;
 }
 
-/// Launches the step in groups if a GPU can take it; returns whether it did. The host vectorises over single cells.
+/// Launches a kernel with a group of adjacent cells per thread, if on a GPU with aligned rows. Returns whether it did.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 bool launch_groups(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   using Groups = StreamCollideGroups<L, S, solids, sides, in_place, Collision>;

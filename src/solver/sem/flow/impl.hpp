@@ -115,7 +115,7 @@ struct Flow::Impl : ElementParts {
   std::int64_t parts = 1;
   Past past;
   double courant = 0;
-  std::optional<BlockSums> sums;  ///< integrals over the domain, by blocks of elements, four at once
+  std::optional<BlockSums> sums;  ///< adds up four integrals over the domain at once, from sums over element blocks
   struct SumSpace {
     Vector parts, results, read;
   } sum_space;

@@ -25,7 +25,7 @@ class CoarseGrid {
   /// Prepares the operator. `singular`: constants are in the null space. Collective.
   void set_up(double h1, double h2, bool singular);
   bool loopable() const { return sums_->loopable(); }
-  /// Adds the correction for the residual of the level above to that level's solution z; its d holds the correction.
+  /// Solves for the residual of the multigrid level above. Adds the correction to its solution and stores it there too.
   void correct();
 
  private:

@@ -144,7 +144,7 @@ std::vector<std::array<double, 4>> uneven(const Extent& e, const Box& box) {
   return values;
 }
 
-/// State after some steps. `asked`: queries loads between steps, which applies links earlier.
+/// State after some steps. `asked`: also queries forces on bodies between steps, which applies boundary links early.
 std::vector<std::byte> state_after(int steps, const Options& o, const Surfaces& bodies, Backend backend, int devices,
                                    bool asked = false) {
   const Communicator world = Communicator::world();

@@ -62,7 +62,7 @@ double by_format(DType precision, double f16, double f32, double f64) {
 
 class EveryMethod : public testing::TestWithParam<Variant> {};
 
-/// Methods in f64, whose rounding is small enough for the test.
+/// Tests of lattice Boltzmann methods in double precision only, because rounding is too large in other formats.
 class MethodInF64 : public EveryMethod {};
 /// Methods whose magic number fixes the position of walls.
 class MethodOfMagic : public EveryMethod {};

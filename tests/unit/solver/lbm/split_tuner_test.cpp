@@ -108,7 +108,7 @@ TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossRowsOrSendLittleUnlessTheHostTak
   EXPECT_EQ(on({2, 1, 1}, true, 1e6), Overlap::on);
 }
 
-/// Four GPUs from a machine file, each with this many blocks.
+/// Array layout that the solver chooses on four simulated GPUs, each with `blocks` blocks of the domain along x, y, z.
 Layout layout_on_gpus(const Extent& cells, const Extent& devices, const Extent& blocks = {1, 1, 1},
                       std::optional<Layout> asked = {}, Backend backend = Backend::cuda) {
   std::vector<MachineDevice> all(4);
