@@ -76,7 +76,7 @@ struct Arrays {
   /// Fields may have several copies that take turns. Index of the set of copies in use; constant during an exchange.
   int combination = 0;
   std::vector<std::byte*> host;     ///< addresses of the arrays, [combination of field copies][array]
-  std::vector<std::byte*> planned;  ///< addresses when the movers (copies) were planned, for each field's first copy
+  std::vector<std::byte*> planned;  ///< array addresses when copies were planned; the first if a field has several
   Buffer<std::byte*> device;        ///< copy of the table `host` in device memory
 
   std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }
