@@ -20,7 +20,7 @@ from slipstream_bench.whole_machine import need
 #: Columns with results of the benchmark; the other columns of its rows are inputs.
 FIGURES = frozenset({"time_us", "gbs", "here", "copy_us", "work_us", "hidden"})
 
-#: Bytes of the largest contiguous copy, and bytes of a whole region of rows.
+#: Bytes of the largest contiguous copy, and of all rows together in a copy of rows with gaps between them.
 MOST, ROWS_IN_ALL = 256 << 20, 16 << 20
 #: Default number of cells along the side of the cube whose faces are copied, by backend.
 CELLS = {"host": 128, "cuda": 512}

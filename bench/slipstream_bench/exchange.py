@@ -104,7 +104,8 @@ class Meter:
         )
 
     def rows(self, setup: Setup) -> list[Row]:
-        """Measures a halo exchange by each clock, with a row of results per clock. Raises Refused."""
+        """Measures a halo exchange by the host clock, device events or both, as `setup` lists. Returns a row of
+        results per clock. Raises Refused."""
         exchange = self._open(setup)
         messages = list(exchange.messages())
         figures = self._traffic(messages) | {

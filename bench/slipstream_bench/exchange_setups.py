@@ -35,8 +35,8 @@ STENCIL = (
 #: Sides of cubes in Pearson et al. 2020: a cube of 750^3 cells per GPU, and 1191^3 in total for four GPUs.
 PAPER_SIDE, IN_ALL = 750, 1191
 
-#: Target times for four f32 quantities, radius 3, 26 neighbours, periodic, 2 x 2 x 1 H200; by cells per GPU or total
-#: side.
+#: Target times in microseconds of a halo exchange between 2 x 2 x 1 H200 GPUs, by clock and by cells along the side of
+#: a GPU's cube or of the whole cube. It has four f32 quantities, radius 3 and 26 neighbours, and is periodic.
 AT_MOST_US = {
     "events": {64: 12.0, 128: 20.0, 256: 60.0, 512: 185.0, IN_ALL: 510.0},
     "host": {64: 25.0, 128: 35.0, 256: 75.0, 512: 200.0, IN_ALL: 530.0},

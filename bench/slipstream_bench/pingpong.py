@@ -172,7 +172,8 @@ def _times(rows: Iterable[Row], memory: str, pair: str) -> dict[int, float]:
 
 
 def losing_bands(device: dict[int, float], other: dict[int, float]) -> list[tuple[int, int]]:
-    """First and last size of each range of message sizes for which `device` is slower than `other`."""
+    """First and last message size in bytes of each range in which MPI with device buffers is slower than another way.
+    `device` and `other` have the times of both by message size."""
     bands: list[tuple[int, int]] = []
     begun = last = None
     for count in sorted(device.keys() & other.keys()):

@@ -22,7 +22,7 @@ enum class RowCopies : std::uint8_t {
              ///< copies run in the other direction. On the host backend: pitched
   single,    ///< one copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
-  kernel,    ///< a few thread blocks load or store the rows, without the copy engine ("zero-copy")
+  kernel,    ///< a few thread blocks copy the array's rows by loads or stores to host memory ("zero-copy")
   mixed      ///< rows to the device as `pitched` (copy engine), rows back to the host as `kernel` (thread blocks)
 };
 std::string to_string(RowCopies copies);

@@ -76,7 +76,7 @@ struct FftOptions {
   /// lengths in double precision (docs/fft.md); results of other lengths are packed into messages.
   bool gpu_lines = false;
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< whether to measure the routes of every transpose that the engine packs
+  std::optional<TuneOptions> tune = {};  ///< whether to measure message routes of transposes that pack their values
 };
 
 /// Memory that transforms need on a device, in bytes.

@@ -109,7 +109,7 @@ Machine describe(const std::string& name, const nb::list& device_list, const nb:
     MachineDevice device;
     device.node = nb::cast<int>(entry["node"]);
     device.rank = nb::cast<int>(entry["rank"]);
-    // Routes are planned as for a GPU, although nothing ever runs on a described device.
+    // A described machine need not exist. Its message routes are planned as if its devices were CUDA GPUs.
     device.local = {Backend::cuda, nb::cast<int>(entry["index"])};
     device.name = nb::cast<std::string>(entry["name"]);
     device.uuid = name + "-" + std::to_string(found.size());

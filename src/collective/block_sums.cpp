@@ -56,7 +56,7 @@ class Tree {
   std::optional<int> root;
 
  private:
-  /// Index of the branch that holds the sum of blocks first to first + 2^level - 1; empty if there are no blocks.
+  /// Plans the sum of the 2^level grid blocks from block `first` on. Returns its index, or nothing without such blocks.
   std::optional<int> descend(std::int64_t first, int level) {
     const std::int64_t behind = first + (std::int64_t{1} << level);
     const auto begin =

@@ -20,7 +20,7 @@ using Levels = std::vector<std::vector<Addition>>;
 /// A summation tree on one device, for several sums at once, as kernels see it.
 struct SumTree {
   std::int32_t values = 0;   ///< number of inputs per sum
-  std::int32_t results = 0;  ///< number of outputs per sum
+  std::int32_t results = 0;  ///< number of results per sum, each a value of the summation tree
   std::int32_t sums = 0, levels = 0, additions = 0;
   /// Indices of the first addition of each level and the end of the last level; the additions; the value that becomes
   /// each result, or -1 for 0.
@@ -33,7 +33,7 @@ struct SumTree {
 
 class TreeOnDevice {
  public:
-  /// Copies a tree to the device. `sources`: index of the value that becomes each result; -1: the result is 0.
+  /// Copies a summation tree to the device. Result r is the tree's value number sources[r], or 0 if that is -1.
   TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<std::int32_t>& sources, int sums);
   /// Adds up all sums. Sum s reads its values at from + s * values and writes its results to to + s * results.
   void run(Stream& stream, const double* from, double* to) const;

@@ -63,7 +63,7 @@ Way way_of(const HostRows& rows, std::byte* buffer, bool in) {
   return way;
 }
 
-/// Offset in the device's buffer behind the last byte of the rows.
+/// Offset in the device buffer, in bytes, just past the copy of these host rows.
 std::int64_t end_of(const HostRows& rows) {
   const Pitch pitch = pitch_in_buffer(rows);
   return rows.at + rows.extent[0] + (rows.extent[1] - 1) * static_cast<std::int64_t>(pitch.row) +

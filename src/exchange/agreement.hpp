@@ -39,7 +39,7 @@ class Agreement {
   bool told_at_end() const { return told_at_end_; }
   /// Throws Overflow or Unwritten, the same on all ranks, if the ranks know that an exchange lost values.
   void check(std::uint64_t number) const;
-  /// Asks all ranks whether values were lost. Also throws Timeout if some rank does not answer.
+  /// Asks all ranks whether values overflowed their coding or were never stored. Throws Timeout if a rank is silent.
   void ask(std::uint64_t number);
   /// Asks all ranks whether encoded values overflowed, if end() does not ask. Does nothing if an overflow is known.
   void ask_last(std::uint64_t number);

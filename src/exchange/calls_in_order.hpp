@@ -22,7 +22,7 @@ class CallsInOrder {
   void add(Device device) { devices_.emplace_back(device); }
   /// Checks a call's streams: throws Error (mismatch) unless there is one for each device, on that device.
   void check(const std::vector<Stream>& streams) const;
-  /// Orders a call: begin() before its work is queued, and end() after it.
+  /// Between begin() and end() the object's work is queued on these streams; it waits for the work of earlier calls.
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
 

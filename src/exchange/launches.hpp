@@ -129,7 +129,7 @@ class Launches {
   DeviceArrays& on_;
   Event before_, after_, encoded_;
   Span<std::uint64_t> stamps_;
-  std::deque<EndSite> receive_sites_;  // arguments that receivers were made from; receivers point into them
+  std::deque<EndSite> receive_sites_;  // arguments of the receivers of messages, which keep pointers to these
   std::vector<Outgoing> outgoing_;     // senders, with the farthest target first
   std::vector<Incoming> incoming_;
   Combiner combiner_;

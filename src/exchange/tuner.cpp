@@ -272,7 +272,7 @@ class Tuner {
     });
   }
 
-  // Deciding: takes the fastest candidate, or a mixture of the best ------------------------------------------------
+  // Deciding: takes the fastest candidate, or combines the fastest route of each class of messages -----------------
 
   /// Whether the caller's other work overlaps with the messages. Single message times are then meaningless.
   bool overlaps() const { return !overlapped_.empty(); }

@@ -1,5 +1,5 @@
 #pragma once
-// Candidates of the tuner: settings of the knobs (tuning parameters), and the mixture of the best.
+// Candidates of the tuner: settings of an exchange's tuning parameters, and the fastest route per class of messages.
 #include <map>
 #include <optional>
 #include <string>

@@ -51,7 +51,7 @@ class Waits {
   const Plan& plan_;
   std::vector<OfDevice> devices_;
   RouteStates states_;
-  std::unique_ptr<Watchdog> watchdog_;  // thread with the timeouts of libraries; null if all have their own
+  std::unique_ptr<Watchdog> watchdog_;  // thread that reports overdue waits in libraries; null if none waits for ever
   bool waits_in_deliver_ = false;       // whether some communication library waits when messages are delivered
   std::optional<Timeout> complaint_;    // timeout error that the host found
 };

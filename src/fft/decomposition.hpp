@@ -38,7 +38,7 @@ struct Decomposition {
   /// Bytes of a real number; a complex value takes twice as many.
   std::int64_t word() const { return twice ? 8 : 4; }
 
-  /// For each axis of a stage in memory, the axis x, y or z (0, 1 or 2) along it.
+  /// For each array axis in this stage of the FFT, the coordinate axis stored along it: 0, 1 or 2 for x, y or z.
   static const std::array<int, 3>& axes(Stage stage);
   /// Extent of all modes, or with `of_cells` of all values in physical space.
   Extent extent(Stage stage, bool of_cells = false) const;

@@ -1,4 +1,4 @@
-// Transforms lines by FFTW. A thread transforms a few lines before a move and stores them while they are in its cache.
+// FFTs of lines by FFTW. Before a transpose, a thread transforms a few lines and stores them while they are in cache.
 #include <complex>
 
 #include <slipstream/error.hpp>

@@ -197,8 +197,8 @@ struct Fft::Impl {
   int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Distribute the line transforms of step `lines` to the parts of a transpose. take_lines() splits them by plane,
-  /// take_permuted() by mode k_x, for transposes whose lines store their results.
+  /// Divide the line FFTs of step `lines` among the parts of a transpose, which are sent in turn: take_lines() by
+  /// plane, take_permuted() by mode k_x. The latter is for FFT kernels that store results on the target directly.
   void take_lines(fft::Move& move, fft::Step& lines);
   void take_permuted(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);

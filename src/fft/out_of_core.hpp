@@ -83,7 +83,7 @@ class OutOfCore {
   /// Range of modes along x in the n-th batch, for planes that are cut along x because they exceed a device buffer.
   Range piece(std::int64_t n) const;
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
-  /// Arrays that hold the values between the two sweeps: the object's own, or on one device the caller's `other`.
+  /// Arrays for values between two FFT passes over host data: the object's own, or on one device the caller's `other`.
   Arrays between_or(const Arrays& other) const;
   /// Largest number of planes of modes at constant y that any device has.
   std::int64_t most_y() const;

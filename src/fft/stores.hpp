@@ -12,7 +12,7 @@ namespace slipstream::fft {
 class StoredLines {
  public:
   virtual ~StoredLines() = default;
-  /// Prepares the stores of results for the exchange that all runs use. Called once, before the first run.
+  /// Called once before the first run, with the exchange that gives all runs the target addresses of their results.
   virtual void prepare(const Exchange&) {}
   /// Queues all transforms, whose kernels store results at the destinations that the exchange gives for its first item.
   /// Call it between Exchange::open() and post(). `work` holds a whole block; its contents are undefined afterwards.
@@ -27,8 +27,8 @@ class StoredLines {
 
 /// Whether FFTs of lines can store results on other devices without packing; `own`: in the project's GPU kernels.
 bool can_store(Backend backend, bool own, const LineBatch& batch);
-/// Makes transforms of lines that store their own results, for a block of this extent. The lines are those along the
-/// first axis.
+/// Makes FFTs of the lines along the first axis of a block of this extent. Their kernels store each result directly in
+/// memory of its target device, without packing.
 std::unique_ptr<StoredLines> make_stored_lines(Device device, bool own, const LineBatch& batch, const Extent& block);
 
 }  // namespace slipstream::fft

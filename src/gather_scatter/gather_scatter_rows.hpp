@@ -109,7 +109,7 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
   GroupSum<T, Turn> sum(op, turn, value(before));
   for (std::uint32_t n = first + 1; n < last; ++n) {
     const Term term = items[n];
-    // A value from another device is a block's partial result, so it is not merged with its neighbours.
+    // Values of a block of points are combined first. A value from another device already is such a partial result.
     sum.add(value(term), term.incoming || before.incoming || term.index / block != before.index / block);
     before = term;
   }

@@ -24,7 +24,7 @@ class HostPacked {
              const GatherScatterOptions& options);
   ~HostPacked();
 
-  /// Combines the copies in each block on the device, and starts the copy to the host.
+  /// Combines each block's copies of shared points on the device, and starts to copy the results to the host.
   void pack(std::size_t device, Stream& stream, const Values& values, Op op);
   /// Waits for the copies to the host, combines there, and queues the copies back and the scatter to all points.
   void finish(std::vector<Stream>& streams, const std::vector<Values>& values, Op op);

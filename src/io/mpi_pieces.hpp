@@ -25,7 +25,7 @@ class MpiPieces {
   /// Waits until the writes in progress have ended.
   ~MpiPieces();
 
-  /// Opens the existing file for the pieces that follow. Throws if MPI cannot open it.
+  /// Opens an existing file for the pieces of checkpoint arrays to write next. Throws if MPI cannot open it.
   void open(const std::string& path);
   /// Copies a piece of a local block, which must not be interleaved. Returns false if the device lacks memory for the
   /// copy.

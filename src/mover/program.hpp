@@ -14,7 +14,7 @@ struct Scheduled {
   const Batch* batch = nullptr;
   /// range of positions in the launch over which the copies of `batch` are spread evenly; lower positions start earlier
   double from = 0, to = 0;
-  int stamp = 0;  ///< index of the batch's end time in Pulse::stamps; 0: not timed
+  int stamp = 0;  ///< index of the end time of this batch of copies in the launch's array of times; 0: not timed
 };
 
 /// Conversions of values that a program's copies need: none, single values, or blocks as well.

@@ -95,7 +95,7 @@ struct RunProgram {
     return false;
   }
 
-  /// Counts finished tiles of a batch. The thread block that counts the last one sets the batch's counters.
+  /// Counts finished work items of a batch of copies. The thread block that counts the last one signals the end.
   template <class Team>
   SLIP_FN void finish(const Team& team, const Tile& tile, std::uint64_t now, std::uint32_t tiles_done) const {
     const BatchInfo& info = tile.info;
@@ -180,7 +180,7 @@ struct RunProgram {
           });
       }
       team.each([&](int thread) {
-        // The next tile is drawn early, so that the atomic's latency overlaps with the moves.
+        // The number of the next work item is fetched early, so that the atomic's latency overlaps with copies.
         if (thread == 0) next = self.template draw<Team>(now);
         if (!shared->broken) {
           const Watch watch{self.pulse, now, tile.wait.peer};

@@ -129,7 +129,7 @@ struct Piece {
 /// of both boxes.
 constexpr std::int64_t wide_seam = 64;  // two boxes and the gap between them are joined up to this width in bytes
 
-/// Joins two packed boxes whose targets are both ends of the same rows. Returns false if that is not the case.
+/// Joins two copies if their packed values go to the two ends of the same array rows; else returns false.
 bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
   if (!is_dense(a.source_stride, a.extent) || a.target_stride[0] != 1 || a.extent[1] < 2) return false;
   const int parts = a.word == 16 ? 2 : 1;

@@ -306,8 +306,8 @@ SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Sha
   }
 }
 
-/// Number in a packet: the lower half of the exchange's number. It differs from that of the exchange before the last,
-/// whose packet has the same place.
+/// Sequence number in a packet: the lower half of the exchange's number. Two receive buffers take turns, so it only has
+/// to differ from the number that the exchange before the last left in the same buffer.
 SLIP_FN std::uint32_t packet_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
 
 /// Index of a thread when packets are moved. A GPU thread takes one part of a packet, a host thread takes all.

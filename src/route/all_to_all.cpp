@@ -197,7 +197,7 @@ class AllToAll final : public Mail {
     keep_for_ever(std::move(in_));
   }
 
-  /// Called by a sender when it has packed its message; opened(): by a receiver, when its buffer is free.
+  /// packed() counts a packed message, opened() a free receive buffer. MPI is called after the last of both.
   void packed() { ++packed_; }
   void opened() { ++opened_; }
   bool over(std::uint64_t sequence) const { return done_ >= sequence; }

@@ -25,7 +25,7 @@ struct SymmetricLayout {
 /// Offsets of these messages in symmetric memory, one after another on each device. The result is right for a device if
 /// all its messages are listed.
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters);
-/// Layout of this rank's messages in symmetric memory. The rank of each device placed those on that device. Collective.
+/// Offsets of this rank's messages in symmetric memory. Each rank chose those on its own devices. Collective.
 SymmetricLayout agreed_layout(const RouteSetup& setup);
 
 /// A block of symmetric memory, and NVSHMEM's operations on it in stream order. The block is no span of an arena,

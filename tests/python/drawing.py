@@ -83,7 +83,8 @@ def coding_refusals(coding: str, dtype: str) -> list[Refusal]:
 
 
 def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
-    """Errors that these tuning parameters may cause; drawing them ignores which routes support them."""
+    """Errors that an exchange with these random tuning parameters may raise. Parameters are chosen at random even where
+    the routes do not support them."""
     pack, mpi = options.get("pack", "fused"), options.get("mpi", "sends")
     names = [routes] if isinstance(routes, str) else list(routes)
     by_mpi = not names or "gpu_mpi" in names or "-direct" in names

@@ -57,7 +57,7 @@ class Choice:
     threads: int
     lattice: str
     representation: str
-    collision: str | None  #: name of the collision; None: the default of the representation
+    collision: str | None  #: name of the collision; None: the default for populations or moments
     streaming: str
     layout: str
     overlap: str

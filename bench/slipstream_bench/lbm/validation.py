@@ -104,8 +104,9 @@ def boundary_widths(cells: int) -> list[int]:
 
 
 def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant]:
-    """Steps unsplit, and split at every width of the boundary region or at the narrowest and widest. Between devices
-    also with the packing schemes of Risso's thesis."""
+    """Variants of a run to compare: steps not split, and steps split into boundary region and interior. `every`: with
+    every width of the boundary region, else with the narrowest and widest. Several devices also use the packing schemes
+    of Risso's thesis."""
     widths = boundary_widths(cells)
     yield Variant("off")
     yield from (Variant("on", width) for width in (widths if every else sorted({widths[0], widths[-1]})))

@@ -145,7 +145,7 @@ struct LineTiles {
     return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
            (which == 0 ? first_parts : Narrow::first_parts);
   }
-  /// Number of thread blocks (teams) that a chunk needs in each of two fused FFT passes.
+  /// Number of thread blocks that FFT pass 0 or 1 needs for a chunk, a share of the lines of two fused passes.
   SLIP_FN std::int64_t items(int which) const {
     return which == 0 ? static_cast<std::int64_t>(two.deep) * wide * pass[0].tiles * first_parts
                       : static_cast<std::int64_t>(two.deep) * pass[1].thirds * second_parts;

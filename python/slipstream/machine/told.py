@@ -78,7 +78,7 @@ class Batches(TypedDict):
 
 
 class Plan(TypedDict):
-    """Blocks, memory and messages of a case on a machine."""
+    """Plan of a case for a machine: its decomposition into blocks, and the memory and messages that a run needs."""
 
     blocks: list[PlannedBlock]
     partition: Partition

@@ -81,7 +81,7 @@ inline std::string uuid_string(const cudaUUID_t& uuid) {
 
 class CudaBackend final : public detail::DeviceBackend {
  public:
-  // Calls about devices, defined in backend.cpp.
+  // Queries of devices, and their synchronisation, defined in backend.cpp.
   int device_count() override { return visible_devices(); }
   std::string versions() override;
   DeviceInfo info(Device device) override;

@@ -15,7 +15,7 @@
 namespace slipstream {
 namespace {
 
-/// A guarded quantity in a block of this rank, and the block's first row among the rows of its device.
+/// A guarded quantity in a grid block of this rank. `first_row`: number of its first row of cells on its device.
 struct GuardedBlock {
   std::size_t quantity = 0;
   std::int64_t block = 0;

@@ -54,7 +54,7 @@ struct Needs {
   std::int64_t wide, high;      ///< number of modes along x, and along y, that a plane z keeps
   std::int64_t line, doubles;   ///< bytes for a line along z in a plane y, and for the partial sums of the plane
   std::int64_t plane_z;         ///< bytes that a whole plane of constant z needs
-  std::int64_t column, row;     ///< bytes that a line along y, and along x, needs if planes z are cut
+  std::int64_t column, row;     ///< device-buffer bytes for a line along y, and along x; used if no xy plane fits
 
   std::int64_t plane_y(std::int64_t of_piece) const { return std::max(of_piece * line, doubles); }
   /// Number of modes along x in a piece of a plane y, so small that few planes still give several batches.

@@ -10,7 +10,7 @@
 
 namespace slipstream::dns {
 
-constexpr int own_buffers = 4;  ///< number of a device's own arrays, each as large as a buffer for a batch
+constexpr int own_buffers = 4;  ///< number of a device's work arrays, each as large as its buffer for a batch of planes
 
 /// Number of fields that travel from planes y to planes z: u, v, w, the derivatives of u and v along z, and each scalar
 /// with its derivative along z.
@@ -71,7 +71,7 @@ std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& 
 std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget);
 std::int64_t least_budget(const Machine& machine, const Options& options);
 BatchPlan planned_batches(const Machine& machine, const Options& options, std::int64_t budget);
-/// Messages of all ranks in a Runge-Kutta stage, if there are several devices.
+/// Lists all ranks' messages in a Runge-Kutta stage: devices, bytes and route of each. Requires several devices.
 std::vector<fft::AlikeMessages> messages_of_stage(const Machine& machine, const Options& options, std::int64_t budget);
 /// Bytes of pinned host memory, by device, for fields between the passes over planes y and z of an out-of-core flow.
 std::vector<std::int64_t> bytes_between_sweeps(const Machine& machine, const Options& options, std::int64_t budget);

@@ -16,12 +16,12 @@ struct Three {
   std::int64_t step = 0;
 };
 
-/// One stage of a Runge-Kutta step with integrating factor e = exp(-nu k^2 dt / 2). With n the projected and forced
-/// right-hand side at `now`,
-///     sum  = (first: e^2 u, else sum) + sum_n e^sum_e n,
-///     next = e^next_e u + next_n e^next_n_e n,      or, of the last stage, u = sum.
-/// With `ahead`, a stage adds the forcing of the next one, for this time, to the sum. A next stage without forcing then
-/// needs no `now`.
+/// Factors of a stage of a Runge-Kutta step. Velocity modes u decay by e = exp(-nu k^2 dt / 2) in half a step. With n
+/// the projected right-hand side, a stage computes the arrays `sum` and `next` (the velocity in the next stage):
+///     sum  = (first stage: e^2 u, else sum) + sum_n e^sum_e n,
+///     next = e^next_e u + next_n e^next_n_e n,      or, in the last stage, u = sum.
+/// The other symbols are members of this struct. `pushes`: whether n includes the forcing. `ahead`: time for which the
+/// stage adds the next stage's forcing to `sum`, so that the next stage needs none.
 struct StageFactors {
   bool first = false, last = false;
   double sum_n = 0;

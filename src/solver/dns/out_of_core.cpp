@@ -650,7 +650,7 @@ class Flow final : public OutOfCore {
     own.work->lines(s, Kind::backward, s_.nz, b.x.number, fields * b.y.number, values, values);
     own.work->swap_rows(s, {s_.nz, b.x.number, fields * b.y.number}, values, to);
   }
-  /// Address of the device's own memory that follows u and the vorticity in cells, six components.
+  /// Address of work memory on the device behind the components of velocity and vorticity in physical space.
   T* behind_cells(const Own& own, const Lines& lines) const {
     return memory_of(own) + 6 * even(volume(cells_of(lines)));
   }

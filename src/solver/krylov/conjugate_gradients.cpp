@@ -143,7 +143,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     const Vectors p = directions(), x = corrections();
     for (std::size_t d = 0; d < sides.size(); ++d)
       noise(streams[d], sides[d].range, layout.first_block[d] * layout.block, p[d]);
-    // r = A noise is equal in all copies, zero where x is fixed, and orthogonal to the null space.
+    // r = A p for random p is equal in all copies of a point, zero at prescribed x, and orthogonal to A's null space.
     system.apply(p, residuals());
     sum_residual(streams, system);
     begin_directions(streams, system, x);

@@ -155,7 +155,7 @@ std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis,
     const std::array<std::size_t, 3> at{p % n, p / n % n, p / (n * n)};
     const Matrix m = jacobian(rule, x.data(), at[0], at[1], at[2]);
     const std::size_t a = (across + 1) % 3, b = (across + 2) % 3;
-    Point area = cross(m[a], m[b]);  // area vector at a point of the side, J grad c
+    Point area = cross(m[a], m[b]);  // area vector at a point of the side, per area of the reference square
     for (double& part : area) part *= (end == 0 ? -1 : 1) * rule.weights[at[a]] * rule.weights[at[b]];
     areas.push_back(area);
   }

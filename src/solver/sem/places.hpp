@@ -35,7 +35,7 @@ class BoxPlaces {
   void before_map(std::int64_t element, bool corners, Point* x) const;
   ElementBox box_;
   std::vector<double> points_;
-  std::array<std::vector<Share>, 3> shares_;  ///< relative positions, [element along the axis][point]
+  std::array<std::vector<Share>, 3> shares_;  ///< points' positions in the box, 0 to 1, [axis][element][point]
 };
 
 }  // namespace slipstream::sem

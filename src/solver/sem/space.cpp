@@ -392,7 +392,7 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) { weak_divergence(g, pointers(out)); }
 
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, const std::vector<double*>& out) {
-  fine_points();  // throws if the order has no kernels for a finer quadrature
+  fine_points();  // called as a check: throws if the elements' order has no kernels with a finer quadrature
   impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     const Part& part = impl_->parts[d];

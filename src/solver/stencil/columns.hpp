@@ -61,7 +61,7 @@ struct Propagate {
 struct ColumnShape {
   int width, height;  ///< number of threads along x and along y
   int ahead;          ///< number of planes that are loaded before they are needed
-  int resident;       ///< number of teams that a multiprocessor runs at the same time
+  int resident;       ///< number of thread blocks that a multiprocessor runs at the same time
   int deepest;        ///< most planes z of a thread block; planes that neighbouring blocks share stay in the L2 cache
 };
 template <class T>

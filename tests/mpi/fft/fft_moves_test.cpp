@@ -118,8 +118,8 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsWhereTheyMustGo) {
     }
 }
 
-/// Messages of one part travel while the lines of the next part are transformed, on every route. The library cuFFT may
-/// give other bits for another number of lines.
+/// Splits transposes into parts, on every route: messages of a part travel while lines of the next are transformed. The
+/// bits are those of a transpose in one part, except with cuFFT, where they may depend on the number of lines.
 TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
   const Machine m = machine();
   const bool host = std::get<0>(GetParam()) == Backend::host;

@@ -194,7 +194,7 @@ class TransformsOnSeveral : public TransformsByBatches {
   std::int64_t least(const Extent& cells, const FftOptions& o) const {
     return TransformsByBatches::least(comm, machine(), cells, o);
   }
-  /// Bytes of the whole grid: this rank's blocks from the field, others from `wanted`.
+  /// Bytes of the whole grid, to compare with `wanted`: this rank's blocks from the field, all others from `wanted`.
   static std::vector<std::byte> with_own(const Field& field, std::vector<std::byte> wanted) {
     field.read({{0, 0, 0}, field.grid().extent()}, wanted.data());
     return wanted;

@@ -29,7 +29,8 @@ def flow(mean: Sequence[float] = (0, 0, 0), devices: int = 1, **options: Any) ->
 
 
 def farthest(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
-    """Largest relative difference of the fluctuation's statistics; spectra are relative to the energy."""
+    """Largest relative difference between `found` and `wanted` statistics of the velocity fluctuation. Differences of
+    spectra are relative to the energy."""
     off = [
         abs(found[name] / wanted[name] - 1) for name in wanted.keys() - OF_THE_WHOLE - {"spectrum", "power", "scalars"}
     ]

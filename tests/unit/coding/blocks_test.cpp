@@ -165,7 +165,7 @@ TEST_P(BlockCodings, ReadPoisonAsNoNumber) {
   }
 }
 
-/// With one unit per box the rounding depends on the value alone, and larger values are reported.
+/// Given a maximum error, values round to multiples of one unit. Values too large for the codes are reported.
 TEST_P(BlockCodings, RoundToMultiplesOfOneUnitWhereAnErrorIsGiven) {
   const Coding coding = coding_of("blockfloat, rate 16, max error 0.001");
   const Wire wire = wire_of(coding, DType::f64, "u");

@@ -152,7 +152,7 @@ struct ThinFaces {
 
 Form form_of(const Table& table) { return table.tiles.front().work.form; }
 
-/// Moves both faces in one batch, the low one first or last. Compares with moving one face after the other.
+/// Copies faces at both ends of array rows in one batch, in either order. Expects the result of separate copies.
 void check_both(bool sequential, ThinFaces faces, Mover (ThinFaces::*side)(bool), bool low_first, Form form) {
   for (auto& value : faces.slot) value += 10'000'000;  // values that differ from all in the array
   ThinFaces expected = faces;

@@ -39,7 +39,7 @@ class SmallSystem {
     return solve_on(b, options, known);
   }
 
-  /// Starts from the previous solution.
+  /// Solves with the previous solution as the initial guess. `b`: scale of the right-hand side.
   Solved solve_on(double b, const Options& options, bool known = false) {
     for (std::int64_t i = 0; i < count; ++i) b_.data()[i] = b * (1 + 0.1 * static_cast<double>(i % 7));
     Solved solved;

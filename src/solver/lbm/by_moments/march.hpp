@@ -44,8 +44,8 @@ struct MarchPart {
   SLIP_FN int teams() const { return tiles_x * tiles_y * ((high[2] - low[2] + depth - 1) / depth); }
 };
 
-/// Advances the tiles of a part by a step. Treats solid cells like fluid ones, because testing flags costs more than it
-/// saves. `walls`: the step handles walls at the block's sides.
+/// A lattice Boltzmann step in part of a box; each thread block marches along z with a tile of cells. Solid cells count
+/// as fluid, because testing flags costs more than it saves. `walls`: the step handles walls at the grid block's sides.
 template <class S, class Collision, MarchShape shape, bool walls>
 struct MarchTiles {
   using T = typename S::Number;

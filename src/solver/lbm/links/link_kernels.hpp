@@ -87,7 +87,7 @@ struct Interpolated {
     cells.bring_each(at.cell, at.in, at.near, [&](T sent, T second) {
       const T returned = sent - static_cast<T>(*share++) * (sent - second);
       const T difference = sent - returned;
-      // Large differences are excluded, because the mass of a diverging flow is meaningless.
+      // Mass lost by reflection at a wall. Changes of a population by 0.25 or more are left out: such a flow diverges.
       if (difference > T(-0.25) && difference < T(0.25)) lost += static_cast<std::int64_t>(unit * difference);
       return returned;
     });
