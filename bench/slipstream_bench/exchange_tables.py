@@ -125,8 +125,9 @@ def _percent(gain: float | None) -> str:
 
 
 def _alone(rows: list[Row], row: Row) -> Row | None:
-    """The single-device row with the same cells per device, or in total. Its layout may differ, because rows along z
-    need a cut across x; the fastest layout counts.
+    """The result of one device to which the result `row` of several devices is compared. It has the same cells per
+    device (weak scaling) or in total. The memory layout may differ, because arrays with rows along z need a cut across
+    x; the fastest layout counts.
     """
     keys = ("part", "scaling", "quantities", "radius", "routes", "clock", "backend")
     size = "cells_per_device" if row["scaling"] == "weak" else "cells"
@@ -247,8 +248,8 @@ def _risso(rows: list[Row]) -> Iterable[Row]:
 
 
 def _explained(rows: list[Row], everything: list[Row]) -> Iterable[Row]:
-    """Compares the additional time of several devices with the time of the bytes over a link. At least one of both rows
-    is from this run."""
+    """Compares times of several devices and of one, with equal cells per device. Their difference is set against the
+    time in which the bytes cross a link. At least one of the two times was measured in this run."""
     measured = {_shares(row) for row in pick(rows, part="scaling")}
     for row, one in _beside_one(everything, "weak"):
         if measured.isdisjoint({_shares(row), _shares(one)}):

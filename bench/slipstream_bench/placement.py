@@ -18,7 +18,7 @@ from slipstream_bench.exchange_model import ExchangeTime, exchange_time
 
 #: Extent of the grid in fig. 11 of Pearson et al. 2020; the defaults of the options are their other settings, too.
 CELLS = (1440, 1452, 700)
-#: Number of random placements whose costs are averaged in a row.
+#: Number of random placements of grid blocks on devices; a result is the mean of their costs.
 SEEDS = 20
 
 

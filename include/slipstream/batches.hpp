@@ -58,7 +58,7 @@ struct BatchOptions {
 class BatchMove {
  public:
   virtual ~BatchMove() = default;
-  /// Moves a batch. streams[i] is on the i-th device of this rank. A batch ends before the next one begins.
+  /// Starts to move a batch between devices. streams[i] is on device i of this rank. end() precedes the next begin().
   virtual void begin(std::int64_t batch, std::vector<Stream>& streams) = 0;
   virtual void end(std::int64_t batch, std::vector<Stream>& streams) = 0;
 };
@@ -80,7 +80,7 @@ class Batches {
   /// Function that returns a batch's rows on a device of this rank; none where the device has no part of the batch.
   /// Called on the host, in the order of the batches.
   using Rows = std::function<HostBatch(std::size_t device, std::int64_t batch)>;
-  /// Function that queues the work on `from`, which it may change. The result must lie in `to`.
+  /// Function that queues the computation on a batch. It reads buffer `from`, which it may change, and writes to `to`.
   using Work =
       std::function<void(Stream& stream, std::size_t device, std::int64_t batch, std::byte* from, std::byte* to)>;
   /// Runs `count` batches after the work already queued on `streams`, one stream per device. Work queued on these later

@@ -39,7 +39,7 @@ namespace slipstream {
 struct SharedPoints {
   /// id of each point, from 1, in host memory; 0: the point is not shared, its value unchanged
   std::span<const std::int64_t> ids;
-  std::int64_t first_block = 0;  ///< number of the first block in the whole domain
+  std::int64_t first_block = 0;  ///< index of this device's first block of points among the blocks of all devices
   /// number of points in a block, such as those of 64 elements; the last block may be shorter
   std::int64_t block = 1;
 };

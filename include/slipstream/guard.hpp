@@ -18,7 +18,7 @@ namespace slipstream {
 /// The first fault in a row of cells along the axis shape.row_axis of the field's block. Rows are counted along y
 /// first, then along the third axis.
 struct RowFinding {
-  std::int32_t at = -1;  ///< coordinate along the row; -1: no fault
+  std::int32_t at = -1;  ///< coordinate along the row of the first cell with an invalid value; -1: all values are valid
   double value = 0;
 };
 

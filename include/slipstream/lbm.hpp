@@ -178,7 +178,7 @@ struct Split {
 struct Teams {
   std::array<int, 2> tile{0, 0};  ///< cells of a team's tile along x and y; 0: the default of the number format
   int chunk = 0;
-  std::string source = "options";  ///< how the tile was chosen: "options", "measured" or "cache"
+  std::string source = "options";  ///< how cells per thread block were chosen: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< remarks of the tuner that measured tile sizes of thread blocks, on rank 0

@@ -47,7 +47,7 @@ struct Loop {
   /// Addresses of the loop condition, an integer in memory of each device of this rank. It has the same value on all
   /// devices of all ranks. The tasks are repeated while it is not 0.
   std::vector<const std::int32_t*> go_on;
-  std::int64_t most = 1000;  ///< limit on the number of passes through the loop
+  std::int64_t most = 1000;  ///< most repetitions of `tasks`, even if the condition never becomes 0
   /// Number of passes between two checks by the host, where the loop is not part of a graph. Passes after the last
   /// necessary one must change nothing.
   int look_every = 1;

@@ -108,7 +108,7 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 struct StepsTuning {
   int steps = 1;
   std::vector<std::pair<int, double>> tried;  ///< candidates: steps per exchange, and the measured seconds per step
-  std::string source;                         ///< origin of the number of steps: "measured" or "cache"
+  std::string source;                         ///< how the steps per exchange were chosen: "measured" or "cache"
   std::string file;                           ///< file of the tuner's cache; empty where there is none
   std::vector<std::string> notes;             ///< notes on a cache that was not read or not written; on rank 0
 };

@@ -54,7 +54,7 @@ struct PeerReduce {
   WordPair* const* remote = nullptr;         ///< address on each device for this device's values, in even all-reduces
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
-  int resident = 1;  ///< number of concurrent launches per multiprocessor, from resident_reduce()
+  int resident = 1;  ///< number of the kernel's thread blocks that fit on a multiprocessor, from resident_reduce()
 };
 
 /// All-reduce of `values` in place: sends, waits and reduces, in one launch of one thread block.

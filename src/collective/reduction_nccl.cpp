@@ -89,7 +89,7 @@ class NcclReduction final : public Reduction {
   ReduceTeam team_;
   std::size_t bytes_;                      // bytes of the values of one device
   std::shared_ptr<NcclClique> clique_;     // the devices' communicators; empty if the machine has one device
-  std::vector<Span<std::byte>> gathered_;  // values of all devices, on each device of this rank
+  std::vector<Span<std::byte>> gathered_;  // on each device of this rank: the values to reduce of all devices
   std::uint64_t number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
 };

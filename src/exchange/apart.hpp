@@ -11,7 +11,7 @@ struct ByteRows {
   std::int64_t bytes = 0, rows = 1, step = 0;
 };
 
-/// Whether some byte belongs to rows of both arrays.
+/// Whether two strided arrays overlap in memory: some byte belongs to rows of both. Gaps between rows do not count.
 inline bool share_memory(const ByteRows& a, const ByteRows& b) {
   if (a.bytes <= 0 || b.bytes <= 0 || a.rows <= 0 || b.rows <= 0) return false;
   const auto row = [](const ByteRows& of, std::int64_t n) {

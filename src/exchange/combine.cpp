@@ -49,7 +49,7 @@ void Combiner::add(Mover mover, const Ordered& from, const std::vector<Contribut
 
 std::vector<Combined> Combiner::movers(const std::vector<Contributor>& contributors) {
   std::vector<Combined> out, copies;
-  // Contributors are grouped by target array, since several items may have the same one.
+  // Received values to combine are grouped by target array, since several exchanged fields may have the same target.
   std::map<const std::byte*, Ordered> arrays;
   for (const Contributor& c : contributors) {
     const Leg& leg = *c.arrived.leg;

@@ -448,7 +448,7 @@ std::vector<MessageInfo> messages_of(const Grid& grid, const std::vector<Planned
                                      const ExchangeOptions& options, const std::vector<int>& ranks, bool received) {
   const Machine& machine = grid.machine();
   const Pairs pairs(machine, items);
-  std::map<Pair, Choice> known;  // routes by properties of pairs, which are few even if pairs are many
+  std::map<Pair, Choice> known;  // routes by properties of two devices, such as same node; many pairs have equal ones
   std::vector<MessageInfo> messages;
   for (const int rank : ranks) {
     const Bundles bundles = bundle(grid, items, rank);

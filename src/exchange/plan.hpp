@@ -49,7 +49,7 @@ class Pairs {
   bool fields_shared_ = true, fields_own_ = true;
 };
 
-/// Reason why a route cannot serve a pair with these options; empty if it can.
+/// Reason why a route cannot carry messages between a pair of devices with these options; empty if it can.
 std::string refusal(RouteKind kind, const Pair& pair, const ExchangeOptions& options);
 
 struct Choice {

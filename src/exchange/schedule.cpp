@@ -73,7 +73,7 @@ class Rounds {
   double depth_, rounds_ = 1;
 };
 
-/// Orders a launch by bytes: those that this device sends or those that it copies locally, whichever is more.
+/// Orders the copies of a kernel launch on a scale of bytes: those sent or those copied locally, whichever are more.
 class Line {
  public:
   explicit Line(const Traffic& traffic) {
@@ -86,10 +86,10 @@ class Line {
     share_ = std::min(packed_ / std::max(sent, 1.0), 0.5);
   }
 
-  // Large traffic has two parts. The first part packs chunks, limited by the link, and copies within the device. The
-  // second part stores rows in place, limited by the link, and unpacks, limited by memory. Thread blocks that unpack
-  // too early would only wait. If nearly all bytes are stored in place, there is no first part, and local copies are
-  // spread between the rows.
+  // Exchanges of many bytes have two phases. The first packs messages, limited by the link, and copies within the
+  // device. The second stores rows of cells directly in other devices' arrays, limited by the link, and unpacks
+  // messages, limited by memory. Thread blocks that unpack too early would only wait. If nearly all bytes are stored
+  // directly, there is no first phase, and copies within the device are spread between these stores.
   Interval place_sent(const Batch& batch) {
     Interval place{at_, at_};
     if (is_local(batch)) {

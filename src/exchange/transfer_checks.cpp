@@ -52,7 +52,7 @@ class Values {
   std::int64_t before_ = 0;
 };
 
-/// Checks the transfers of one item against the blocks and fields of its two ends.
+/// Checks the transfers of one exchanged field against the blocks and fields at source and target.
 class TransferChecks {
  public:
   TransferChecks(const Grid& grid, const PlannedItem& item)

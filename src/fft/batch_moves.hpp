@@ -35,7 +35,7 @@ struct AlikeMessages {
   std::int64_t sources = 1, targets = 1;
 };
 
-/// Moves batches by one exchange for each number of planes and length of rows.
+/// Moves batches of planes between devices. Batches with equal numbers of planes and lengths of rows share an exchange.
 class BatchMoves final : public BatchMove {
  public:
   /// Prepares exchanges between devices of the buffers in `batches`, which must outlive this object. Collective.

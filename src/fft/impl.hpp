@@ -118,7 +118,7 @@ struct Fft::Impl {
   std::vector<Stream> line_streams;
   std::vector<Event> reached;                    // events by device that order one stream after another
   CallsInOrder in_order{"a Fourier transform"};  // orders transforms of all streams: they share the work arrays
-  Tuning tuning;                                 // combined result of the tuning of all moves
+  Tuning tuning;                                 // combined result of the exchange tuner for all transposes of the FFT
   FftProcessGrids grids_tried;
   std::optional<SameCalls> same_calls;  // compares the calls of ranks; empty if there is one rank
   // tuned exchange options of the FFT's packed transposes, in the order in which these are planned
@@ -188,7 +188,7 @@ struct Fft::Impl {
                 bool clears = false, bool whole = false);
   /// Whether the FFTs before a transpose store their results directly in its target array, on all ranks. Collective.
   bool lines_store(fft::Stage from, fft::Stage to) const;
-  /// Number of parts that a packed move is split into, across the planes of a stage.
+  /// Number of parts, each a range of planes of the array, in which a transpose packs and sends the array's values.
   int parts_of(fft::Stage stage) const;
   /// Number of parts along k_x of the backward transpose of slabs. modes_of_part(): range of modes k_x of one part.
   int parts_along_x(fft::Stage from, fft::Stage to) const;

@@ -51,8 +51,8 @@ std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stag
 /// Whether a message takes a route by which a kernel can store results directly into the target.
 bool is_straight(const MessageInfo& message) { return traits_of(message.route).stores; }
 
-/// Default split of a packed move: at most 8 parts, with at least 64 planes (the tile of a transpose) and 64 MB per
-/// device.
+/// Default number of parts of a transpose whose values are packed into messages: at most 8. Each part has at least 64
+/// planes (the edge of a transpose kernel's square) and 64 MB per device.
 constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
 
 /// Upper bound of the bytes of counters and tables at one end of a message.
@@ -132,7 +132,7 @@ bool may_store(const Machine& machine, const Decomposition& cut, const FftOption
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
-/// The moves of a transform, as pairs of stages: from, to.
+/// The transposes of an FFT, each as a pair of array distributions (stages): before and after the transpose.
 std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Decomposition& cut,
                                               const FftOptions& options, bool forward) {
   std::vector<Stage> stages = cut.path();

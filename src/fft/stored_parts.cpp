@@ -53,7 +53,7 @@ Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
   return {first(part), first(part + 1)};
 }
 
-// Splits lines that store a transpose by mode k_x. Those of the last part also set modes that are not in use to 0.
+// Splits FFTs of lines that store results in a transpose's target by mode k_x. The last part also zeroes unused modes.
 void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   move.lines = {lines.from, lines.to};
   const int parts = static_cast<int>(move.parts.size());

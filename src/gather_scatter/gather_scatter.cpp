@@ -189,7 +189,7 @@ struct GatherScatter::Impl {
     std::vector<std::int64_t> remote_points;
     std::vector<std::uint32_t> unique_points;
     GroupTiles local;
-    ListOnDevice outgoing, shared;                        // lists of points that run() uses
+    ListOnDevice outgoing, shared;                        // points that run() sends, or combines with received values
     ListOnDevice own, met, met_copies, gathered, theirs;  // lists of points for gather() and scatter()
     Buffer<std::uint32_t> sent;
     Event before, after;

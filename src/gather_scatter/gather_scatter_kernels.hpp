@@ -26,7 +26,7 @@ struct Operands {
   DType type = DType::f64;
   int components = 1;
   Op op = Op::add;
-  /// Coding to which each block's partial result is rounded if several blocks share the id.
+  /// Coding to which the partial result of each block of points is rounded, if several blocks share a point.
   Wire wire = Wire::same;
   const Signal* broken = nullptr;  ///< failure flag: work that needs received values does nothing if it is not 0
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels over lists: each row is read as one value, which is written to an array or to the points of a row.
+// Gather-scatter kernels. They read one value per shared point, and write it to an array or to the point's copies.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>

@@ -126,7 +126,7 @@ Points points_with_ids(const SharedPoints& points) {
   });
 }
 
-/// Runs a kernel over rows and blocks until it has finished: a later error must not free memory that it uses.
+/// Runs a kernel with a thread per row of a list, and waits: an error thereafter must not free memory that it uses.
 template <class Kernel>
 void for_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
   launch_rows(stream, rows, kernel);

@@ -57,7 +57,7 @@ struct Bodies::Impl {
   mutable std::mutex mutex;
   mutable std::map<Direction, LineIndex> indices;
 
-  // Intersections of bodies and lines are found at first use: runs use one lattice's directions, plans a single one.
+  // Bodies are cut by lines of a direction at its first use: a run needs a lattice's directions, a memory estimate one.
   const LineIndex& lines(const Direction& along) const {
     std::lock_guard lock(mutex);
     return indices.try_emplace(along, surfaces, along, grown(cells, {1, 1, 1})).first->second;

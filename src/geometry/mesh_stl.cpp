@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 7> keywords{"solid",   "facet",    "outer
 /// Removes the leading keyword from a line and returns it; empty if there is none.
 std::string_view cut_keyword(std::string_view& line) {
   std::string_view rest = line, word = next_word(rest);
-  // Most words are numbers, for which this test returns early.
+  // Most words of an STL text file are numbers. They begin with a character below 'A' and are no keywords.
   if (word.empty() || word.front() < 'A') return {};
   std::string joined;
   if (is_keyword(word, "end")) word = joined = "end" + std::string(next_word(rest));

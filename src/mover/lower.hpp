@@ -15,7 +15,7 @@ struct Chunk {
 struct Cut {
   std::deque<Transfer> transfers;  ///< box transfers into which large ones were cut, to fit a message's receive buffers
   std::vector<Chunk> chunks;
-  std::size_t slot_bytes = 0;  ///< aligned size of the largest chunk in bytes
+  std::size_t slot_bytes = 0;  ///< bytes of the largest part (chunk) of the message, rounded up for alignment
 };
 /// Cuts a message into chunks of about `limit` bytes. Each chunk holds a part of every large transfer, so that
 /// transfers with common rows stay together. The result depends on the arguments alone: both ends get the same.
@@ -77,8 +77,8 @@ class Lowering {
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
   /// Bytes of device memory that the lists of elements take.
   std::int64_t bytes() const;
-  /// Windows, the places where the caller's kernels store values, for those of the transfers seen so far that these
-  /// kernels serve. Such transfers need no movers (copies).
+  /// Windows: places where the caller's kernels store values directly, in the target or in a receive buffer. Returns
+  /// those of all transfers handled so far. Such transfers need no copies.
   const std::vector<Window>& windows() const { return windows_; }
 
  private:

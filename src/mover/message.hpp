@@ -45,7 +45,7 @@ struct Cut;
 
 /// All transfers from one device to another, as one message. Both ends have the same description.
 struct Message {
-  int source = 0;  ///< numbers of the devices in the machine
+  int source = 0;  ///< indices of the sending and the receiving device among all devices of the machine
   int target = 0;
   int source_rank = 0;
   int target_rank = 0;

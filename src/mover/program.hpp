@@ -17,7 +17,7 @@ struct Scheduled {
   int stamp = 0;  ///< index of the end time of this batch of copies in the launch's array of times; 0: not timed
 };
 
-/// Conversions of values that a program's copies need: none, single values, or blocks as well.
+/// Number conversions that copies need: none, of single values, or also of blocks of cells that are encoded together.
 enum class Coded : std::uint8_t { none, by_value, in_blocks };
 
 /// Kernel arguments of a Program (the copies of an exchange, cut into tiles of equal work), in device memory.

@@ -121,7 +121,7 @@ bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) 
 struct Piece {
   Work work;
   std::int64_t words = 0;  ///< number of words in the copied box; for packets, the number of packets
-  std::int64_t width = 1;  ///< number of words per row
+  std::int64_t width = 1;  ///< number of words per row of the copied box
   std::int64_t bytes = 0;  ///< number of bytes per word
 };
 

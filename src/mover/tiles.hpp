@@ -47,12 +47,12 @@ struct End {
 /// The distance in words from a word of the first box to the same word of the second box is End::fold.
 enum class Form : std::uint8_t {
   box,    ///< copies one box of words, row by row
-  turns,  ///< moves two boxes of thin rows, row by row in turn
+  turns,  ///< copies two boxes whose rows have few words: one row of the first box, then one of the second, in turn
   pair,   ///< moves one memory word (up to 8 bytes) of each of two boxes of thin rows in turn, to adjacent target words
   seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
-  transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
-  list,       ///< copies listed elements, at one end or both
-  blocks,     ///< encodes or decodes the values of a box or list, in blocks of cells
+  transpose,     ///< copies a box that is contiguous along x at the source, along y at the target, via shared memory
+  list,          ///< copies listed elements, at one end or both
+  blocks,        ///< encodes or decodes the values of a box or list, in blocks of cells
   to_packets,    ///< packs a box into latency-optimised packets
   from_packets,  ///< unpacks latency-optimised packets into a box
 };
@@ -103,7 +103,7 @@ SLIP_FN std::int32_t counted(const Work& w) {
 
 /// Counters, waits and signals of a batch of copies, the same in all its tiles; a thread block copies one at a time.
 struct BatchInfo {
-  std::uint32_t tiles = 0;    ///< number of tiles of all batches that share the completion counters
+  std::uint32_t tiles = 0;    ///< number of tiles (copies by one thread block) that share the counter of finished tiles
   std::uint32_t counter = 0;  ///< index of the batch's counter of finished tiles, each the work of a thread block
   std::int32_t first_wait = 0, waits = 0, first_post = 0, posts = 0;
   std::int32_t stamp = 0;
@@ -114,7 +114,7 @@ struct alignas(16) Tile {
   Work work;
   std::int64_t first = 0;        ///< index of the first word that a thread block copies; for a transpose: its plane
   std::uint32_t x = 0, row = 0;  ///< position of the tile's first word; rows are counted over all planes
-  std::int32_t count = 0;        ///< number of words or packets in the tile
+  std::int32_t count = 0;        ///< number of words or packets that this tile, a thread block's share of a copy, moves
   /// range of copies of few words; each is moved whole, concurrently with the others
   std::int32_t first_small = 0, smalls = 0;
   std::uint32_t batch = 0;
@@ -128,7 +128,7 @@ struct Table {
   std::vector<Work> smalls;
   std::vector<Wait> waits;
   std::vector<Signal*> posts;
-  std::int64_t bytes = 0;  ///< bytes that all tiles move
+  std::int64_t bytes = 0;  ///< number of bytes that all copies in this table move
 };
 
 /// Converts a copy's description (Mover) to the kernel's argument. Its size is in memory words, or in coded blocks.

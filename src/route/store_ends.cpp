@@ -39,7 +39,7 @@ std::size_t bytes_in_packets(const Message& m, const std::vector<Leg>& legs) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  // One chunk, if values are combined in order or all places of the message must be writable at the same time.
+  // The message is not cut into parts if its values are combined in order, or must all be writable at the same time.
   if (m.at_once()) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);

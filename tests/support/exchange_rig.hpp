@@ -26,8 +26,8 @@ struct Way {
   Grouping grouping = Grouping::devices;
 };
 
-/// Lists each route of this build, and the choice of the rules, with one and with two devices per rank. `kernel` is
-/// always allowed, for blocks of one device. One entry has one message per pair of nodes of two ranks.
+/// Lists sets of exchange routes to test, with 1 or 2 devices per rank. A set has one route and `kernel` (copies within
+/// a device), or all routes of this build. In two sets `staged` sends one message per pair of nodes.
 inline std::vector<Way> all_ways() {
   using R = RouteKind;
   std::vector<Way> ways{{"staged_alone", {R::staged}, 1}};

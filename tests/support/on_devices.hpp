@@ -13,7 +13,7 @@ namespace slipstream {
 /// A test parametrised by backend and number of devices per rank.
 class OnDevices : public testing::TestWithParam<std::tuple<Backend, int>> {
  public:
-  /// Test name such as host_by_2.
+  /// Test name from the backend and the number of devices per rank, such as host_by_2.
   static std::string name(const testing::TestParamInfo<std::tuple<Backend, int>>& info) {
     return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
   }

@@ -167,7 +167,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints steps by packing scheme; rank 0 writes. Collective."""
+    """Times lattice Boltzmann steps with each scheme of packing messages. Rank 0 prints and stores the results. All
+    ranks must call it."""
     if arguments.grid is not None:
         if arguments.overlap != "auto":
             raise CaseError(

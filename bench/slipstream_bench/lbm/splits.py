@@ -218,7 +218,8 @@ def add_options(parser: argparse.ArgumentParser, cells: str = "cubes of N^3 cell
 
 
 def run(experiment: Experiment, arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints an experiment of Risso's thesis; rank 0 writes. Collective."""
+    """Repeats an experiment of Risso's thesis: times lattice Boltzmann steps on cubes divided among devices. Rank 0
+    prints and stores the results. All ranks must call it."""
     ranks, choice = core().size(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or experiment.devices(backend, ranks)

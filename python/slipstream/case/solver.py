@@ -93,7 +93,7 @@ class Run(ABC):
         return []
 
     def notes(self) -> Sequence[str]:
-        """Notes on the tuning, for the terminal."""
+        """Messages for the terminal about options that the solver chose by measurement (tuning)."""
         return []
 
     def change(self, since: int) -> float | None:

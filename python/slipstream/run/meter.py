@@ -92,8 +92,8 @@ class Meter:
         )
 
     def of(self, part: str, times: int) -> float:
-        """Predicted seconds of a part of the run that is executed so often; 0 if it never ran. The first execution,
-        which may load kernels, counts once."""
+        """Predicted seconds of `times` executions of a part of the run, such as its output; 0 if it never ran. The
+        first execution may load kernels, so it counts once; all others count with their mean time."""
         if not times or part not in self._parts:
             return 0.0
         first, later, seconds = self._parts[part]

@@ -6,7 +6,7 @@ namespace slipstream::host {
 /// count when they are replayed. The tsan preset alone has this: a test removes each dependency in turn and checks that
 /// the race is found.
 void omit_wait(int n);
-/// Number of waits of streams for events since the last omit_wait().
+/// Number of waits of streams for events since a test last called omit_wait(n), which leaves out the n-th of them.
 int waits_counted();
 
 /// Counts a wait of a stream for an event; returns true if the wait must be omitted.

@@ -103,7 +103,7 @@ class HostEvent final : public detail::EventImpl {
     capture.reset();
     recording = -1;
   }
-  /// Marks the event as recorded in a capture. It must not be queried until the next set_point().
+  /// Marks the event as recorded in a stream capture. Queries are errors, as in CUDA, until it is recorded outside one.
   void set_captured(const std::shared_ptr<Capture>& by, int number) {
     std::lock_guard lock(mutex_);
     capture = by;

@@ -166,7 +166,7 @@ std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& 
   const Needs needs(of, options);
   const std::int64_t least = needs.least();
   std::int64_t buffer = std::max(std::min(budget / shares(of.devices()) / 256 * 256, needs.wanted()), least);
-  // Longer batches need larger messages, so the buffer shrinks until all fits.
+  // Larger buffers make larger batches and messages, so buffers shrink until both fit into the device memory.
   while (buffer > least && needed(machine, of, options, buffer) > budget)
     buffer = std::max(least, buffer / 8 * 7 / 256 * 256);
   return buffer;

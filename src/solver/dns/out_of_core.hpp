@@ -65,8 +65,8 @@ class OutOfCore {
   /// Changes modes in place by the kernel that `queue` queues for each batch. Truncated modes stay unchanged.
   using Change = std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step)>;
   virtual void change(Streams& streams, const HostArrays& modes, const Change& queue) = 0;
-  /// Transforms the velocity to cells. On a device its components in `u` lie `apart` numbers apart. Returns the
-  /// largest sum of |u_a| scale_a of each line along x, by device. Waits. Discards the fields between the sweeps.
+  /// Transforms the velocity to cells; its components in `u` lie `apart` numbers apart. Returns for each line along x,
+  /// by device, the largest sum over axes a of |u_a| scale_a. Waits, and overwrites intermediate host arrays.
   virtual std::vector<std::vector<double>> velocity(Streams& streams, const HostArrays& modes, const HostArrays& u,
                                                     const std::vector<std::int64_t>& apart,
                                                     const std::array<double, 3>& scale) = 0;

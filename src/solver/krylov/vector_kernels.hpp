@@ -99,7 +99,7 @@ void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal,
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z);
 
-/// Largest number of vectors v_k in inner products (u, v_k). Sums are over blocks of points; unused ones are zero.
+/// Largest number of vectors v_k whose inner products (u, v_k) are summed by one dots(), for each block of points.
 inline constexpr int most_vectors = 64;
 struct Several {
   const double* of[most_vectors];

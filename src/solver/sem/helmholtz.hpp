@@ -45,7 +45,7 @@ struct HelmholtzKernel {
   T* energies;               ///< scalar product of in and out for each element; null: not wanted
   /// number of vector components; adjacent thread blocks process those of the same elements, whose metric stays cached
   int components;
-  std::int64_t all;  ///< number of elements from one component to the next
+  std::int64_t all;  ///< distance from one component to the next in the arrays in and out, in spectral elements
   int cost;
 
   struct Column {

@@ -49,7 +49,7 @@ class Lifting {
 
   Space& space_;
   std::vector<Side> sides_;
-  Place wide_{};  ///< number of points along each axis, both ends counted
+  Place wide_{};  ///< number of points along each axis of the box of elements, both ends counted
   std::vector<double> values_;
   /// for each value: whether it is given; whether it lies on the edge of a given side
   std::vector<bool> given_, known_;

@@ -5,15 +5,15 @@
 
 namespace slipstream::sem {
 
-/// Solves on an element extended by one point of each face neighbour, m = n + 2 points along an edge. The element is
-/// approximated by a box. S has the eigenvectors of the one-dimensional stiffness, S^T B S = 1. The inverse is then
-/// (Lynch, Rice & Thomas 1964)
+/// Solver for h1 stiffness + h2 mass on an element and a point of each face neighbour: m = n + 2 points along an edge.
+/// The element is approximated by a box. S and l_i are eigenvectors and eigenvalues of the one-dimensional stiffness,
+/// and S^T B S = 1 with the mass matrix B. The inverse is then (Lynch, Rice & Thomas 1964)
 ///
 ///     (S x S x S) diag(1 / (h1 (c_x l_i + c_y l_j + c_z l_k) + h2 v)) (S x S x S)^T.
 ///
-/// A thread takes whole lines, one along each axis in turn. If an axis has no point (beyond a side, or on a fixed one),
-/// the row of S is zero. S between two neighbours is a kernel argument, so that a GPU multiplies by its entries without
-/// loads.
+/// The coefficients c of the stiffness along each axis, and v of the mass, depend on the element. A thread multiplies
+/// lines of points by S, along each axis in turn. Points beyond the domain or with fixed values have a row of 0 in S.
+/// If both ends of a line have neighbours, S is a kernel argument, so that a GPU need not load its entries.
 template <int n>
 struct SchwarzKernel {
   static constexpr int m = n + 2, per_team = m * m < 256 ? 256 / (m * m) : 1, threads = per_team * m * m;

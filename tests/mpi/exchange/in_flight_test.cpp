@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// Lists each route with one and two devices per rank; `kernel` is allowed in addition.
+/// Lists sets of exchange routes to test, with 1 and 2 devices per rank. Each includes `kernel`, copies in a device.
 std::vector<Way> ways_in_flight() {
   std::vector<Way> found;
   for (const Way& way : all_ways())

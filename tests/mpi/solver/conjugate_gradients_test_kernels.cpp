@@ -146,7 +146,7 @@ class SystemSolver final : public Simulation {
   int phase() const { return static_cast<int>(state_.step % steps_a_system_); }
   struct Memory {
     std::vector<Cells> blocks;
-    Buffer<double> values;         // scalars of the solver, then a dot product per block
+    Buffer<double> values;         // scalars of the solver, then the dot product of each block of the grid
     Buffer<std::int32_t> numbers;  // whether to continue iterations; number of solved linear systems
     double* parts() { return values.data() + scalars; }
   };

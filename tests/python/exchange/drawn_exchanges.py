@@ -24,7 +24,7 @@ from drawing import (
 )
 from test_exchange_property import BETWEEN_NODES, component_first, grid_of, reached, scenario
 
-#: Drawn options of a field; all other options belong to the grid.
+#: Options that the random generator of exchanges chooses anew for each field, instead of once for the grid.
 OF_FIELD = ("low", "high", "ghost", "padding", "reach", "components", "layout")
 
 

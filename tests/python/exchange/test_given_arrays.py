@@ -230,7 +230,8 @@ def strided(*steps: int) -> Any:
     return np.lib.stride_tricks.as_strided(np.ones(64), SHAPE, steps)
 
 
-#: Calls that accept 64 numbers of any shape, and calls that only move values.
+#: Library calls under test: those that accept an array of any shape with 64 numbers, and halo exchanges, which also
+#: accept float32 values.
 FLAT = {"a reduction", *(name for name in CALLS if name.split()[0] in ("values", "unique"))}
 MOVING = {"a halo", "a coded halo", "a halo that is combined"}
 

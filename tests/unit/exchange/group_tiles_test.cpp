@@ -130,7 +130,7 @@ TEST_P(GroupTilesOf, LeaveOutWhatIsLargerThanATile) {
   EXPECT_GT(expect_each_once(GetParam(), random_rows(200000, 7, 4 * GroupTiles::capacity)), 0u);
 }
 
-/// The second copy of each point lies too far away for the same base address, so chunks of entries are nearly empty.
+/// Copies of points are too far apart for indices from one base, so lists (32 entries per base) are mostly padding.
 TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
   constexpr std::uint32_t far = GroupTiles::most_point;
   Lists<std::uint32_t> rows;

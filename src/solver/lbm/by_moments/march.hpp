@@ -63,13 +63,13 @@ struct MarchTiles {
   const StepCells<S, Collision>& step;
   const MarchPart& part;
 
-  /// Offset in shared memory of a column of cells in the tile or in the ring around it. If threads take pairs, the even
-  /// columns of a row come first, so that adjacent threads access adjacent addresses.
+  /// Offset in shared memory of a cell of a plane: one that the thread block updates, or one beside these. If threads
+  /// update two cells, even positions in x precede odd ones, so that adjacent threads access adjacent addresses.
   static SLIP_FN int column_place(int at_x, int at_y) {
     return at_y * row + (lanes == 1 ? at_x : at_x % 2 * (row / 2) + at_x / 2);
   }
-  /// Offset in shared memory from a thread's data to those of a neighbour of one of its cells. A thread's data are
-  /// those of its first cell or even column.
+  /// Offset in shared memory of a neighbour of a cell that a thread updates. It counts from the thread's only cell; if
+  /// the thread has two cells, adjacent along x, it counts from the cell before them.
   template <int lane, int x, int y>
   static constexpr int neighbour() {
     constexpr int along = 1 + lane + x;

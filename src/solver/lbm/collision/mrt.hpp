@@ -80,7 +80,7 @@ struct Mrt {
     return a;
   }
 
-  /// Returns 9/2 of a tensor, with components off the diagonal doubled, for c.a.c.
+  /// Multiplies a symmetric tensor a by 9/2 and doubles its off-diagonal components, as projected() needs them.
   SLIP_FN static Tensor<T> for_projection(const Tensor<T>& a) {
     return {T(4.5) * a.xx, T(4.5) * a.yy, T(4.5) * a.zz, T(9) * a.xy, T(9) * a.xz, T(9) * a.yz};
   }

@@ -162,7 +162,7 @@ std::int64_t StoredCells::list_bytes(Lattice lattice) const {
       for (std::uint32_t x = 0; x < 32; ++x)
         if ((words_[n].stored >> x & 1) != 0 && grouping.begins(static_cast<std::uint32_t>(32 * n + x)))
           words += Groups::size + 1;
-    // Lists of cells get two extra groups, because the interior and the boundary region each have an incomplete group.
+    // Adds one group of listed cells: the lists of interior and of boundary cells may each end with a partial group.
     words += Groups::size + 1;
   });
   return words * std::int64_t{sizeof(std::uint32_t)};

@@ -37,7 +37,7 @@ class StoredCells {
 enum class Kept : std::uint8_t {
   all,    ///< all cells are stored and computed
   fluid,  ///< all cells are stored, only fluid cells are computed
-  packed  ///< only needed cells are stored
+  packed  ///< only cells whose values the updates of fluid cells need are stored
 };
 
 /// Shares of solid cells, from which `automatic` derives how a block is stored.

@@ -161,7 +161,7 @@ struct StreamCollide {
     value = std::bit_cast<T>(words);
   }
 
-  /// Updates a cell. `store(population, element, word)` receives the results.
+  /// Updates a cell. Calls `store` with the number of each population, the array index to write, and the encoded value.
   template <class Store>
   SLIP_FN void cell(const Row& row, int i, const Store& store) const {
     bool solid = false;

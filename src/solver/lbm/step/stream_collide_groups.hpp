@@ -151,7 +151,7 @@ struct StreamCollideGroups {
   }
 };
 
-/// Whether the rows of a box and of its arrays consist of whole groups.
+/// Whether rows of a box and its arrays consist of whole groups: adjacent cells that one thread updates together.
 template <class Groups>
 bool in_groups(const Box& box, const BlockArrays& b) {
   const auto whole = [](std::int64_t n) { return n % Groups::size == 0; };

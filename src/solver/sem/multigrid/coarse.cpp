@@ -210,7 +210,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
       }
     const Eigen found = generalized_eigen(k, reduced, reduced_mass);
     vectors[a].assign(count * count, 0.0F);
-    values[a].assign(count, -1.0);  // -1: no eigenfunction, as a vertex is fixed
+    values[a].assign(count, -1.0);  // 1D stiffness eigenvalues; -1: unused, one for each fixed end of the axis
     for (std::size_t c = 0; c < k; ++c) {
       values[a][c] = std::max(found.values[c], 0.0);
       for (std::size_t i = 0; i < k; ++i)

@@ -88,7 +88,7 @@ TEST_P(StoredCellsBy, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
         if (in_place && inside && i % 2 == 1) continue;
         const auto& c = D3Q19::velocity[i];
         Extent reader{p[0] + c[0], p[1] + c[1], p[2] + c[2]};
-        // The block spans the periodic axis z.
+        // The block of the grid spans the periodic axis z, so z coordinates beyond its ends wrap around.
         reader[2] = (reader[2] + o.cells[2]) % o.cells[2];
         wanted |= block.box.contains(reader) && s.flags[index_in(s.around, reader)] == fluid;
       }
