@@ -221,7 +221,9 @@ def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> I
 
 
 def size_name(cells: Triple, grid: Triple) -> int | None:
-    """Side of each device's cube or of the whole cube, which names an exchange in the tables of target times."""
+    """Side in cells of each device's cube, or of the whole cube, by which the target times of exchanges are listed.
+    None for other shapes.
+    """
     side = min(n // count for n, count in zip(cells, grid, strict=True))
     if cells == cubes(side, grid):
         return side

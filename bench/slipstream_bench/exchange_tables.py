@@ -262,7 +262,9 @@ def _explained(rows: list[Row], everything: list[Row]) -> Iterable[Row]:
 
 
 def findings(rows: list[Row], everything: list[Row]) -> list[Row]:
-    """Rows that compare published findings and link rates with these rows; scaling may use rows of earlier runs."""
+    """Rows of a table that compares the measured times of exchanges with published findings and with the rates of
+    links. The part on weak scaling may also use measurements of earlier runs (`everything`).
+    """
     return [*_pearson(rows), *_risso(rows), *_explained(rows, everything)]
 
 
@@ -280,7 +282,9 @@ def show(console: Console, machine: str, rows: list[Row], everything: list[Row])
 
 
 def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
-    """Draws pictures next to the result file: route sequences, weak scaling, and target times."""
+    """Draws pictures next to the result file: times of an exchange as routes are added one by one, weak scaling, and
+    times compared with their targets.
+    """
     from slipstream_bench import charts, curves
 
     drawn = []

@@ -68,7 +68,9 @@ def impossible(row: Row) -> bool:
 
 
 def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> list[Row]:
-    """Rows that are not faster than their minimum time; prints the others with the reason."""
+    """Benchmark rows whose time is not below the least that the bandwidth of memory allows. Prints the other rows, with
+    the reason.
+    """
     for row in filter(impossible, rows):
         inputs = ", ".join(f"{key} {value}" for key, value in row.items() if key not in figures | SHARE)
         why = "no cache holds its bytes, so the rate of a copy was measured too low"

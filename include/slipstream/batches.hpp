@@ -77,8 +77,8 @@ class Batches {
   Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffer, BatchOptions options = {},
           bool moves = false);
 
-  /// Function that returns a batch's rows on a device of this rank; none where the device has no part of the batch.
-  /// Called on the host, in the order of the batches.
+  /// Function that returns the rows of host arrays that a device of this rank reads and writes in one batch of an
+  /// out-of-core pass; none if it has no share. It is called on the host, in the order of the batches.
   using Rows = std::function<HostBatch(std::size_t device, std::int64_t batch)>;
   /// Function that queues the computation on a batch. It reads buffer `from`, which it may change, and writes to `to`.
   using Work =

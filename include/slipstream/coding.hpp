@@ -44,7 +44,7 @@ struct Coding {
   ///
   /// zfp: the error relative to the largest magnitude of a block. The coding takes the least rate that keeps it.
   std::optional<double> max_error = {};
-  std::string name = {};  ///< name of a coding of kind `own`
+  std::string name = {};  ///< name of the caller's own coding, if the kind is `own`; else empty
   bool operator==(const Coding&) const = default;
 };
 

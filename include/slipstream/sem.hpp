@@ -297,7 +297,7 @@ class Constraint {
 /// Coefficients of an unknown that vary in space; empty: none.
 struct Coefficients {
   Vector factors;   ///< geometric stiffness factors that replace the space's own, made by Space::scaled_factors
-  Vector reaction;  ///< mass terms added to h2 B: c B, and the surface mass of Robin's condition
+  Vector reaction;  ///< diagonal mass matrix times reaction coefficient, plus surface mass of Robin conditions
 };
 
 /// jacobi: the inverse diagonal. chebyshev: krylov::ChebyshevPolynomial. multigrid, schwarz: a V-cycle of p-multigrid

@@ -183,7 +183,7 @@ class TimeLoop {
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
   std::vector<Stream> boundary_streams_;  // compute boundary regions beside the interior; empty without overlap
-  std::optional<Replay> replays_[2];      // recorded steps: graphs of one period, graphs of many periods
+  std::optional<Replay> replays_[2];      // CUDA graphs of one cycle of repeating time steps, and of many cycles
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
   std::map<const Loop*, std::unique_ptr<LoopCondition>> conditions_;

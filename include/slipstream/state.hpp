@@ -12,8 +12,8 @@ namespace slipstream {
 
 /// Computes a field, cell by cell, from another one with other components.
 struct Translation {
-  std::string from;    ///< name of the field to compute from, with the same type of values
-  int components = 1;  ///< number of components of the field to compute from
+  std::string from;    ///< name of the input field, from which another one of the same number type is computed
+  int components = 1;  ///< number of components of the input field
   /// Function that computes the new field's values in `cells` consecutive cells. Components of a cell lie side by side.
   std::function<void(const std::byte* from, std::byte* to, std::int64_t cells)> by;
 };

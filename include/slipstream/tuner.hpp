@@ -31,12 +31,12 @@ struct Tuning {
   std::vector<std::string> notes;  ///< notes on candidates that refused or timed out, and on caches not read; on rank 0
 };
 
-/// Measures the routes that the options allow, with the exchange's own messages, and keeps the fastest for each pair of
-/// devices. It rejects a mixture that is slower as a whole than one route for all. Results are cached on disk by
-/// machine, version and shape. It runs exchanges of the fields, which overwrite their ghosts. Fields into which
-/// patterns combine values keep them: fields of zeros take their place, and where these find no room the routes follow
-/// the rules. Collective; rank 0 decides. Throws Error on all ranks where they do not all tune the same exchange with
-/// the same work and number of trials. A candidate that fails, or with which the work fails, is dropped.
+/// Measures the message routes that the options allow, in exchanges of the fields, which overwrite their ghost cells.
+/// Keeps the fastest route for each pair of devices, unless one route for all makes the whole exchange faster. Results
+/// are cached on disk by machine, version and shape. If an exchange combines received values with those of fields,
+/// fields of zeros are measured in their place; without memory for these, routes are taken by default, unmeasured.
+/// Collective; rank 0 decides. Throws Error on all ranks if their exchanges, overlapped work (TuneOptions::work) or
+/// numbers of trials differ. A route whose trial fails, or in whose trial that work fails, is dropped.
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how = {});
 

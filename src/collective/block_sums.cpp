@@ -76,7 +76,7 @@ class Tree {
   std::vector<Run> runs_;
 };
 
-/// Lists the additions within a subtree on one device. Returns the index of the block of the device that holds the sum.
+/// Lists the additions of block sums in a subtree of the summation tree. Returns the device's block that gets the sum.
 std::optional<int> within(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t behind,
                           Levels& levels) {
   const auto begin = std::lower_bound(blocks.begin(), blocks.end(), first);

@@ -109,7 +109,7 @@ void copy_single(Stream& stream, const Way& way) {
     }
 }
 
-/// Merges rows that are adjacent on both sides, which makes rows as long as possible.
+/// Merges array rows that are contiguous both in host memory and in the device buffer, for fewer and longer copies.
 HostRows joined(HostRows rows) {
   rows.in_buffer = pitch_in_buffer(rows);
   for (int times = 0; times < 2; ++times) {
@@ -157,7 +157,7 @@ Batches::Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffe
     : size_(bytes_of_buffer), number_(moves ? buffers_of_moves : buffers), options_(options) {
   for (const Device device : devices) {
     devices_.emplace_back(device);
-    // If batches move between devices, other processes may store into the buffers.
+    // If values of batches move between devices, other processes store into these buffers, so memory is shared.
     for (int n = 0; n < number_; ++n)
       devices_.back().memory.emplace_back(device, static_cast<std::size_t>(size_),
                                           moves ? Memory::shared : Memory::device);

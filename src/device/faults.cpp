@@ -8,7 +8,7 @@
 namespace slipstream::faults {
 namespace {
 
-/// number of passes left before the fault, per step; negative: disarmed
+/// For each kind of call that tests can make fail: number of calls before the one that fails; negative: none fails.
 std::atomic<int> remaining[static_cast<int>(Step::count)] = {-1, -1, -1};
 
 std::function<void(Stream&)> held_up[static_cast<int>(Lane::count)];

@@ -138,7 +138,7 @@ struct TeamListsFunction {
   static inline const int registered = register_function(address());
 };
 
-/// Launches several kernels over thread blocks (teams) at once. `items`: consecutive TeamLists<Kernel>::Item.
+/// Launches several kernels at once. `items`: bytes of a sequence of pairs (number of thread blocks, kernel object).
 template <class Kernel>
 void launch_team_lists(Stream& stream, std::span<const std::byte> items, TeamSize size) {
   static_cast<void>(&TeamListsFunction<Kernel>::registered);

@@ -29,8 +29,8 @@ class Agreement {
   void compare_messages();
   /// Prepares all routes that any rank uses, on all ranks. If a route fails, `states` has those prepared before.
   void prepare_routes(RouteStates& states);
-  /// If values may be lost, no rank captures its exchange as a graph unless all ranks can. Returns whether one graph
-  /// may contain several exchanges.
+  /// Where values may overflow their coding or stay unwritten, either all ranks capture the exchange as a CUDA graph or
+  /// none does. Returns whether one graph may contain several exchanges.
   bool settle_captures(Plan& plan);
 
   // Lost values are overflows of codings, and values that the caller's kernels should have stored but did not.
@@ -43,8 +43,8 @@ class Agreement {
   void ask(std::uint64_t number);
   /// Asks all ranks whether encoded values overflowed, if end() does not ask. Does nothing if an overflow is known.
   void ask_last(std::uint64_t number);
-  /// Asks all ranks for lost values once the kernels that encode values have run, as `encoded` tells. The timeout is
-  /// longer than that of a wait on the device.
+  /// Asks all ranks whether values overflowed their coding or were never stored, once `encoded` returns true: the
+  /// kernels that pack messages have run. The timeout is twice that of a wait on the device.
   void ask_at_end(std::uint64_t number, const std::function<bool()>& encoded);
   /// Asks all ranks, once every `asked_every` exchanges, whether values were lost: too large for their coding, or never
   /// stored. Hosts do not wait for their devices here.

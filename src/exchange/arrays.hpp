@@ -36,7 +36,7 @@ struct DeviceArrays {
 /// Arrays of all items' fields, on all devices of this rank. Plan, fields and memory must outlive it.
 class ItemArrays {
  public:
-  /// Takes the items of an exchange. Throws Error (unsupported) if the copies of fields form too many combinations.
+  /// Takes the fields to move (items). Throws Error (unsupported) if their alternating arrays combine in over 64 ways.
   ItemArrays(const Plan& plan, std::vector<ExchangeItem> items, ExchangeMemory& memory);
 
   /// Publishes in the directory the arrays into which other devices store.

@@ -1,5 +1,5 @@
-// Selects the coding of items with the coding `auto`: the fastest one within the given error. It is measured in
-// exchanges of the items' own values.
+// Chooses the coding of field values in messages where the user gave `auto`: the fastest one within the given error.
+// Codings are timed in exchanges of the fields' own values.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 
 bool is_automatic(const ExchangeItem& item) { return item.coding.kind == Coding::Kind::automatic; }
 
-/// Codings with an error that the item allows. Without a max error nothing may be lost.
+/// Lossy codings with at most the error that the user allows for a field in messages; none if no error is allowed.
 std::vector<Coding> allowed(const ExchangeItem& item) {
   const std::optional<double> error = item.coding.max_error;
   return error ? codings_that_keep(item.source->options().type, *error) : std::vector<Coding>();

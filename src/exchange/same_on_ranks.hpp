@@ -14,8 +14,8 @@ namespace slipstream {
 /// Describes fields, patterns and grid in words.
 std::string described(const Grid& grid, const std::vector<PlannedItem>& items);
 
-/// Checks that all ranks are about to create the same `things`; throws Error on all ranks if not. `number` is a hash of
-/// the thing, and `text` describes it. If some rank has a `problem`, its error is thrown instead. Collective.
+/// Throws Error on all ranks if they are about to create different objects. `things` names these, such as "exchanges".
+/// `number`: hash of this rank's object; `text`: its description. An error in `problem` is thrown instead. Collective.
 void require_same(const Communicator& comm, std::uint64_t number, const std::string& text,
                   const std::string& things = "exchanges", const Problem& problem = {});
 

@@ -49,8 +49,8 @@ class BatchMoves final : public BatchMove {
   std::int64_t bytes_on(Device device) const;
   const BatchCut& cut() const { return cut_; }
 
-  /// Messages of all ranks in all batches, grouped by pair of devices; equal devices count once. Also works for
-  /// described machines.
+  /// Messages of all ranks in all batches of an out-of-core transform. Pairs of devices with equal links and sizes are
+  /// listed once, with their number. Also works for a machine that is only described in a file.
   static std::vector<AlikeMessages> messages(const Machine& machine, const BatchCut& cut,
                                              const ExchangeOptions& options);
   /// Upper bound of a device's bytes for messages of out-of-core batches, without the buffers of the batches.

@@ -44,7 +44,7 @@ struct Cuts {
     high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
     forth = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
     back = {1, false, z, by_planes(y, high), widths(all, wide), cut.complex_type()};
-    // Whole planes go from last to first: in place, rows of modes are longer than those of cells, and would overwrite.
+    // The last planes are transformed first: in place, longer rows of modes would overwrite cells of later planes.
     if (!splits) std::reverse(forth.planes.begin(), forth.planes.end());
   }
   BatchCut::Counts y, z;  ///< numbers of planes y and of planes z, by device

@@ -78,7 +78,7 @@ void turn_as(Stream& stream, const Extent& extent, const void* from, const Exten
              static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to), {a[0], a[1], a[2]}, {b[0], b[1], b[2]}});
 }
 
-/// The set of line lengths for which a kernel applies a factor on load.
+/// FFT lengths for which a kernel can multiply each mode by a caller's factor as it loads the mode.
 struct AllLengths {
   static bool hold(std::int64_t length) { return is_line(length, false) && length <= longest_line_through; }
   template <class T>

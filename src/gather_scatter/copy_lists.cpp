@@ -202,7 +202,7 @@ class Compiler {
     }
     terms.close();
   }
-  /// Adds a row with all copies of an id on this device.
+  /// Appends a list of all points on this device that are copies of one point (have the same id).
   void add_copies(const Group& group, Lists<std::uint32_t>& rows) const {
     for (auto at = first_copy(group); at != sorted_.end() && at->id == group.id(); ++at)
       rows.items.push_back(at->index);

@@ -147,7 +147,7 @@ struct RowsOfPoints {
   }
 };
 
-/// Rows whose value is the combination of their copies and of values in the mailbox.
+/// Lists of copies of a point. The value of a list combines these with values received from other devices (mailbox).
 template <class T, class Turn, class Item>
 struct CombinedRows : RowsOfPoints<T, Item> {
   Typed<T> mailbox;
@@ -164,7 +164,7 @@ struct CombinedRows : RowsOfPoints<T, Item> {
   }
 };
 
-/// An array with one value for each row, read or written. Without `places` row r has value r.
+/// Array with a value for the r-th list (copies of one point). Its index is places[r], or r if `places` is null.
 template <class T>
 struct AtPlaces {
   Typed<T> values;
@@ -222,7 +222,7 @@ void with_type(DType type, const F& f) {
               {{"option", "type"}, {"given", to_string(type)}});
 }
 
-/// Calls f with a value of the C++ type and the function that rounds as its coding does.
+/// Calls f(zero of the C++ number type, functor). The functor rounds a number as its coding in messages does.
 template <class F>
 void with_turn(DType type, const Wire& wire, const F& f) {
   if (wire == Wire::same) return with_type(type, [&](auto value) { f(value, Kept{}); });

@@ -13,7 +13,7 @@ struct Placement {
   double trivial_cost = 0;
 };
 
-/// Assigns parts to nodes first, then to the devices within each node. All ranks get the same result.
+/// Assigns boxes of the grid to nodes first, then to the devices of each node. All ranks get the same result.
 Placement place(const Machine& machine, const Partition& partition, const Extent& extent, const GridOptions& options);
 
 }  // namespace slipstream::detail

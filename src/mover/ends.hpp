@@ -142,7 +142,7 @@ class Receiver : public MessageEnd {
 struct SlotNeed {
   std::size_t slot_bytes = 0;  ///< size of a receive buffer (slot) in bytes; 0: the message uses none
   int depth = 1;               ///< number of slots in the ring of receive buffers
-  int chunks = 0;              ///< number of chunks; each has one counter for filled and one for emptied buffers
+  int chunks = 0;              ///< number of chunks into which the message is cut; each has counters of its own
   bool in_place = false;       ///< whether the source stores directly into ghosts, which needs further counters
   std::size_t host_bytes = 0;  ///< bytes of pinned host memory of the target that the source reaches too
 };

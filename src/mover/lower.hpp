@@ -96,8 +96,8 @@ class Lowering {
   std::vector<Window> windows_;
 };
 
-/// Adds windows, the places where the caller's kernels store the values of a transfer, one per component. They lie in
-/// the packed message, with the layout of movers (copies), or in the target's array.
+/// Appends a window per component: the memory into which the caller's kernels store the values of a transfer. It lies
+/// in the packed message, in the order of its values, or in the target's array.
 void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows);
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows);
 

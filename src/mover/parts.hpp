@@ -9,8 +9,8 @@
 
 namespace slipstream {
 
-/// The parts of a message; null if it is packed and unpacked at once. Each part holds some of every large transfer, so
-/// that both ends of thin rows are moved together. Both ends compute the same parts.
+/// Cuts a large message into parts; null if it is packed and unpacked at once. Each part has a share of every large
+/// transfer: opposite sides of a box, which share memory pages, are copied together. Sender and receiver cut alike.
 std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs);
 /// Total bytes of all parts of a message.
 std::size_t bytes_of_parts(const Cut& parts);

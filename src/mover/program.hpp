@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// A batch of copies and its position in the launch.
+/// A batch of an exchange's copies, and the order in which one kernel launch for all batches starts it.
 struct Scheduled {
   const Batch* batch = nullptr;
   /// range of positions in the launch over which the copies of `batch` are spread evenly; lower positions start earlier

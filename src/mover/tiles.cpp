@@ -52,7 +52,7 @@ bool may_have_twin(const Mover& m) {
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
 
-/// Distance from box a to its twin b, at the other end of the same rows; empty if they are no twins.
+/// Distance between the boxes of copies a and b, if they lie at both ends of the same array rows (twins); else none.
 std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
   if (a.recode != b.recode || a.wire != b.wire || (a.recode != Recode::none && a.item != b.item)) return {};
@@ -193,7 +193,7 @@ Form form_of(const Mover& m) {
   return m.source_ids || m.target_ids ? Form::list : Form::box;
 }
 
-/// Address of a source or target as tiles store it: absolute, or an offset into an array of the table.
+/// Address of a copy's source or target for the kernel: absolute, or an offset in an array that may be replaced.
 std::int64_t held(const std::byte* address, int array, const Arrays* arrays) {
   if (array < 0) return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(address));
   return address - arrays->planned.at(static_cast<std::size_t>(array));

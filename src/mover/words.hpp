@@ -62,7 +62,7 @@ SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
   return static_cast<std::int64_t>(chunk % static_cast<std::uint64_t>(ring.depth)) * ring.bytes;
 }
 
-/// Range of the words or packets of a copy.
+/// The words (units of loads and stores), or packets of words, of a copy that one thread block moves at a time.
 struct Part {
   std::int64_t first;
   std::uint32_t x, row, count;
@@ -339,7 +339,7 @@ struct PacketWords {
         first(first_packet * Packet::words),
         words(static_cast<std::uint32_t>(w.words)) {}
 
-  /// Calls f(j, position in the box) for each word of a part of a packet.
+  /// Calls f(j, offset) for word j of the part of a packet that one thread holds. `offset`: its place in an array.
   template <class F>
   SLIP_FN void each(std::uint32_t packet, int lane, F f) const {
     for (int j = 0; j < Packet::part_words; ++j) {

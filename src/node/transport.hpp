@@ -71,7 +71,7 @@ class Inlet {
   virtual void open(std::uint64_t sequence) = 0;
   /// Whether the receive buffer of the next exchange should be opened before that exchange begins.
   virtual bool early() const = 0;
-  /// Number of first pieces of the message that have arrived. Throws Error if the sender is in another exchange.
+  /// Number of pieces (consecutive byte ranges) that arrived. Throws Error if the sender is at another exchange.
   virtual int arrived(std::uint64_t sequence) = 0;
   /// Ends receiving. Returns false if MPI may still write the buffers.
   virtual bool settle() { return true; }

@@ -72,7 +72,7 @@ class HostEnd {
   Pieces pieces_;
   Span<std::byte> packed_, own_place_;
   PlaceRing places_;
-  std::unique_ptr<Moves> moves_;  // copies of the whole message; null if the device's one launch runs them
+  std::unique_ptr<Moves> moves_;  // copies that pack or unpack the whole message in a launch of their own, or null
   std::vector<PartMoves> parts_;  // copies that pack or unpack each part of a message that is sent in parts
   std::unique_ptr<Stream> lane_;
   Trace* trace_;

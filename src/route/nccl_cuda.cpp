@@ -320,7 +320,7 @@ void destroy_retired(const Communicator& comm) {
     for (const auto& clique : cliques().retired)
       if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs()) append_record(mine, clique->serial);
   }
-  std::map<std::int64_t, int> ready;  // by number of a set of NCCL communicators: ranks where no graph holds it
+  std::map<std::int64_t, int> ready;  // by set of NCCL communicators: number of ranks without a CUDA graph that uses it
   for (const std::int64_t serial : records_of<std::int64_t>(comm.all_gather(mine))) ++ready[serial];
   std::vector<std::unique_ptr<Clique>> over;
   for (const auto& [serial, count] : ready) {

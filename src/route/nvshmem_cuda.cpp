@@ -219,7 +219,7 @@ class HeapBlock final : public NvshmemBlock {
   }
 
  private:
-  /// Sets the counters to 0 and asks for the addresses of the neighbours' blocks.
+  /// Sets this rank's message counters to 0, and maps the NVSHMEM memory of all ranks with which it has messages.
   void map(const RouteSetup& setup) {
     Stream stream(device_);
     fill(stream, base_, 0, layout.counter_bytes);

@@ -159,7 +159,7 @@ inline std::vector<std::array<int, 2>> process_grids(int devices) {
 }
 
 inline constexpr DType types[] = {DType::c128, DType::f64, DType::c64, DType::f32};
-/// Types whose lines the GPU kernels transform, also on the host.
+/// Number types that the FFT kernels of GPUs transform: all on GPUs; double precision only where they run on the host.
 inline std::span<const DType> types_of_kernels(Backend backend) {
   return std::span(types).first(backend == Backend::host ? 2 : 4);
 }

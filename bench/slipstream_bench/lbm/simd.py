@@ -85,7 +85,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures comparisons of flags, prints and writes; uses one rank with one device."""
+    """Times tests of the flags that mark solid cells, one by one and four at a time. Prints the times and writes them
+    to a result file. It runs on one rank with one device.
+    """
     choice = record.chosen(Choice, arguments)
     solids.check_ranks("lbm_simd")
     backend = discovery.choose_backend(choice.backend)

@@ -40,7 +40,7 @@ struct LinePass {
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;
   /// Modes in use: the pass reads values below `low` and from `high` on, of lines below `used_lines`; others are zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
-  Pair<T>* to = nullptr;                                   ///< array for the results; null: results go to windows
+  Pair<T>* to = nullptr;                                   ///< array for results; null: an exchange's memory gets them
   std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< distances between values in the array, in complex values
   std::int32_t modes = 0;                                  ///< number of modes to store: 0 .. modes - 1
   // Destinations of the results in memory that an exchange gives (windows), if they do not go to the array `to`.
@@ -62,9 +62,9 @@ struct LinePass {
 /// Order of work in two fused FFT passes. A chunk of the second pass holds `deep` tiles of lines in each plane along
 /// the third axis. The first pass stores the lines of these tiles in the planes of the chunk.
 struct TwoPasses {
-  std::int32_t chunks = 0;  ///< number of chunks of the second FFT pass; 0: the passes are not fused
+  std::int32_t chunks = 0;  ///< number of sets of lines (chunks) in the second FFT pass; 0: the passes are not fused
   std::int32_t deep = 0, lead = 0;
-  /// whether both FFT passes share a launch without chunks, so that neither waits for the other
+  /// whether one launch runs two independent FFT passes, of which neither waits for results of the other
   bool apart = false;
   /// counters, 0 at first: work items that thread blocks took; by chunk of the second FFT pass, done items of the first
   std::uint32_t* ticket = nullptr;

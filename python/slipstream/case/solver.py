@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Table of a report: title, names of columns, and rows.
 Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
-#: Numbers of a report, each with its label.
+#: Most important numbers of a run's report, as pairs of texts: label and number.
 Tiles = list[tuple[str, str]]
 CaseT = TypeVar("CaseT", bound=Case)
 

@@ -144,7 +144,8 @@ class DnsRun(Run):
         if self._case.output.lines:
             along_x = lines.columns(cells[0])
             found.append(table("lines.csv", along_x, lambda: lines.along_x(self.engine.own_velocity(), cells)))
-        # The spectrum is written first, because the second monitor raises an error if the flow is too fast.
+        # spectra.csv gets its row before statistics.csv, because the update of the latter ends the run with an error if
+        # the velocity is too high for the time step.
         found.append(table("spectra.csv", shells, spectrum))
         statistics = table("statistics.csv", COLUMNS, self._statistics)
 

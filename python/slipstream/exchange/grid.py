@@ -201,7 +201,9 @@ def _triple(numbers: tuple[int, ...], last: int) -> Triple:
 
 
 def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[int, ...]:
-    """Converts each of the values to a number by the function `of`. Raises ValueError."""
+    """Converts the values of an argument, one for each axis of the grid, to integers by the function `of`. Raises
+    ValueError.
+    """
     try:
         return tuple(map(of, values))
     except TypeError:

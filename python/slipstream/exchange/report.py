@@ -163,7 +163,9 @@ def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
 
 
 def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
-    """Lines of text on choices that were measured; empty if options or rules decided."""
+    """Lines of text on a setting (`name`): the measured choice `what` with its time or file, unless options gave the
+    setting; then notes.
+    """
     lines = []
     if tuned["source"] != "options":
         how = f"from {tuned['file']}"

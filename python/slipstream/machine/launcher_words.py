@@ -32,7 +32,7 @@ class Words(Pipe):
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         self._rest = ""  #: start of a line whose end has not arrived
-        self._block: list[str] | None = None  #: lines since the last line of dashes; None outside of a block
+        self._block: list[str] | None = None  #: lines so far of text that a launcher frames by dashes; None if none
         self._dead: re.Match[str] | None = None
         super().__init__(stream, sys.stderr.encoding)
 

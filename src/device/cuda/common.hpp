@@ -94,7 +94,7 @@ class CudaBackend final : public detail::DeviceBackend {
   bool mappable(Device device, const void* pointer) override;
   MemoryHandle export_memory(Device device, const void* pointer) override;
   std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) override;
-  // Calls about streams and events, defined in stream.cpp.
+  // Functions that create CUDA streams and events, defined in stream.cpp.
   std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority) override;
   std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native) override;
   std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing) override;

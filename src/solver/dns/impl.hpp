@@ -74,7 +74,7 @@ struct Dns::Impl : SolverParts {
   Options options;
   Fft fft;
   Field modes, sum;
-  std::optional<Field> next;  // modes at which the next stage is evaluated; see keeps_next()
+  std::optional<Field> next;  // velocity modes for which the next Runge-Kutta stage is evaluated, if they are stored
   // Each device has two buffers of three components, of modes or of cells, `apart` numbers from one to the next.
   // The first has the velocity of a stage. The second has its vorticity, then u x w.
   std::int64_t apart = 0;

@@ -343,7 +343,7 @@ class Flow final : public OutOfCore {
     return {piece_of_x(n), cuts_->slabs[own.number][static_cast<std::size_t>(n / pieces())]};
   }
   bool is_last_piece(std::int64_t n) const { return n % pieces() + 1 == pieces(); }
-  /// x_of_z(): range of k_x in batch n of planes z. first_z(): its first plane, counted among those of the device.
+  /// Batch n of an out-of-core pass over planes of constant z: its range of k_x, and its first plane on the device.
   Range x_of_z(std::int64_t n) const { return cuts_->splits ? piece_of_x(n) : Range{0, s_.wide}; }
   std::int64_t first_z(std::int64_t n) const { return (cuts_->splits ? n / pieces() : n) * cuts_->deep; }
   Range own_z(const Own& own, std::int64_t first) const {

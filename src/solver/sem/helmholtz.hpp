@@ -84,7 +84,7 @@ struct HelmholtzKernel {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     constexpr bool one = Team::sequential;
-    // With stored factors registers hold no rows of D: more teams then fit, and hide the latency of loading factors.
+    // Loads of stored metric factors take long. More thread blocks hide this if registers hold no derivative matrix.
     constexpr bool keeps_rows = !one && form != Factors::stored;
     T* shared = team.template shared<T>();
     const Tables tables{shared, shared + n * n, shared + n * n + n, shared + n * n + 2 * n};

@@ -68,7 +68,7 @@ struct Sem::Impl : ElementParts {
   struct Mean {
     explicit Mean(ElementParts& run);
     BlockSums sums;
-    Vector parts, results, read;  ///< partial sums by block; total sums; their copy on the host
+    Vector parts, results, read;  ///< integral of unknown, and volume: by block; in total; totals on the host
   };
   std::optional<Mean> of_all;
   std::vector<std::unique_ptr<Unknown>> unknowns;

@@ -30,7 +30,7 @@ struct SchwarzCall {
   /// Weighted residual one point outside of each face plus that one point inside, [element][x- x+ y- y+ z- z+][n n].
   /// Afterwards it holds the local solutions one point outside of the faces, as `ends` does.
   float* faces;
-  float* z;                   ///< solutions at the elements' own points
+  float* z;                   ///< solutions of the local problems at the points of the element itself
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
   const float* inner;         ///< 1D eigenvectors (fast diagonalisation) of elements with two neighbours; on the host
   const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
@@ -136,7 +136,7 @@ struct Extension {
   double middle;  ///< constant that is subtracted from the boundary values, and added to the extended ones
 };
 void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points);
-/// Computes out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; NaN if one of them is NaN.
+/// Finds the largest |a - b| of two arrays: out[n] has that of the points of thread block n; NaN if one of them is NaN.
 inline constexpr std::int64_t largest_parts = 256;
 void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
 /// Computes out = kappa G, scaled metric factors, with the layout [element][6][point].

@@ -134,7 +134,7 @@ struct ErrorsByHand {
   std::int64_t numbers = 0;
 };
 
-/// Values of source blocks in a round, as sent and as decoded; computed once for all transfers from a block.
+/// Values of source blocks in one of the test's exchanges, as sent and as decoded; computed once per block.
 struct Given {
   std::map<std::int64_t, Numbers> sent, rounded;
   Numbers in_blocks;  ///< decoded values of the last transfer, for codings by blocks

@@ -152,7 +152,7 @@ TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
     }
 }
 
-/// Uses kernels that only GPUs use by default.
+/// Uses the FFT kernels of GPUs on hosts too, in place of FFTW. Stored results are compared with packed ones.
 TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
   const Machine m = machine();
   std::size_t number = 0;

@@ -100,7 +100,7 @@ TEST_P(TransformsByBatches, HaveTheBitsOfPencilsWhoseLinesAreTheSame) {
   const Extent cells{32, 32, 32};
   FftOptions o;
   o.type = DType::c128;
-  o.process_grid = {2, 1};  // x and y are cut at multiples of the tile of lines
+  o.process_grid = {2, 1};  // cuts x and y between the tiles of FFT lines that a thread block transforms together
   const Whole values = random_values(cells, o.type);
   Fft pencils(alone, machine(), cells, o);
   Field u(pencils.physical(), pencils.physical_field("u")), v(pencils.spectral(), pencils.spectral_field("v"));

@@ -119,7 +119,9 @@ def _run(halo: slip.Exchange, call: str) -> None:
 
 
 def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Arrays [copy][block] of copies that are exchanged in turn, each array with padding and without it."""
+    """Arrays of a field by [copy][block]. A field has several copies, such as two for double buffering, which are
+    exchanged in turn. Each array is returned with its padding and as a view without it.
+    """
     copies: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for _ in range(f["copies"]):
         copies.append([])

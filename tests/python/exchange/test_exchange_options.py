@@ -12,7 +12,7 @@ from ranks import run_on
 
 
 def owners(grid: slip.Grid) -> list[int]:
-    """The device of each block, in the order of positions."""
+    """The device of each block of the grid. The blocks are sorted by their lowest cell (x, y, z)."""
     return [block.device for block in sorted(grid.blocks, key=lambda block: block.lo)]
 
 

@@ -81,8 +81,8 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
 
 
 def _fits(cells: tuple[int, ...], *cuts: tuple[int, ...]) -> bool:
-    """Whether every part has a cell when the parts of one cut are cut again by the next. Parts with fewer cells than
-    others count, too.
+    """Whether each part of the grid has a cell, if the grid is cut into nodes, these into devices, these into blocks.
+    `cuts`: for each of these levels, the number of parts along each axis.
     """
     for n, *counts in zip(cells, *cuts, strict=True):
         for count in counts:

@@ -41,7 +41,7 @@ std::vector<std::byte> step(const Extent& extent, const Box& box, bool past_cach
   const BlockShape shape = block_shape(extent, options), flag_shape = block_shape(extent, flag_options);
   std::mt19937 random(5);
   std::vector<std::byte> from(shape.elements * size_of(precision)), to(from.size(), std::byte{0});
-  // Small numbers in any format: their upper bytes are those of numbers below 0.1.
+  // Random populations, without NaN and infinities: the highest byte, with sign and exponent bits, is 0.
   const std::size_t size = size_of(precision);
   for (std::size_t n = 0; n < from.size(); ++n)
     from[n] = n % size == size - 1 ? std::byte{0} : std::byte(random() % 60);

@@ -90,7 +90,7 @@ TEST(NodeMessages, AreDrivenByNoRankWithoutAPart) {
   EXPECT_TRUE(messages[0].receiver == 4 || messages[0].receiver == 5);
 }
 
-/// Checks, byte by byte, the number of pieces to pack before a chunk is sent and of pieces complete when it arrives.
+/// Checks how many byte ranges (pieces) each MPI chunk of a node's message needs, and how many earlier chunks complete.
 TEST(NodeMessages, KnowWhichPiecesLieInWhichChunks) {
   const Machine machine = machine_of(2, 2, 2);
   for (const std::int64_t size : {512, 1536, 4096, 0}) {

@@ -32,9 +32,9 @@ constexpr MarchShape march_shape(std::size_t bytes, int width) {
   return {width, height, 2, 2, 48, false, false, width == 64 ? 2 : 0};
 }
 
-/// Tiles whose kernel handles walls: none, all, or only those with walls, which then form separate parts.
+/// Tiles of cells (each for one thread block) whose kernel handles walls: none, all, or only those next to walls.
 enum class WallTiles : std::uint8_t { none, all, apart };
-/// Chooses which tiles handle walls, in blocks whose step handles walls without links.
+/// Chooses the tiles of cells whose kernel handles walls, by bytes of a number: for f64 those next to walls; else all.
 constexpr WallTiles wall_tiles(std::size_t bytes) { return bytes == 8 ? WallTiles::apart : WallTiles::all; }
 
 /// A part of a box that is divided among thread blocks: columns of tiles, cut into layers of `depth` planes.

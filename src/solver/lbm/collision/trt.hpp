@@ -45,7 +45,7 @@ struct Trt {
     const T half_plus = T(0.5) * omega_plus, half_minus = T(0.5) * omega_minus;
     constexpr T w0 = T(unit * L::weight(0));
     g[0] = g[0] - omega_plus * (g[0] - w0 * still);
-    // Factors of the force's source: 9 and 3, each times (1 - rate / 2). `work`: 3 u . F.
+    // Guo's source of a force F, by parity: even 9 (c . u)(c . F) - 3 u . F (`work`), odd 3 c . F; times 1 - rate / 2.
     T even_source = T(0), odd_source = T(0), work = T(0);
     if constexpr (F::acts) {
       even_source = T(9) - T(4.5) * omega_plus;

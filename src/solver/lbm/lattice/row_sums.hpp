@@ -11,8 +11,8 @@ namespace slipstream::lbm {
 /// Number of threads of a team that sums one row.
 constexpr int row_threads = 64;
 
-/// Adds `count` doubles for each cell of a row by cell.add(x, y, z, sums). Threads take every 64th cell, and their sums
-/// are added in order.
+/// Sums `count` quantities over each row of cells. The call cell.add(x, y, z, sums) adds those of a cell to `sums`. The
+/// 64 threads of a thread block share a row; their partial sums are added in the order of the threads.
 template <int count, class Cell>
 struct RowSums {
   Cell cell;

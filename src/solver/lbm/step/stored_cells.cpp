@@ -90,8 +90,8 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
     const auto& c = L::velocity[i];
     const Extent x = neighbours.wrapped({p[0] + c[0], p[1] + c[1], p[2] + c[2]});
     if (!box.contains(x) || neighbours.flag(x) != fluid) continue;
-    // An odd population that moves in place arrives in the cell itself, which also holds what it sent towards the body.
-    // So it needs no stored solid cell. But an outlet reads what neighbours of the cell sent there.
+    // In-place streaming keeps what returns from a solid cell in an odd direction in the fluid cell, so the solid cell
+    // needs no memory. Along an outlet it does: the outlet's condition reads populations that were sent to it.
     if (in_place && i % 2 == 1 && own == solid && !along_outlet(grid, options, x)) continue;
     return true;
   }

@@ -40,7 +40,7 @@ class Level {
   void relax(int degree, bool fresh, bool keep);
   /// Sums values over the copies of points: u = Q Q^T u.
   void sum(Singles& u);
-  /// Whether graphs may contain all work of the level in a loop.
+  /// Whether a CUDA graph may repeat the work on this multigrid level in a loop.
   bool loopable();
 
   Singles r, z;                                        ///< right side, which becomes the residual; solution
