@@ -49,9 +49,9 @@ enum class Form : std::uint8_t {
   box,    ///< copies one box of words, row by row
   turns,  ///< moves two boxes of thin rows, row by row in turn
   pair,   ///< moves one memory word (up to 8 bytes) of each of two boxes of thin rows in turn, to adjacent target words
-  seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
+  seam,   ///< unpacks the boxes at both ends of an array's rows; stores the end of each row with the start of the next
   transpose,  ///< a box that is contiguous along x at the source and along y at the target; by squares in shared memory
-  list,       ///< copies listed elements, at one end or both
+  list,       ///< copies elements whose indices are listed, at the source, the target or both
   blocks,     ///< encodes or decodes the values of a box or list, in blocks of cells
   to_packets,    ///< packs a box into latency-optimised packets
   from_packets,  ///< unpacks latency-optimised packets into a box
@@ -113,7 +113,7 @@ struct BatchInfo {
 struct alignas(16) Tile {
   Work work;
   std::int64_t first = 0;        ///< index of the first word that a thread block copies; for a transpose: its plane
-  std::uint32_t x = 0, row = 0;  ///< position of the tile's first word; rows are counted over all planes
+  std::uint32_t x = 0, row = 0;  ///< first memory word that a thread block copies: index in its row of a box, and row
   std::int32_t count = 0;        ///< number of words or packets in the tile
   /// range of copies of few words; each is moved whole, concurrently with the others
   std::int32_t first_small = 0, smalls = 0;

@@ -10,7 +10,7 @@ namespace slipstream::dns {
 /// Extents of a sweep over planes of constant z, or over a piece of them with some modes along x.
 struct PlaneGrid {
   int cells[2];   ///< number of cells along x and y
-  int first;      ///< first k_x of the modes of the piece
+  int first;      ///< wave number k_x of the first Fourier mode along x that is processed
   int wide;       ///< number of modes along x that are processed; truncated ones are not counted
   int highest_y;  ///< largest |k_y| of a mode that is kept
   int planes;
