@@ -117,7 +117,7 @@ struct FftProcessGrids {
     double microseconds = 0;  ///< time of one forward and one backward transform of one component on the slowest rank
   };
   std::string source = "rules";    ///< origin of the process grid: "rules", "given" by the user, "measured" or "cache"
-  std::vector<Time> times;         ///< measured times in the order of preference: fewer transposes first
+  std::vector<Time> times;         ///< transform times of all measured process grids; ties go to the earlier one
   std::vector<std::string> notes;  ///< notes on process grids that failed and on caches that were not read; on rank 0
 };
 

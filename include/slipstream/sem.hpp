@@ -159,7 +159,7 @@ struct SpaceOptions {
 /// Replaces the stiffness factors G and the mass factors B of a Space in an operator; null: the space's own.
 struct OperatorTerms {
   const Vector* factors = nullptr;  ///< metric factors of the stiffness operator, as made by Space::scaled_factors
-  const Vector* mass = nullptr;     ///< mass factors in place of B, one a point
+  const Vector* mass = nullptr;     ///< diagonal of the mass matrix, one value per point; null: that of the Space
 };
 
 /// A box of elements distributed over devices, and the operators on it. Each device has a range of whole blocks of

@@ -77,7 +77,7 @@ class Windows {
 
  private:
   const Window* all_ = nullptr;  // windows (addresses for boxes of results), sorted by source block, then component
-  // index in all_ of the first destination of [block][component]; a last entry holds the total number
+  // for [source block][component], index of the first window (destination of results); a last entry: their number
   const std::int32_t* first_ = nullptr;
   int components_ = 1;
   std::byte* const* arrays_ = nullptr;

@@ -27,7 +27,7 @@ struct LaneCells {
   std::int32_t at[3];
   int axis;
   int start;    ///< position of the lane's first cell in its block's row
-  int valid;    ///< number of cells of the block's row that lie in the box
+  int valid;    ///< number of cells in a row of the coded block that hold values; cells beyond pad the block
   bool inside;  ///< whether the row of cells lies in the box of values; false: it only pads the block
 
   SLIP_FN bool has(int i) const { return inside && start + i < valid; }

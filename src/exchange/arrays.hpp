@@ -71,7 +71,7 @@ class ItemArrays {
   const Plan& plan_;
   ExchangeMemory& memory_;
   std::deque<DeviceArrays> devices_;                                 // field arrays of the exchange, by local device
-  std::vector<const Field*> copied_;                                 // fields with several copies, once each
+  std::vector<const Field*> copied_;                                 // fields stored in several arrays; no duplicates
   int combinations_ = 1;                                             // number of ways to pick one array of each field
   std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // version of each field's arrays at planning
   std::vector<std::shared_ptr<const void>> stored_by_others_;

@@ -46,13 +46,13 @@ std::string microseconds(double time);
 struct Choices {
   ResultCache::Kind kind;
   std::string key;                 ///< cache key: text of all that the measured times depend on
-  std::vector<std::string> names;  ///< names of the choices, one line each, all different; preferred ones first
+  std::vector<std::string> names;  ///< one-line names of the alternative settings, all different; preferred ones first
   double tie = 1;                  ///< choices slower than the fastest by less than this factor count as equal
 };
 
 struct Chosen {
   std::size_t choice = 0;          ///< index of the setting that the tuner chose: the first of the fastest
-  std::vector<double> seconds;     ///< seconds per run, of every choice
+  std::vector<double> seconds;     ///< seconds that one run takes with each alternative setting
   std::string source;              ///< origin of the times: "measured" or "cache"; empty if nothing could be measured
   std::string file;                ///< path of the cache file; empty if there is none
   double spent = 0;                ///< seconds that it took to find the fastest choice

@@ -113,7 +113,7 @@ struct Fft::Impl {
   std::array<std::unique_ptr<Grid>, 4> grids;   // grids of the modes in each stage (distribution) of the transform
   std::vector<Buffer<std::byte>> workspace;     // workspace of the FFT library, by local device
   std::vector<fft::Lane> lanes;                 // sets of work arrays: two if components overlap in time, else one
-  std::unique_ptr<fft::OutOfCore> out_of_core;  // transforms of arrays in host memory, which need no lanes
+  std::unique_ptr<fft::OutOfCore> out_of_core;  // out-of-core FFTs, whose arrays are in host memory; null: not used
   // streams by device that transform one part of an array while a transpose sends other parts
   std::vector<Stream> line_streams;
   std::vector<Event> reached;                    // events by device that order one stream after another

@@ -18,7 +18,7 @@ namespace slipstream {
 /// already combines the copies within one of that device's blocks.
 struct Term {
   std::uint32_t index = 0;     ///< index of a local point, or of a value in the message buffers (mailbox)
-  std::uint32_t incoming = 0;  ///< 1: `index` is a value in the mailbox
+  std::uint32_t incoming = 0;  ///< 1: the term is a value received from another device; 0: the value at a local point
 };
 
 /// Range of one message in a device's mailbox. The mailbox is an array: values to send, then received values.
@@ -38,7 +38,7 @@ struct Mailbox {
 struct UniqueCopies {
   std::vector<std::uint32_t> points;  ///< first copy of each unique value of this device, in ascending order
   Lists<std::uint32_t> own;           ///< copies of ids that no other device has, one row per id
-  std::vector<std::uint32_t> own_at;  ///< for each row of `own`, the index of its unique value
+  std::vector<std::uint32_t> own_at;  ///< index of the gathered value for each point id that no other device has
   Lists<Term> met;                    ///< for each shared point that this device owns: copies and received values
   std::vector<std::uint32_t> met_at;
   Lists<std::uint32_t> met_copies;       ///< for each shared id that this device owns, its copies on this device
@@ -60,7 +60,7 @@ struct Partials {
 struct Copies {
   int device = 0;
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
-  std::int64_t local_groups = 0, local_copies = 0;  ///< ids of this device alone, and their copies
+  std::int64_t local_groups = 0, local_copies = 0;  ///< number of point ids shared on this device only; of the points
   Lists<Term> shared;                               ///< values to sum for points that devices share, in order of blocks
   Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, its copies within one block
   Mailbox mailbox;

@@ -38,7 +38,7 @@ void require_combinable(DType type);
 struct ListOnDevice {
   DeviceRows<std::uint32_t> rows = {};
   DeviceRows<Term> terms = {};
-  Buffer<std::uint32_t> places = {};  ///< indices of the rows' values in another array; empty: row r has value r
+  Buffer<std::uint32_t> places = {};  ///< for each list of points with one id, index of their value; empty: 0, 1, ...
   std::uint32_t block = 0;            ///< points per block of the device; 0: each list of copies lies in one block
 };
 

@@ -38,7 +38,7 @@ struct GroupTiles {
   /// point. The bit is set if this copy lies in another block than the copy before it in its group.
   Buffer<std::uint32_t> headers;
   Buffer<std::uint32_t> starts;     ///< for each thread block's range of points (tile), where its header begins
-  DeviceRows<std::uint32_t> large;  ///< groups with more copies than a tile holds
+  DeviceRows<std::uint32_t> large;  ///< lists of points with the same id that are too long for one thread block
   std::int64_t tiles = 0;
 };
 

@@ -52,7 +52,7 @@ struct MakeTiles {
 
   struct Held {
     std::uint64_t copies[Tiles::capacity];      // sort key: index of a shared point, a flag, place in shared memory
-    std::uint64_t groups[Tiles::capacity / 2];  // sort key of a group: number of copies, then row
+    std::uint64_t groups[Tiles::capacity / 2];  // sort key of a shared point: number of its copies, then its index
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
     std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // offset and stride of copies of one id
     std::uint32_t stretches[Tiles::most_stretches], marks[Tiles::capacity / 32];

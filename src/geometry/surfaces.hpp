@@ -30,7 +30,7 @@ struct LineFamily {
   explicit LineFamily(const Direction& along);
 
   int u, v, w;          ///< axes of lattice lines: one link of a line advances one cell along u; v, w are the others
-  std::int64_t dv, dw;  ///< slopes of the lines: change of v and of w per step along u
+  std::int64_t dv, dw;  ///< slopes of the lattice lines: cells along the two other axes per cell along the main one
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Range of the two indices of all lines in this direction through a box of cells, as a box with extent 1 along z.
   Box lines_through(const Box& cells) const;
@@ -66,9 +66,9 @@ class LineIndex {
 
   const Surfaces& surfaces_;
   LineFamily family_;
-  Box lines_;              ///< box of the indices v and w of all lines
+  Box lines_;              ///< ranges of the two indices that number the parallel lattice lines
   Extent tiles_{0, 0, 1};  ///< number of tiles (bundles of parallel lines) along the two axes of line indices
-  /// Vertices as (u, v, w), sheared so that lines are parallel to u at integer (v, w)
+  /// Vertices of the surfaces, sheared so that the lattice lines become parallel to one axis, at integer coordinates
   std::vector<Point> sheared_;
   /// for each tile (bundle of lines), index of its first triangle in listed_; the last element is the size of listed_
   std::vector<std::int64_t> first_;

@@ -17,7 +17,7 @@ struct NodeMessage {
     int source_rank = 0;
     int target_rank = 0;
     std::size_t offset = 0;               ///< byte offset of the part's values in the message
-    Pieces pieces;                        ///< pieces in which both its ends copy the part
+    Pieces pieces;                        ///< byte ranges into which the sending and receiving device cut the values
     int first_chunk = 0, last_chunk = 0;  ///< indices of the MPI messages (chunks) that contain the part's values
     std::size_t end() const { return offset + pieces.bytes; }
   };

@@ -242,7 +242,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []
     first: list[Moment] = []
-    further = [scaled(STEADY, cells)]  # numbers of steps until the flow is steady, for the first flow only
+    # Time steps until the flow is steady. Only the first run goes so far: its end is the reference for errors.
+    further = [scaled(STEADY, cells)]
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
         several = setup.name != ONE

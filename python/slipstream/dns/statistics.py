@@ -18,7 +18,7 @@ class ScalarStatistics(Record):
     variance: float  #: mean <theta^2>, in unit^2
     dissipation: float  #: dissipation 2 diffusivity <|grad theta|^2>, in unit^2 / time
     flux: tuple[float, float, float]  #: mean of velocity times scalar, in the scalar's unit x length / time
-    spectrum: Array  #: variance of the shells 0, 1, ..., in unit^2, [shell]
+    spectrum: Array  #: variance of the scalar in each wave-number shell 0, 1, ..., in the scalar's unit^2
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:

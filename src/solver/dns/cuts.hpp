@@ -57,7 +57,7 @@ std::int64_t doubles_of_plane(const Options& options);
 struct FlowCuts {
   FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
   std::int64_t wide = 1;                  ///< number of modes along x in each range into which batches cut that axis
-  bool splits = false;                    ///< whether planes z exceed a buffer and take three passes of batches
+  bool splits = false;                    ///< whether a plane of constant z exceeds a device buffer and is cut
   std::int64_t deep = 1;                  ///< number of planes of constant z in a batch
   std::int64_t rows = 1;                  ///< number of lines along x in a batch, if planes z are cut
   std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a pass over all planes y; over all planes z

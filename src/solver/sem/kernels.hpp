@@ -17,7 +17,7 @@ struct HelmholtzCallOf {
   T h1, h2;
   std::int64_t elements;
   const std::int32_t* list = nullptr;  ///< indices of the elements to process; none: the first ones
-  T* energies = nullptr;               ///< product of in and out for each element; null: not wanted
+  T* energies = nullptr;               ///< dot product of input and result within each element; null: not wanted
   /// Number of components of the vectors. Values of one component begin `all` elements after those of the one before.
   int components = 1;
   std::int64_t all = 0;
@@ -26,15 +26,15 @@ using HelmholtzCall = HelmholtzCallOf<double>;
 
 /// Arguments of the local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
-  const float *r, *weights;  ///< residual at the points, and its weights
+  const float *r, *weights;  ///< residual and weights, 1 / sqrt(number of local solves), at the elements' points
   /// Weighted residual one point outside of each face plus that one point inside, [element][x- x+ y- y+ z- z+][n n].
   /// Afterwards it holds the local solutions one point outside of the faces, as `ends` does.
   float* faces;
   float* z;                   ///< solutions of the local problems at the points of the element itself
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
   const float* inner;         ///< 1D eigenvectors (fast diagonalisation) of elements with two neighbours; on the host
-  const float* matrices;      ///< eigenvectors by columns, (n + 2)^2, for each kind of element along an axis
-  const float* eigenvalues;   ///< n + 2 eigenvalues for each kind of element
+  const float* matrices;      ///< 1D stiffness eigenvectors along an element's axis, as columns, by type of its ends
+  const float* eigenvalues;   ///< 1D stiffness eigenvalues along an element's axis, by type of ends (neighbour, side)
   const std::int32_t* kinds;  ///< for [element][axis], a number: which ends have a neighbour or what kind of side
   const float* coefficients;  ///< coefficients of the stiffness along x, y and z, and of the mass, [element]
   float h1, h2;

@@ -37,7 +37,7 @@ struct Stencil::Impl : SolverParts {
     std::vector<Work> steps;  ///< boxes to update, by number of steps since the last exchange
     Buffer<Shot> shots;
     Buffer<std::int64_t> places;  ///< offsets in the block's arrays of the cells where receivers record the field u
-    std::int64_t column = 0;      ///< column of the block's first receiver in the device's table
+    std::int64_t column = 0;      ///< column of the block's first receiver (recorded cell) in the table of samples
   };
   struct OnDevice {
     std::vector<LocalBlock> blocks;

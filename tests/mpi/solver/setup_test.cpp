@@ -66,7 +66,7 @@ namespace {
 
 struct Made {
   std::string name;
-  std::function<void(const std::function<void()>&)> make;  ///< constructs an exchange or solver, calls the function
+  std::function<void(const std::function<void()>&)> make;  ///< constructs the object to test, then calls its argument
   int communicators = 2;                                   ///< most MPI communicators that `make` may duplicate
 };
 

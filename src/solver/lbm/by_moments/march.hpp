@@ -357,7 +357,7 @@ struct March {
 
   StepCells<S, Collision> step;
   MarchPart parts[most_parts];  ///< boxes that together cover the cells: up to six layers along walls, then the rest
-  int ends[most_parts];         ///< number of thread blocks up to the end of each part
+  int ends[most_parts];         ///< number of thread blocks for each box of cells and all boxes before it
 
   std::int64_t teams() const { return ends[most_parts - 1]; }
 

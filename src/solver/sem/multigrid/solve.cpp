@@ -32,7 +32,7 @@ struct HelmholtzSolver::Impl {
   Vector mass;  ///< mass term at points: h2 B and the reaction, if there is one
   Vector inverse;
   double largest = 0;                              ///< largest eigenvalue of inverse diagonal times operator
-  std::pair<double, double> of{};                  ///< h1, h2 for which preconditioner, mass and eigenvalue were made
+  std::pair<double, double> of{};                  ///< stiffness and mass factors that the preconditioner was made for
   std::uint64_t recording = 0;                     ///< identifies the solver's work for replay as graphs; 0: no graphs
   std::vector<std::pair<double, double>> checked;  ///< h1 and h2 for which the test of method and preconditioner passed
 
