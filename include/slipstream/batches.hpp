@@ -21,7 +21,7 @@ enum class RowCopies : std::uint8_t {
   measured,  ///< whichever of pitched and kernel is faster, timed for each direction and row length while pitched
              ///< copies run in the other direction. On the host backend: pitched
   single,    ///< one copy for each row
-  pitched,   ///< one copy of all rows, by the copy engine
+  pitched,   ///< one copy for all rows of a batch, by the copy engine
   kernel,    ///< a few thread blocks load or store the rows, without the copy engine ("zero-copy")
   mixed      ///< rows to the device as `pitched` (copy engine), rows back to the host as `kernel` (thread blocks)
 };
