@@ -122,8 +122,8 @@ def _files(name: Path) -> list[Path]:
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
-    """What `slipstream bench cases` runs: each case file, or those variants of it that are named. Raises CaseError for
-    a variant that no file has."""
+    """Runs of `slipstream bench cases`: one for each case file, or for each of its variants that is named. Raises
+    CaseError for a variant that no file has."""
     if not variants:
         return [Entry(path) for path in paths]
     known = {path: variant_names(path) for path in paths}

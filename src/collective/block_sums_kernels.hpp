@@ -22,8 +22,8 @@ struct SumTree {
   std::int32_t values = 0;   ///< number of inputs per sum
   std::int32_t results = 0;  ///< number of outputs per sum
   std::int32_t sums = 0, levels = 0, additions = 0;
-  /// Plan of the summation tree: for each level, the index of its first addition, then the end of the last level; all
-  /// additions; for each result, the index of its value, or -1 if it is 0.
+  /// Plan of the summation tree. For each level: the index of its first addition; then the end of the last level. Then
+  /// all additions. For each result: the index of its value, or -1 if it is 0.
   const std::int32_t* plan = nullptr;
 
   SLIP_FN std::int32_t plan_words() const { return levels + 1 + 2 * additions + results; }

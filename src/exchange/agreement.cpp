@@ -18,8 +18,8 @@ struct Entry {
   std::int64_t source = 0, target = 0;
   std::uint64_t transfers = 0;  // hash of the message's transfers
   std::int64_t route = 0;
-  /// Layout of the message: bytes; bytes per receive buffer; bytes of host memory; number of receive buffers; number of
-  /// chunks (parts that are packed and sent separately); whether some values are stored straight into the target.
+  /// Layout of the message. Bytes: of the message, of a receive buffer, of host memory. Numbers: of receive buffers, of
+  /// chunks (parts that are packed separately). Flag: whether some values go straight into the target.
   std::array<std::int64_t, 6> layout{};
 };
 

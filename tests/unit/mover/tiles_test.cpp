@@ -38,8 +38,8 @@ void move_square(const Tile& tile, const Watch& watch, int threads) {
   for (int t = 0; t < threads; ++t) run_second_half(tile.work, part, watch, square.data(), shares(t));
 }
 
-/// Runs all tiles (parts of copies) of a table in their order, as a launch does: with `threads` threads per thread
-/// block, or with the loops of one thread if `sequential`.
+/// Runs all tiles (parts of copies) of a table in their order, as a launch does. Each thread block has `threads`
+/// threads. If `sequential`, one thread's loops do its work.
 template <bool sequential>
 void move_all(const Table& table, int threads, std::uint64_t now, std::byte* const* arrays) {
   Failure failure;
