@@ -129,8 +129,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 @pytest.fixture
 def cli(tmp_path: Path, here: Cli) -> Cli:
     """Runs `slipstream WORDS` in an empty folder, in this process. Runs with changed environment variables get a
-    process of their own, and so does each rank of runs with the option -n RANKS. Pictures take longer than runs, so they are off
-    unless the arguments mention them.
+    process of their own, and so does each rank of runs with the option -n RANKS. Pictures take longer than runs, so
+    they are off unless the arguments mention them.
     """
 
     def call(*words: str, **environment: str) -> Done:
