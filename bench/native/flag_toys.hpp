@@ -15,7 +15,7 @@ struct FlagToy {
 
 struct FlagToyTime {
   double milliseconds = 0;  ///< kernel time on the device
-  double checksum = 0;      ///< sum of the kernel's results; equal with flags compared at once or singly
+  double checksum = 0;      ///< sum of the kernel's results; independent of how many cell flags a comparison takes
 };
 
 /// Runs a toy kernel once, and returns its time and the checksum of its results.

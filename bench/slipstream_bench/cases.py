@@ -122,8 +122,8 @@ def _files(name: Path) -> list[Path]:
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
-    """Entries of the benchmark for each file, or for those of its variants that are named. Raises CaseError for a
-    variant that no file has."""
+    """Runs of `slipstream bench cases`: one for each case file, or for each of its variants that is named. Raises
+    CaseError for a variant that no file has."""
     if not variants:
         return [Entry(path) for path in paths]
     known = {path: variant_names(path) for path in paths}

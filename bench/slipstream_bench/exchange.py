@@ -45,7 +45,7 @@ FIGURES = frozenset(
 )
 #: Number of exchanges per median: usual, for slow exchanges within the time limit, and with --quick.
 REPEATS, FEWEST, QUICK_REPEATS = 100, 10, 3
-#: Time limit per result in seconds, for sizes without a target time.
+#: Time limit for measuring one result, in seconds. Sizes for which a time to reach is known have none.
 BUDGET = 0.15
 #: Bytes of a value by number format.
 _BYTES = {"f32": 4, "f64": 8}
@@ -321,7 +321,7 @@ class _Session:
         yield self.meter
 
     def left_out(self) -> dict[str, str]:
-        """Routes for which rows would exist but which are unavailable here, with the reason."""
+        """Routes that the benchmark would measure but that are unavailable here, each with the reason."""
         wanted = (*exchange_setups.BASES, *exchange_setups.LIBRARIES)
         return {name: self.missing[name] for name in wanted if name in self.missing}
 

@@ -202,7 +202,8 @@ def _finding(row: Row, question: str, published: str, source: str, here: str) ->
 
 
 def _pearson(rows: list[Row]) -> Iterable[Row]:
-    """Rows with findings of Pearson et al. 2020, compared at the largest cube, which by default is theirs."""
+    """Rows that compare speed-ups by faster routes with those of Pearson et al. 2020. They hold for the largest cube
+    measured, which by default has the size of the published one."""
     for base, times in (("staged", "6x"), ("gpu_mpi", "2x")):
         chosen = pick(rows, part="ladder", base=base)
         if not chosen:

@@ -167,7 +167,7 @@ class Field {
     std::int64_t block = 0;
     Device device;
     BlockShape shape;
-    std::vector<std::byte*> arrays;  // address of each copy's array
+    std::vector<std::byte*> arrays;  // address of each array of the block: one per copy of the field's values
     // arrays that the field owns; none where they are the caller's
     std::vector<std::shared_ptr<Buffer<std::byte>>> owned;
   };

@@ -91,9 +91,9 @@ struct System {
   std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
   /// Queues out = A x for the first guess x, where that is cheaper than `apply`. None: `apply` is used.
   std::function<void(const Vectors& out)> apply_to_guess;
-  /// For conjugate gradients the preconditioner must be symmetric and positive in (u, v), up to rounding, such as that
-  /// of single precision. Directions are orthogonalised as in flexible conjugate gradients. Flexible GMRES takes any
-  /// preconditioner. None: z = D r.
+  /// For conjugate gradients the preconditioner must be symmetric and positive in the inner product, up to rounding,
+  /// such as that of single precision. Directions are orthogonalised as in flexible conjugate gradients. Flexible GMRES
+  /// takes any preconditioner. None: the residual is multiplied by `inverse_diagonal`.
   Precondition precondition;
   /// Identifies the work that operator and preconditioner queue, by a number from new_recording(). While it stays, the
   /// work is the same, and solvers may replay iterations as graphs. 0: nothing is replayed.

@@ -176,7 +176,7 @@ struct Split {
 
 /// How the cells of a step with moments are distributed to teams of threads, and the source of this choice.
 struct Teams {
-  std::array<int, 2> tile{0, 0};  ///< cells of a team's tile along x and y; 0: the default of the number format
+  std::array<int, 2> tile{0, 0};  ///< cells of a thread block along x and y; 0: the default of the number format
   int chunk = 0;
   std::string source = "options";  ///< how cells per thread block were chosen: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none

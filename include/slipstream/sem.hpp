@@ -99,7 +99,7 @@ struct ElementBox {
   /// Returns one id for each point of elements [first, last), for GatherScatter. Ids start at 1 and are equal at shared
   /// points; points within an element have 0. Throws Error where ids do not fit 64 bits.
   std::vector<std::int64_t> ids(std::int64_t first, std::int64_t last, int order) const;
-  /// Flags for whole sides; a periodic axis has none.
+  /// Dirichlet flags of element faces: set on the given sides of the box, except along periodic axes.
   DirichletFaces dirichlet(const SideFlags& sides = {{{true, true}, {true, true}, {true, true}}}) const;
   /// Centres of the elements' faces on a side, the lower of the two other axes fastest. Calls the map once.
   std::vector<Point> face_centres(int axis, int end) const;
@@ -107,7 +107,7 @@ struct ElementBox {
   std::int64_t face_of(int axis, std::int64_t element) const;
   /// One value for each point: 0 on the given faces, in all elements that share the point, else 1.
   std::vector<double> mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last, int order) const;
-  /// Dirichlet flags of all element faces on whole sides of the box; a periodic axis has none.
+  /// Indices of points of elements [first, last) on a side of the box, one for each element that has the point.
   std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
 };
 
@@ -121,8 +121,8 @@ Factors factors_from_string(const std::string& name);
 /// Metric of elements [first, last), by the derivative of the map's interpolant (isoparametric elements).
 struct Geometry {
   Factors factors = Factors::stored;
-  /// stiffness factors; stored: [element][rr rs rt ss st tt][point]; affine: [element][6], without w; trilinear:
-  /// [element][x y z][corner], r fastest
+  /// stiffness factors, with the reference coordinates r, s, t; stored: [element][rr rs rt ss st tt][point]; affine:
+  /// [element][6], without quadrature weights; trilinear: [element][x y z][corner], r fastest
   std::vector<double> stiffness;
   std::vector<double> mass;    ///< mass factors w_i w_j w_k |J|, [element][point]
   std::vector<double> metric;  ///< metric d(r, s, t)/d(x, y, z), [element][rx ry rz sx sy sz tx ty tz][point]

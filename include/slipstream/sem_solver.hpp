@@ -129,7 +129,7 @@ class ElementSolver : public Solver {
 
 /// Poisson's, Helmholtz's and the diffusion equation on spectral elements.
 ///
-/// Diffusion uses backward differences (BDF) of order k with the step dt, b_0 = 1 / 3/2 / 11/6:
+/// Diffusion (diffusivity kappa, source f) uses backward differences (BDF) of order k, step dt, b_0 = 1, 3/2, 11/6:
 ///
 ///     (b_0 u^{n+1} - sum over j = 1..k of b_j u^{n+1-j}) / dt = kappa Lap u^{n+1} + f^{n+1},
 ///
@@ -137,12 +137,12 @@ class ElementSolver : public Solver {
 ///
 ///     H u = M Q Q^T (B (f + sum b_j u_j / dt) + S g),    H = M Q Q^T (kappa A + b_0 / dt B).
 ///
-/// S is the quadrature over the sides with the given flux g. The solution is u = w + v, so that H v is the right side
-/// minus H w. The function w has the given values at Dirichlet points. It continues smoothly inside, by transfinite
-/// interpolation (Gordon & Hall 1973). Right side and tolerance do not include a constant that all data share. v starts
-/// from extrapolation of order k; for the steady equations from 0.
-///
-/// Data times a power of two give the same bits, scaled, from 2^-700 to 2^700.
+/// M is 0 at Dirichlet points and 1 elsewhere. Q Q^T sums over the elements that share a point. A is the stiffness
+/// matrix, B the mass matrix. S is the quadrature over the sides with the given flux g. The solution is u = w + v, so
+/// that H v is the right side minus H w. The function w has the given values at Dirichlet points. It continues smoothly
+/// inside, by transfinite interpolation (Gordon & Hall 1973). Right side and tolerance do not include a constant that
+/// all data share. v starts from extrapolation of order k; for the steady equations from 0. Data times a power of two
+/// give the same bits, scaled, from 2^-700 to 2^700.
 ///
 /// The state has u; for diffusion of order 2 and 3 also u1 and u2, of one and two steps before. Other unknowns use
 /// their names instead of u. Its grid is plan_grid().

@@ -163,7 +163,7 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
 /// there. The host stores the number last.
 struct alignas(128) Packet {
   static constexpr int parts = 8;
-  static constexpr int part_words = 4;  ///< number of 4-byte words that one of the eight threads stores
+  static constexpr int part_words = 4;  ///< number of 4-byte words that a thread stores; eight threads store a packet
   /// number of 4-byte values in a packet; the last word of the last part holds the sequence number
   static constexpr int words = parts * part_words - 1;
   WordPair part[parts];

@@ -52,7 +52,7 @@ class Tree {
   }
 
   std::vector<Run> branches;  // largest subtrees of the binary summation tree whose blocks lie on one device
-  Levels additions;           // additions between sums of branches, by level of the tree
+  Levels additions;           // additions of the sums of `branches` (subtrees of blocks), by level of the tree
   std::optional<int> root;
 
  private:

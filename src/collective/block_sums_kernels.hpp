@@ -22,8 +22,8 @@ struct SumTree {
   std::int32_t values = 0;   ///< number of inputs per sum
   std::int32_t results = 0;  ///< number of results per sum, each a value of the summation tree
   std::int32_t sums = 0, levels = 0, additions = 0;
-  /// Indices of the first addition of each level and the end of the last level; the additions; the value that becomes
-  /// each result, or -1 for 0.
+  /// Plan of the summation tree. For each level: the index of its first addition; then the end of the last level. Then
+  /// all additions. For each result: the index of its value, or -1 if it is 0.
   const std::int32_t* plan = nullptr;
 
   SLIP_FN std::int32_t plan_words() const { return levels + 1 + 2 * additions + results; }
@@ -56,8 +56,8 @@ struct SumOnDevice {
   int resident = 0;         ///< number of thread blocks that fit a multiprocessor; 0: shared memory is too small
 };
 
-/// Runs both summation trees of a device and the reduction through peer memory, in one launch of one thread block.
-/// After a timeout the results stay as they were.
+/// Sums over the blocks of a device, then reduces the sums over devices through peer memory, in a launch of one thread
+/// block. After a timeout the results stay as they were.
 void launch_sum(Stream& stream, const PeerReduce& reduce, const SumOnDevice& sum, const double* parts, double* results);
 
 }  // namespace slipstream

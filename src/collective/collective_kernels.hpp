@@ -50,7 +50,7 @@ struct PeerReduce {
   Fold fold;
   std::int32_t me = 0;
   ReduceState* state = nullptr;
-  const WordPair* receive_buffer = nullptr;  ///< own receive buffer as [parity][device][value]
+  const WordPair* receive_buffer = nullptr;  ///< this device's receive buffer, [even or odd reduction][sender][value]
   WordPair* const* remote = nullptr;         ///< address on each device for this device's values, in even all-reduces
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;

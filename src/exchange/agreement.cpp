@@ -18,8 +18,8 @@ struct Entry {
   std::int64_t source = 0, target = 0;
   std::uint64_t transfers = 0;  // hash of the message's transfers
   std::int64_t route = 0;
-  /// Layout of the message: bytes, bytes per receive buffer and in host memory, number of these and of chunks, and
-  /// whether some values are stored in place.
+  /// Layout of the message. Bytes: of the message, of a receive buffer, of host memory. Numbers: of receive buffers, of
+  /// chunks (parts that are packed separately). Flag: whether some values go straight into the target.
   std::array<std::int64_t, 6> layout{};
 };
 
@@ -136,7 +136,7 @@ void Agreement::check(std::uint64_t number) const {
   if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
 }
 
-/// Asks all ranks for lost values. No message need arrive before, because the device that packs it records overflows.
+/// Asks all ranks whether values overflowed or were not stored. Senders record it, so no message need arrive before.
 void Agreement::ask(std::uint64_t number) {
   const double seconds = plan_.options.wait_limit;
   const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);

@@ -1,5 +1,5 @@
 #pragma once
-// Agreements between the ranks of an exchange, about its set-up and about lost values. No field values are moved.
+// Ranks of an exchange agree on its set-up, and tell each other of values that overflowed their coding or are missing.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,7 +65,7 @@ class Agreement {
   bool told_at_end_ = false;
   int too_large_of_ = 0;                // 1 + index of an item with a value that overflowed; the same on all ranks
   std::optional<Unwritten> unwritten_;  // error if the caller's kernels left values unstored; the same on all ranks
-  bool unanswered_ = false;             // some rank did not tell in time whether values were lost
+  bool unanswered_ = false;             // some rank did not tell in time whether values overflowed or were not stored
   int begun_unasked_ = 0;               // number of exchanges since ranks last asked one another for overflowed values
 };
 

@@ -39,7 +39,7 @@ class ItemArrays {
   /// Takes the fields to move (items). Throws Error (unsupported) if their alternating arrays combine in over 64 ways.
   ItemArrays(const Plan& plan, std::vector<ExchangeItem> items, ExchangeMemory& memory);
 
-  /// Publishes in the directory the arrays into which other devices store.
+  /// Publishes to other ranks the addresses of the arrays into which their devices store.
   void publish();
   /// Addresses of the block of a leg (a transfer's part of a message), or of the blocks of all legs, as a device
   /// reaches them. Call these after the ranks have exchanged their directories.

@@ -82,7 +82,7 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
         if (std::find(all.begin(), all.end(), coding) == all.end()) all.push_back(coding);
     }
   });
-  /// Returns the items with this coding where it is allowed, else raw.
+  /// Returns all fields' transfers: those with automatic coding get this one if it is allowed for them, else none.
   const auto with = [&](const Coding& coding) {
     std::vector<ExchangeItem> coded = items;
     for (ExchangeItem& item : coded) {

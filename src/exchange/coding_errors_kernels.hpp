@@ -37,7 +37,7 @@ class ErrorProbe {
  public:
   /// Measures these movers (copies). `arrays`: the table of arrays that they name by number; must outlive this object.
   ErrorProbe(Device device, const std::vector<Mover>& movers, const Arrays& arrays);
-  /// Encodes and decodes the values once more, after the work that the stream holds.
+  /// Queues kernels that encode and decode the values of these copies, to measure the errors.
   void run(Stream& stream) const;
   /// Coding errors of the last run. Blocks until the device has finished.
   ErrorSums sums() const;

@@ -20,7 +20,7 @@ namespace slipstream {
 /// Windows (views of target memory) into which the caller's kernels store the values of one field of an exchange.
 struct ProducedWindows {
   std::vector<Window> list;    ///< views of target memory, by block of this rank, then by component
-  Buffer<Window> table;        ///< copy of `list` (all windows) in device memory
+  Buffer<Window> table;        ///< copy of all views of `list` in device memory
   Buffer<std::int32_t> first;  ///< for each [block][component]: index of its first view of target memory in `table`
 };
 
@@ -136,7 +136,7 @@ class Launches {
   std::vector<Span<Signal>> counters_;      // counters by which a batch of copies tells later batches that it ended
   std::vector<Span<std::byte>> decodings_;  // memory of decoded values, which are combined later
   std::deque<Leg> decoded_legs_;            // transfers whose values are decoded first, then combined from there
-  /// Batches that combine values, each with the message that it reads if it reads only one.
+  /// Batches of copies that combine (such as add) received values, each with the index of its message if it has one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;
   std::optional<Poisoning> poison_;

@@ -46,8 +46,8 @@ class ExchangeMemory {
   /// Allocates zeroed counters and the slots of all messages, and publishes them in the directory. Throws OutOfMemory,
   /// except if shared host memory has no room.
   void make();
-  /// Whether this rank can map all host memory to which its messages go. Call it after the ranks have exchanged their
-  /// directories.
+  /// Whether this rank can map the host memory of other ranks to which its messages go. Call it after the ranks have
+  /// exchanged the addresses of their memory.
   bool maps_hosts();
   /// Finds the failure flags of devices on other ranks that store into fields of this rank. Call it after maps_hosts().
   void find_words_of_writers();

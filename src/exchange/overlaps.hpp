@@ -38,7 +38,7 @@ class Reads {
     std::vector<Touched> sets;
     bool alike = true;           // whether all index sets have the same layout
     Box around;                  // bounding box of the cells that transfers read
-    std::vector<bool> elements;  // marks of elements that are read; empty unless transfers list elements
+    std::vector<bool> elements;  // marks of the array's values that are read; empty unless transfers list values
     void add(const Touched& t);
     bool holds_some_of(const Touched& t) const;
   };

@@ -22,7 +22,7 @@ std::string named(const FieldOptions& field) {
 
 namespace {
 
-/// Checks an item. Throws Error if it does not support the transfers of its pattern.
+/// Checks one transfer pattern and its fields. Throws Error if the pattern cannot move values between these fields.
 void check(const PlannedItem& item) {
   const FieldOptions &from = item.source, &to = item.to();
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
@@ -72,7 +72,7 @@ std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
 
 namespace {
 
-/// The values of an index set as a list of elements.
+/// An index set in the form of a list: the offset of each of its values in the block's array.
 IndexSet as_list(const IndexSet& set, const BlockShape& shape) {
   std::vector<std::int64_t> ids;
   any_element(set, shape, [&](std::int64_t element) {

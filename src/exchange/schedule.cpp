@@ -35,7 +35,7 @@ bool is_in_place(const Batch& batch) { return !batch.before.empty() && batch.bef
 
 bool is_packed(const Batch& batch) { return !is_local(batch) && !is_in_place(batch); }
 
-/// Sorts packed chunks of all messages by round. Batches that store into ghosts come last.
+/// Sorts copies that pack messages by their chunk (part of a message). Copies straight into ghost cells come last.
 std::vector<const Batch*> in_order(std::vector<const Batch*> outgoing) {
   const auto place = [](const Batch& b) {
     return std::pair(b.before.empty() || b.before.front().lag > 0 ? 0 : 1, b.round);

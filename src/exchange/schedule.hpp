@@ -13,7 +13,7 @@ struct Traffic {
   const Batch* opening = nullptr;  ///< work that signals to neighbours that they may overwrite this device's ghosts
   std::vector<const Batch*> outgoing;
   std::vector<std::vector<const Batch*>> incoming;  ///< batches that unpack each incoming message
-  /// Batches that combine received values, in the order in which thread blocks should take them.
+  /// Batches of copies that combine (such as add) received values, in the order in which thread blocks take them.
   std::vector<const Batch*> combining;
   /// For each batch of copies whose end completes one incoming message: the message's index in `incoming`. The batch
   /// copies that message within the device, or combines its values and those of no other message.

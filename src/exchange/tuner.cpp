@@ -364,7 +364,7 @@ class Tuner {
   std::vector<Stream> streams_;
   std::vector<Arena> arenas_;  // arenas that keep device memory between candidates
   std::vector<Candidate> candidates_;
-  Problem too_large_;  // Overflow error that this rank met
+  Problem too_large_;  // error of a value too large for its coding, on this rank
   Tuning result_;
 };
 

@@ -167,7 +167,7 @@ std::vector<T> distinct(const std::vector<T>& all) {
   return found;
 }
 
-/// Lists the distinct shapes of batches.
+/// Lists the distinct shapes of batches of an out-of-core transform: planes on each device, and length of rows.
 std::vector<BatchShape> shapes_of(const BatchCut& cut) {
   std::vector<BatchShape> found;
   for (const BatchCut::Counts& planes : distinct(cut.planes))

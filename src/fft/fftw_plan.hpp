@@ -114,7 +114,7 @@ class Plan {
 /// several axes. Equal plans and equal neighbours give equal bits, wherever the results are stored.
 template <bool twice>
 struct Pieces {
-  // FFTW plans of a whole piece and of a plane's last, smaller piece; a recorded graph holds references to them
+  // FFTW plans: `whole` for as many lines as a thread transforms at once, `last` for fewer lines at the end of a plane
   std::shared_ptr<const Plan<twice>> whole, last;
   std::int64_t in_plane = 0, planes = 0;
   std::int64_t rows = 1, together = 1;      // lines per plane, and lines that a thread transforms at once

@@ -92,7 +92,7 @@ struct With {
   double factor = 1;  ///< factor of the result of an out-of-core backward transform
 };
 
-/// Whether the last lines may store results directly into the target. Coded values must be packed instead.
+/// Whether the FFTs before a transpose may store results straight into its target. Coded values must be packed instead.
 bool stores(const FftOptions& options);
 /// Transforms random values forward and backward. Throws Error on all ranks if the result is wrong. Collective.
 void verify(const Communicator& comm, const Machine& machine, Fft& fft, const FftOptions& options);

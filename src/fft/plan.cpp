@@ -119,8 +119,8 @@ fft::LineBatch lines_before(const Decomposition& cut, Stage from, Stage to, cons
   return to == Stage::middle && !cut.pencils() && !cut.real ? cut.first_two(block) : cut.last(block, false);
 }
 
-/// Whether the lines before a move may store their results, as far as this rank can tell. The routes of all messages
-/// and the sizes of all devices must allow it.
+/// Whether FFTs before a transpose may store their results straight into its target, as far as this rank can tell. The
+/// routes of all messages and the sizes of the blocks on all devices must allow it.
 bool may_store(const Machine& machine, const Decomposition& cut, const FftOptions& options, Stage from, Stage to,
                OfRank rank) {
   if (!fft::stores(options) || from == Stage::natural) return false;

@@ -32,8 +32,8 @@ void launch_lines(Stream& stream, int length, bool real, const LineJob<T>& job) 
   with_family<T>(length, [&](auto family) { family.launch(stream, length, real, job); });
 }
 
-/// Order of work in a transform of two axes: tiles per chunk, and chunks by which the first pass leads. With a lead of
-/// one, the second pass would wait for the last thread block of the first.
+/// Order of work in an FFT along two axes: tiles of lines per chunk (range of planes), and chunks by which the first
+/// axis leads. With a lead of one, the second axis would wait for the last thread block of the first.
 constexpr int deep = 1, lead = 2;
 
 template <class T>

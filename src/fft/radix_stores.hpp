@@ -6,8 +6,8 @@
 
 namespace slipstream::fft {
 
-/// Whether kernels of the backend have the lengths of a batch: transforms along the first axis of a block, or the first
-/// two. They are complex, or real to complex along the first axis.
+/// Whether the backend has kernels for the lengths of these FFTs. They run along the first axis of a block or the first
+/// two, from complex values or, along the first axis, from real to complex.
 bool radix_holds(Backend backend, const LineBatch& batch);
 /// Whether lines of this length with permuted output are transformed in narrow tiles (LineTiles). Lines of which only
 /// some are read take longer so.

@@ -57,7 +57,7 @@ class MailboxPattern final : public Pattern {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// Start of one message in both parts of a device's mailbox; ranks send it to the device at the other end.
+/// Offsets of a message in a device's sent and received values. Its rank sends them to the device at the other end.
 struct Address {
   std::int64_t device = 0, other = 0;
   std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< count: values that this device receives

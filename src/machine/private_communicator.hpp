@@ -10,7 +10,7 @@ namespace slipstream {
 /// Purpose, because an MPI library may have as few as 2000 communicators. All ranks create, use and end the parts in
 /// the same order. A copy of such a copy shares the same duplicates.
 Communicator sharing(const Communicator& comm);
-/// A copy of the communicator for an object that may fail, or outlive, the objects that share duplicates.
+/// A copy of the communicator with MPI duplicates of its own, for an object that may fail or outlive other objects.
 Communicator unshared(const Communicator& comm);
 
 /// Messages and calls of one object, in a duplicate of a communicator. Its teardown is collective; memory that other

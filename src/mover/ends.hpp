@@ -31,7 +31,7 @@ struct Batch {
   std::vector<Mover> movers = {};
   std::vector<Wait> before = {};
   std::vector<Signal*> after = {};
-  int round = 0;  ///< index of the message's chunk that the batch packs or unpacks
+  int round = 0;  ///< index of the chunk (part of a message) that these copies pack or unpack
   /// whether these copies start in end(), not in begin(): they wait for receive buffers that other copies must empty
   bool late = false;
   /// Id of a set of batches (lists of copies) that share completion counters; 0: none is shared. The counters are
@@ -46,7 +46,7 @@ struct Batch {
 struct ReceiveBuffer {
   std::byte* slot = nullptr;    ///< first of the receive buffers used in turn, in the target's memory
   std::vector<Signal*> full;    ///< counters by chunk in the target's memory: the source has filled the buffer
-  std::vector<Signal*> free;    ///< counters by chunk in the source's memory: the target has emptied the buffer
+  std::vector<Signal*> free;    ///< counter per chunk, in the source's memory: the target has emptied the buffer
   Signal* ready = nullptr;      ///< counter in the source's memory: the target's ghosts may be overwritten
   Signal* delivered = nullptr;  ///< counter in the target's memory: its ghosts hold the new values
   std::byte* host = nullptr;    ///< pinned host memory that both ends reach, zeroed; SlotNeed::host_bytes

@@ -65,7 +65,7 @@ struct RunProgram {
     alignas(16) std::byte square[transposes ? square_bytes : 16];
   };
 
-  /// Whether a tile is a transpose, which goes through shared memory in two phases.
+  /// Whether a tile (part of a copy) permutes axes: it transposes its values in shared memory, in two phases.
   template <class Team>
   SLIP_FN static bool in_halves(const Tile& tile) {
     return transposes && !Team::sequential && tile.smalls == 0 && tile.work.form == Form::transpose;

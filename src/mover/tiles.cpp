@@ -251,7 +251,7 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   return {w, packets_for(m.words()), 1, sizeof(Packet)};
 }
 
-/// Splits a batch into pieces: one per mover, or one for two movers at both ends of the same rows.
+/// Splits a batch of copies into work units: one per copy, or one for two copies at both ends of the same array rows.
 std::vector<Piece> pieces_of(const std::vector<Mover>& movers, const Arrays* arrays) {
   const Twins twins(movers);
   std::vector<Piece> pieces;

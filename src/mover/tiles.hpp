@@ -1,5 +1,5 @@
 #pragma once
-// Batches of a launch in the form that thread blocks read: ordered tiles of about equal work.
+// Copies of a launch in the form that thread blocks read: ordered tiles (parts of copies) of about equal work.
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -140,7 +140,7 @@ bool combines(const std::vector<Scheduled>& batches);
 Coded coded(const std::vector<Scheduled>& batches);
 /// Number that identifies the user-defined coding by which copies of the batches convert values; 0: none.
 int own_coding_of(const std::vector<Scheduled>& batches);
-/// Whether some tile is a transpose, which goes through shared memory.
+/// Whether some tile (part of a copy) permutes axes: it transposes its values in shared memory.
 bool transposes(const Table& table);
 
 /// Cuts the batches' copies into pieces of work (tiles), enough for `teams` thread blocks. `arrays`: table of addresses

@@ -67,7 +67,7 @@ class NodeInbox {
 /// MPI communicator and tags of a message between nodes.
 struct NodeAddress {
   MPI_Comm comm = MPI_COMM_NULL;
-  int tag = 0;  ///< tag of the first chunk; further chunks have the tags that follow
+  int tag = 0;  ///< MPI tag of the first chunk (range of bytes) of the message; further chunks have the next tags
   std::uint64_t plan = 0;
 };
 

@@ -40,8 +40,8 @@ struct NodeMessage {
   static constexpr std::size_t head = 512;
 };
 
-/// Lists the messages between nodes. The ranks that call MPI on a node are right only if `letters` lists all messages
-/// that leave or reach that node.
+/// Lists the messages between nodes. `letters`: messages between devices. The choice of the ranks that call MPI on a
+/// node is right only if `letters` has all messages that leave or reach that node.
 std::vector<NodeMessage> node_messages(const Machine& machine, const std::vector<RouteSetup::Letter>& letters,
                                        const Knobs& knobs, const Throttle& throttle);
 

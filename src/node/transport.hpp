@@ -20,8 +20,8 @@ struct Pieces {
   std::size_t at(int piece) const { return each * static_cast<std::size_t>(piece); }
   std::size_t size(int piece) const { return std::min(each, bytes - at(piece)); }
 };
-/// Cuts a message into pieces. `pipelined`: these are in different stages at once. A throttled link uses small pieces,
-/// so that the work after the last one, which the link does not delay, stays short.
+/// Cuts a message into parts. `pipelined`: while one part is sent, others are copied. A throttled link uses small
+/// parts, so that the work after the last one, which the link does not delay, stays short.
 Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle);
 inline Pieces pieces_of(const Message& m, bool pipelined) { return pieces_of(m.bytes, m.knobs, pipelined, m.throttle); }
 
@@ -51,9 +51,9 @@ class Outlet {
   virtual bool room(std::uint64_t) { return true; }
   /// Sends a range of bytes (a piece) of the packed message. Calls follow the pieces' order, exchange after exchange.
   virtual void send(int piece, std::uint64_t sequence) = 0;
-  /// Makes progress with sending the pieces that were passed to send().
+  /// Makes progress with sending the parts of the message (ranges of bytes) that were passed to send().
   virtual void drive() {}
-  /// Whether all pieces that were passed to send() have left.
+  /// Whether all parts of the message (ranges of bytes) that were passed to send() have left.
   virtual bool sent() { return true; }
   /// Ends sending. Returns false if MPI may still read the buffers.
   virtual bool settle() { return true; }

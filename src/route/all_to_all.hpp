@@ -13,7 +13,7 @@ namespace slipstream {
 /// still corrupt data or crash in windows. Collective.
 std::string try_calls(const RouteSetup& setup, Liar liar = nullptr);
 
-/// AllToAll of a route; null if the knobs select point-to-point sends, or if no message leaves its rank. Collective.
+/// Sends a route's messages by one MPI all-to-all call; null if options ask for sends or all stay local. Collective.
 std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged);
 
 }  // namespace slipstream

@@ -20,7 +20,7 @@ struct SymmetricLayout {
   };
   std::map<std::pair<int, int>, Place> places;  ///< offsets of messages, by source and target device
   std::size_t counter_bytes = 0;                ///< bytes of the counters of filled and emptied receive buffers
-  std::size_t bytes = 0;                        ///< size of the block in bytes, the same on all ranks
+  std::size_t bytes = 0;                        ///< bytes of each rank's symmetric memory, the same on all ranks
 };
 /// Offsets of these messages in symmetric memory, one after another on each device. The result is right for a device if
 /// all its messages are listed.
@@ -37,7 +37,7 @@ class NvshmemBlock : public RouteState {
   virtual std::byte* at(std::size_t offset) const = 0;
   /// Address of an offset in another rank's block if this rank's kernels can load and store there, else null.
   virtual std::byte* mapped(std::size_t offset, int rank) const = 0;
-  /// Copies bytes to an offset in another rank's block, then adds 1 to a counter there.
+  /// Copies bytes to an offset in another rank's symmetric memory, then adds 1 to a counter there.
   virtual void put(Stream& stream, std::size_t to, const std::byte* from, std::size_t bytes, std::size_t counter,
                    int rank) = 0;
   virtual void set(Stream& stream, std::size_t counter, std::uint64_t value, int rank) = 0;

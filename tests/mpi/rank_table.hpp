@@ -44,8 +44,8 @@ struct Chosen {
   std::vector<std::string> gaps;  ///< how many tests are skipped and why, one line of text per reason
 };
 
-/// The tests for a number of ranks, within the filter `asked`. A user who filters by name and does not set
-/// SLIPSTREAM_TESTS gets all matching tests. Throws Error if a test has no row, or a row or a gap matches no test.
+/// Tests for a number of ranks, within the filter `asked`. A user who filters by name without SLIPSTREAM_TESTS gets all
+/// matching tests. Throws Error if the table lacks a test, or a row of it or a rule for skipped tests matches none.
 Chosen choose(const std::string& asked, int ranks, Column column);
 
 }  // namespace slipstream::ranks

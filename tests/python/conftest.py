@@ -128,8 +128,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 @pytest.fixture
 def cli(tmp_path: Path, here: Cli) -> Cli:
-    """Runs `slipstream WORDS` in an empty folder. Runs in other environments get a separate process, and with -n each
-    rank does. Pictures take longer than runs, so they are off unless the arguments mention them.
+    """Runs `slipstream WORDS` in an empty folder, in this process. Runs with changed environment variables get a
+    process of their own, and so does each rank of runs with the option -n RANKS. Pictures take longer than runs, so
+    they are off unless the arguments mention them.
     """
 
     def call(*words: str, **environment: str) -> Done:

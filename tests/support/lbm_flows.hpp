@@ -279,7 +279,7 @@ inline std::vector<Way> ways(Backend backend) {
                                                       {4, true, Solids::dense, "walls_in_step_direct_overlapped"},
                                                       {7, true, Solids::flags, "walls_in_step_along_z"}})
     all.push_back(with_walls(all[number], in_step, solids, name));
-  // Splits the boundary region into pieces.
+  // Cuts the boundary region into pieces that occupy one multiprocessor each and are processed one after the other.
   constexpr auto in_pieces = [](Way way, const char* name, Streaming streaming = Streaming::two) {
     way.name = name;
     way.streaming = streaming;

@@ -252,7 +252,7 @@ struct LineTiles {
 
   /// Address in shared memory without bank conflicts, along a line or across lines.
   SLIP_FN static int at(int e, int line) {
-    constexpr int rows = 128 / (wide * static_cast<int>(sizeof(Pair<T>)));  // number of rows that occupy all banks
+    constexpr int rows = 128 / (wide * static_cast<int>(sizeof(Pair<T>)));  // 128 bytes: all shared-memory banks
     return e * wide + ((line + e / rows) & (wide - 1));
   }
 

@@ -24,7 +24,7 @@ class SidesTable(Table, Generic[Side]):
     z_high: Side | None = Field(None, alias="z+")
 
     def given(self) -> Iterator[tuple[str, Side]]:
-        """Sides of the box for which the case has an entry, each with its entry."""
+        """Pairs of a side of the box and its table in the case, for all sides that the case describes."""
         for side, name in zip(SIDES, type(self).model_fields, strict=True):
             entry = getattr(self, name)
             if entry is not None:

@@ -136,7 +136,8 @@ class Plan(Closing):
         return ProcessGrids(found["source"], tuple(found["times"]), tuple(found["notes"]))
 
     def in_place(self, memory: Any, block: int = 0) -> tuple[Any, Any]:
-        """Views of one array as u and as v of a local block, which forward() and backward() accept together.
+        """Two views of one array, for transforms in place: u, values of a local block, and v, its modes. forward() and
+        backward() accept both together.
 
         memory: one-dimensional, contiguous, of any dtype, of room(block) bytes or more: NumPy, CuPy or others with
         `view(dtype)`. Returns views of the shapes that u and v have. Raises ValueError where it is too small.

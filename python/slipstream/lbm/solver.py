@@ -45,7 +45,7 @@ class LbmSolver(Solver[LbmCase]):
     }
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Replaces [domain] by grid.cells and exchange.block."""
+        """Replaces the table [domain] of a case by the keys grid.cells and exchange.block, which follow from it."""
         return domain.fitted(data) if "domain" in data else data
 
     def check_before_start(self, case: LbmCase) -> None:

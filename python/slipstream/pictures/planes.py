@@ -48,7 +48,7 @@ class Plane:
     the cut are read on demand; values of the fluid are interpolated between them."""
 
     def __init__(self, shown: Results, frame: Frame, cut: Cut, time: float | None) -> None:
-        """`time`: time of the title; None: the title has none."""
+        """`time`: time to show in the title of the picture; None: the title shows no time."""
         self.case: Case = shown.case
         self.cut, self.time = cut, time
         self._shown, self._frame = shown, frame

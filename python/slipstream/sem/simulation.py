@@ -73,7 +73,7 @@ class ElementsSimulation(CaseSimulation[ElementsCaseT, ElementsEngineT]):
 
     @property
     def elements(self) -> range:
-        """Numbers of the elements on this rank."""
+        """Indices of the elements on this rank."""
         return range(*self._engine.elements())
 
     @property

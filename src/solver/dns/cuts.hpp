@@ -48,7 +48,7 @@ struct Shares {
   int devices() const { return static_cast<int>(z.size()); }
 };
 
-/// Upper bound of the number of partial sums, as doubles, in a plane of constant y.
+/// Upper bound of the number of doubles for a plane of constant y: partial sums of statistics, or an energy spectrum.
 std::int64_t doubles_of_plane(const Options& options);
 
 /// Batches in which data of an out-of-core flow pass through device buffers. A plane of constant y holds Fourier modes,
@@ -60,7 +60,7 @@ struct FlowCuts {
   bool splits = false;                    ///< whether a plane of constant z exceeds a device buffer and is cut
   std::int64_t deep = 1;                  ///< number of planes of constant z in a batch
   std::int64_t rows = 1;                  ///< number of lines along x in a batch, if planes z are cut
-  std::int64_t count_y = 1, count_z = 1;  ///< number of batches in a pass over all planes y; over all planes z
+  std::int64_t count_y = 1, count_z = 1;  ///< out-of-core batches in a pass over all planes y; over all planes z
   /// Ranges of adjacent planes of constant y, [device][range]; empty at the end if other devices have more ranges.
   std::vector<std::vector<Range>> slabs;
   fft::BatchCut of_y, of_z;

@@ -22,7 +22,7 @@ struct Budget {
   double lost = 0, work = 0;
 };
 
-/// Sums over all modes of the velocity.
+/// Energies and mean of the velocity, as sums over its Fourier modes.
 struct ModeSums {
   double energy = 0;                ///< kinetic energy of the fluctuation about the mean velocity
   double squares = 0;               ///< sum over modes of k^2 times energy

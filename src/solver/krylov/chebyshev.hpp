@@ -9,7 +9,7 @@ namespace slipstream::krylov {
 /// D r, positive for 0 < eigenvalue <= largest. So it is a preconditioner.
 class Chebyshev {
  public:
-  /// Default ratio of the damped spectrum. The optimum depends weakly on the matrix; see docs/sem.md.
+  /// Default ratio of the largest to the smallest damped eigenvalue. The optimum varies little, see docs/sem.md.
   static constexpr double usual_spread = 60;
 
   explicit Chebyshev(double largest, double spread = usual_spread)

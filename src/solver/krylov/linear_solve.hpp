@@ -22,7 +22,7 @@ struct LinearSolve : Workspace {
   struct Beginning {
     double scale = 1, back = 1;  ///< factor of r over b - A x, a power of two; its inverse
     double size = 1;             ///< |b|, or |b - A x| if b is 0, times `scale`
-    double enough = 0;           ///< relative residual |r| / `size` at which the solve ends
+    double enough = 0;           ///< relative residual that ends a solve: |r| / |b|, or over the first |r| if b is 0
     double limit = 0;            ///< value of (r, r) at which the solve ends
     double imbalance = 0;        ///< |(1, b)| / sqrt((1, 1) (b, b)), if there is a null space
     double rz = 0, rr = 0;       ///< (r, z) and (r, r) of the first residual r

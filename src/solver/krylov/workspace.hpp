@@ -45,7 +45,7 @@ struct Side {
   Range range;
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
-  Buffer<double> given;  ///< limits and scales for the device, in pinned memory
+  Buffer<double> given;  ///< for each component: value of |r|^2 at which a solve ends, and scale of r; in pinned memory
   Buffer<double> z;      ///< r after preconditioning, for methods that need it
 };
 

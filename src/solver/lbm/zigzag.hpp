@@ -13,8 +13,8 @@ namespace slipstream::lbm {
 /// Number of ghost layers of the density: a fourth difference reaches two cells to either side. Differences count where
 /// all their cells lie farther than that from solid cells.
 constexpr std::int64_t zigzag_reach = 2;
-/// Number of doubles that sum_zigzags() writes for a row: the sums of squares and the numbers of terms along x, y and
-/// z.
+/// Number of doubles that sum_zigzags() writes for a row of cells: along x, y and z, the sum of squared fourth
+/// differences and their number.
 constexpr std::size_t zigzag_sums = 6;
 
 /// Sets the density of fluid cells to 0, and that of solid cells and all ghosts to NaN.

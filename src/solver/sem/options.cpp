@@ -195,7 +195,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
       if (how.projection > 0) add("earlier solutions", (how.projection + 4) * vector);
       if (multigrid(scalar)) add("multigrid", multigrid_bytes(options, scalar, elements));
     }
-    // A gather-scatter takes 8 B and 4 B for each point that elements share: its places in the sum and in lists.
+    // A gather-scatter takes 12 B of device memory for each point on the surface of an element.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
     arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});
   }

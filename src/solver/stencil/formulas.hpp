@@ -10,7 +10,7 @@ constexpr int most_radius = 4;
 
 /// Distances between a block's neighbouring cells in memory. Pointers to arrays are to the first interior cell.
 struct Strides {
-  std::int64_t x = 0, y = 0, z = 0;  ///< distance along an axis; 0 if the axis has one cell
+  std::int64_t x = 0, y = 0, z = 0;  ///< stride in values along an axis; 0 if the axis has one cell
   SLIP_FN std::int64_t at(int i, int j, int k) const { return i * x + j * y + k * z; }
   SLIP_FN std::int64_t along(int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
 };

@@ -34,7 +34,7 @@ class Implicit {
     std::int64_t block = -1;
     Work work;
     BlockArrays arrays;  ///< arrays of the solution u of the heat equation
-    Box box;             ///< cells of the slab in the block's coordinates
+    Box box;             ///< cells of the device's part of the grid, in its block's coordinates
   };
   Implicit(const Communicator& comm, const Machine& machine, const Grid& grid, const Options& options,
            const Numbers& numbers, std::vector<Slab> slabs);

@@ -102,7 +102,7 @@ class Produced : public testing::TestWithParam<std::tuple<Backend, Way>> {
   }
 };
 
-/// Redistributes random blocks with permuted axes. In every second seed the engine packs the second item.
+/// Redistributes random blocks with permuted axes, stored by the caller's kernel. Odd seeds also send a packed field.
 template <class T>
 struct Turned {
   Turned(const Machine& machine, int rank, unsigned seed) : random(seed) {

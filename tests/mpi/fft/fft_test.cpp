@@ -151,7 +151,7 @@ TEST_P(FourierTransforms, WorkInPlace) {
 
 TEST_P(FourierTransforms, ChooseTheFastestProcessGridOnce) {
   const Machine m = machine();
-  // Folder of the cache for this test.
+  // Folder for this test's cache of measured process grids.
   const std::string folder = comm.broadcast(
       (std::filesystem::temp_directory_path() / ("slipstream_grids_" + std::to_string(::getpid()))).string(), 0);
   FftOptions options;
@@ -380,7 +380,7 @@ TEST_P(FourierTransforms, MayBeRecordedIntoAGraph) {
     Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
     Field back(fft.physical(), fft.physical_field("back"));
     std::vector<Stream> streams = streams_of(fft.physical());
-    fft.forward(u, v, streams);  // the first transform creates objects that the first run records
+    fft.forward(u, v, streams);  // first call outside of the graph, for all set-up that a graph cannot hold
     fft.backward(v, back, streams);
     finish(streams);
     for (Stream& stream : streams) stream.begin_capture();

@@ -166,7 +166,7 @@ void check(const Communicator& comm, const Machine& machine, const Case& c) {
   }
 }
 
-/// Only two devices of one rank run cubes of more than 2^20 values. Two numbers of devices run each of the others.
+/// Cases of more than 2^20 values run only on two devices of one rank; others run for every second number of devices.
 template <class T>
 void check_due(const Communicator& comm, const Machine& machine, std::span<const Case> cases) {
   const Backend backend = machine.device(0).local.backend;
@@ -216,7 +216,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       // Transforms along two axes in one launch. Planes are handled in chunks, of which the last may be partly filled.
       {{32, 32, 75}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // this case has long lines, in parts
+      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // long lines, each transformed in parts
       {{64, 64, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {21, 9, -1}},
       {{16, 64, 9}, {1, 0}, Stage::physical, Stage::spectral, true, false, {3, 21, -1}},
       {{7, 19, 64}, {1, 0}, Stage::spectral, Stage::physical, false, false, {2, 6, -1}},

@@ -144,7 +144,7 @@ class Spreading final : public Simulation {
   Exchange exchange_;
   std::optional<BlockSums> sums_;
   std::vector<Device> devices_;
-  std::vector<Buffer<double>> values_;  // scalars such as the time, then a sum per block
+  std::vector<Buffer<double>> values_;  // on each device: scalars such as the time, then a sum per block of cells
   Tasks tasks_;
   State state_;
 };

@@ -180,7 +180,8 @@ def test_what_is_read_only_is_not_written_by_another_name() -> None:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Codes of the errors that calls raise, with the values of their fact `given`; None without this fact."""
+    """Codes of the errors that calls raise, and the wrong arguments that the errors report as `given`. None stands for
+    an error that reports no wrong argument."""
 
     codes: str
     given: set[str | None]

@@ -34,7 +34,7 @@ def test_step_is_that_of_the_steps_after_the_warm_up() -> None:
         clock.advanced(1, 0.07)
     assert clock.enough and clock.step() == pytest.approx(0.07)
     assert clock.of_steps(100) == pytest.approx(0.3 + 119 * 0.07)
-    clock.advanced(1000, 300.0)  # later steps, which no prediction uses
+    clock.advanced(1000, 300.0)  # the time of these later steps does not change the prediction of a step's time
     assert clock.step() == pytest.approx(0.07) and clock.steps == 1020
 
 

@@ -95,7 +95,7 @@ std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t blo
   return groups;
 }
 
-/// Checks that each group of points is in one tile or in the list of large groups. Returns the length of that list.
+/// Checks that each shared point goes to one thread block or is listed as too large for it. Returns the number listed.
 std::size_t expect_each_once(Backend backend, const Lists<std::uint32_t>& rows) {
   constexpr std::int64_t block = 37;
   const Tiles tiles = tiles_of(backend, rows, block);

@@ -134,7 +134,7 @@ TEST_F(Schedules, WithShortRingsRowsInPlaceAreDoneBeforeTheyAreAwaited) {
 
 TEST_F(Schedules, RowsInPlaceAreAwaitedAfterEveryChunkThatOthersWaitToSeeUnpacked) {
   traffic_.depth = 2;
-  sent(packed, 1000);  // this message is sent in one round; the other is received in 40
+  sent(packed, 1000);  // this message is sent as one chunk; the second one received has 40 chunks
   const Batch* arrived = received(0, 0, 1);
   const Batch* last = nullptr;
   for (int round = 0; round < 40; ++round) last = received(1, 1000, round);

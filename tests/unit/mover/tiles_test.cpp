@@ -21,7 +21,7 @@ Mover box(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t pitch) {
   return mover;
 }
 
-/// Splits batches of copies into tiles for a number of thread teams.
+/// Splits copies of an exchange into tiles (parts of copies) for a number of thread blocks.
 Table cut_for(int teams, const std::vector<Batch>& batches, double to = 1) {
   std::vector<Scheduled> scheduled;
   double at = 0;
@@ -38,8 +38,8 @@ void move_square(const Tile& tile, const Watch& watch, int threads) {
   for (int t = 0; t < threads; ++t) run_second_half(tile.work, part, watch, square.data(), shares(t));
 }
 
-/// Runs all tiles of a table in the order of batches, as a launch does. Uses `threads` threads per team, or one
-/// thread's loops if `sequential`.
+/// Runs all tiles (parts of copies) of a table in their order, as a launch does. Each thread block has `threads`
+/// threads. If `sequential`, one thread's loops do its work.
 template <bool sequential>
 void move_all(const Table& table, int threads, std::uint64_t now, std::byte* const* arrays) {
   Failure failure;

@@ -20,7 +20,7 @@ struct MarchShape {
   /// largest number of planes along z per thread block; blocks that drift apart no longer share edge cells in L2
   int deepest;
   bool early;       ///< whether cells of a plane are loaded while the plane before is processed
-  bool ring_early;  ///< whether cells around the tile are loaded early, too; in f64 they do not fit into registers
+  bool ring_early;  ///< whether cells around the tile are loaded one plane ahead, too; f64 lacks the registers
   int ahead;        ///< number of planes to prefetch into the L2 cache, if few bytes are in flight
 };
 /// Shapes of the tiles of cells that thread blocks process, as fastest on an H100. They depend on the bytes of a stored

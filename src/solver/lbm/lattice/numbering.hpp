@@ -14,7 +14,7 @@ struct CellWord {
   std::uint32_t before = 0;  ///< number of the block's stored cells before these 32 cells
 };
 
-/// Sets the prefix sums `before` of a block's words, and returns how many cells the block stores.
+/// Sets `before` of each group of 32 cells: the stored cells before them. Returns how many cells the block stores.
 inline std::int64_t count_stored(std::vector<CellWord>& words) {
   std::int64_t count = 0;
   for (CellWord& word : words) {

@@ -187,7 +187,7 @@ struct Loads {
   const LoadLink* links;
   std::int64_t count;
   double corner[3];  ///< vector from the reference point of moments to the centre of the block's first cell
-  double* sums;      ///< loads, [team][force, moment]
+  double* sums;      ///< partial sums of force and moment on a surface, [thread block][3 of force, 3 of moment]
 
   SLIP_FN void add(double (&sum)[6], const LoadLink& link) const {
     const Heading out = opposite(link.in);

@@ -23,7 +23,7 @@ struct LinkLists {
   std::vector<HeldCell> held;
   std::vector<InterpolatedCell> interpolated;  ///< interpolated bounce-back; last, as others read the rest populations
 };
-/// Calls f for each kind of boundary link with the lists of that kind from two sets, except for resting walls.
+/// Calls f for each kind of boundary link except resting walls, with the lists of that kind in a and in b.
 template <class Lists, class Other, class F>
 void each_kind(Lists& a, Other& b, const F& f) {
   f(a.added, b.added);
@@ -39,7 +39,7 @@ void each_kind(Lists& a, Other& b, const F& f) {
 struct Links {
   LinkLists local, exchanged;
   std::vector<double> shares;  ///< interpolation weights of boundary links, of the local and of the exchanged ones
-  /// links with loads by surface: a Side, or first_body + the number of a body
+  /// lists of the boundary links that exert force, by surface: a Side, or first_body + the number of a body
   std::map<int, std::vector<LoadLink>> loads;
 };
 constexpr int first_body = 6;

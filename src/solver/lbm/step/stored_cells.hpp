@@ -57,7 +57,7 @@ class Keeping {
   Kept of(std::int64_t block);
   /// Number of values that a packed block has per component.
   std::int64_t values(std::int64_t block);
-  /// The numbering of the stored cells of a packed block.
+  /// The numbering of the stored cells of a block that stores only the cells it needs.
   const StoredCells& stored(std::int64_t block);
   bool any_packed() const { return any_packed_; }
   /// Number of values per component of each block, for Field; -1 for blocks stored as boxes. Collective.

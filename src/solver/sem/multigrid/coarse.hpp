@@ -22,7 +22,7 @@ class CoarseGrid {
  public:
   /// The constructor is collective. `on`: the multigrid level above.
   CoarseGrid(Space& space, const Constraint& constraint, Level& on);
-  /// Prepares the operator. `singular`: constants are in the null space. Collective.
+  /// Prepares the operator h1 stiffness + h2 mass. `singular`: constants are in its null space. Collective.
   void set_up(double h1, double h2, bool singular);
   bool loopable() const { return sums_->loopable(); }
   /// Solves for the residual of the multigrid level above. Adds the correction to its solution and stores it there too.

@@ -14,7 +14,7 @@ namespace slipstream::sem {
 /// divided by the quadrature weights. Densities can be interpolated between orders.
 void densities(Stream& stream, const HelmholtzCall& from, float* factors, float* mass);
 void interpolate(Stream& stream, const InterpolateCallOf<float>& call);
-/// Multiplies values[element][values_of_a_point][point] by the weights of the rule.
+/// Multiplies values[element][values_of_a_point][point] by the weights of the quadrature rule.
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
 /// Averages the diagonal stiffness factors and the mass factor over each element: coefficients of an equivalent box.
 void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four);
@@ -26,7 +26,7 @@ void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* ma
 
 // Kernels on the second layers of elements, which lie next to the faces, for overlapping Schwarz.
 
-/// Gathers weights times r at the points one layer inside the faces of elements: faces = weights r.
+/// Gathers the residual r times weights at the points one layer inside the faces of elements: faces = weights r.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
 /// Adds the neighbours' local solutions, `sums` less the element's own `ends`, to z at points one layer within faces.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);

@@ -73,7 +73,7 @@ struct HelmholtzSolver::Impl {
 
   void prepare(double h1, double h2) {
     if (!inverse.empty() && of == std::pair{h1, h2}) return;
-    // h1 or h2 changed: earlier solutions are of another operator. Those of a restart, on the first call, are not.
+    // A new factor of stiffness or mass: earlier solutions are of another operator, except those of a restart.
     if (projection && !inverse.empty()) projection->forget();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       Sum sum;

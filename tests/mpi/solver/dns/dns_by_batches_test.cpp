@@ -208,7 +208,7 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDeviceWithAllOptions) {
     }
 }
 
-// Uses the same limits as PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
+// Uses the error bounds of PseudoSpectralFlow.FollowsTheTaylorGreenVortex, for a flow that is processed in batches.
 TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   dns::Options o = options({32, 32, 32}, dns::Scheme::rk4, DType::f64);
   o.viscosity = 1.0 / 1600;

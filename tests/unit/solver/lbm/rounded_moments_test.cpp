@@ -44,11 +44,11 @@ double viscosity_of_shear_wave(DType precision, double size, double phase) {
   return -std::log(part() / early) / (k * k * steps) / o.viscosity;
 }
 
-/// Rounding to half has a mean square error of q^2 f (1 - f), with q the spacing of halves and f the position between
-/// them. With 2^-11 <= q/u <= 2^-10 the projection's variance grows by 1.3e-7 / N of its square per step. N is the
-/// number of independent cells: half of all, because the others are mirror images. The measured viscosity then has a
-/// standard deviation of sqrt(1.3e-7 steps / N) / (k^2 viscosity steps) = 2e-4. It is 1.6e-3 or more if the cells of a
-/// plane round alike.
+/// Rounding to half precision has a mean square error of q^2 f (1 - f): q is the spacing of the numbers, f the position
+/// between two of them. With q from 2^-11 to 2^-10 of the momentum, the variance of the wave's amplitude grows by
+/// 1.3e-7 / N of its square per step. N is the number of independent cells: half of all, as the others are mirror
+/// images. The measured viscosity then has a standard deviation of sqrt(1.3e-7 steps / N) / (k^2 viscosity steps) =
+/// 2e-4 for a wave number k. It is 1.6e-3 or more if the cells of a plane round alike.
 TEST(RoundedMoments, LetAShearWaveDecayAsF32DoesAtAnyAmplitude) {
   const double right = viscosity_of_shear_wave(DType::f32, 1e-2, 0);
   for (const double size : {1e-2, 1e-3, 1e-4}) {
@@ -58,7 +58,7 @@ TEST(RoundedMoments, LetAShearWaveDecayAsF32DoesAtAnyAmplitude) {
       mean += off / 4;
       square += off * off / 4;
     }
-    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations of `mean`
+    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations of a mean of four runs
     EXPECT_LT(std::sqrt(square), 4.5e-4) << size;
   }
 }

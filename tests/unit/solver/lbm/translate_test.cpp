@@ -91,7 +91,7 @@ TEST(Translations, SixteenBitsKeepTheirScales) {
   for (std::size_t n = 0; n < 10; ++n) EXPECT_NEAR(float_of(again[n]) / scale[n], float_of(m[n]) / scale[n], 2e-5) << n;
 }
 
-// The state of a convective outlet consists of populations in both representations.
+// The state of a convective outlet consists of populations, even if that of the flow consists of moments.
 TEST(Translations, LeaveWhatAConvectiveSideRemembersAsItIs) {
   const Options populations = outflow(DType::f64, Lattice::d3q19, Collision::trt),
                 moments = by_moments(populations, Collision::recursive);
