@@ -21,7 +21,7 @@ enum class RowCopies : std::uint8_t {
   measured,  ///< whichever of pitched and kernel is faster, timed for each direction and row length while pitched
              ///< copies run in the other direction. On the host backend: pitched
   single,    ///< each row of a batch is transferred between host and device by a copy of its own
-  pitched,   ///< one copy of all rows, by the copy engine
+  pitched,   ///< one call copies all rows of a batch by the copy engine (cudaMemcpy2D)
   kernel,    ///< a few thread blocks copy the array's rows by loads or stores to host memory ("zero-copy")
   mixed      ///< rows to the device as `pitched` (copy engine), rows back to the host as `kernel` (thread blocks)
 };

@@ -26,7 +26,7 @@ struct BlockScratch {
 struct LaneCells {
   std::int32_t at[3];
   int axis;
-  int start;    ///< position of the lane's first cell in its block's row
+  int start;    ///< position of this thread's first cell in a row of the coded block
   int valid;    ///< number of cells in a row of the coded block that hold values; cells beyond pad the block
   bool inside;  ///< whether the row of cells lies in the box of values; false: it only pads the block
 

@@ -63,7 +63,7 @@ class Agreement {
   PrivateCommunicator own_;
   std::unique_ptr<PrivateCommunicator> values_;  // for reports of overflowed or unstored values; null: none possible
   bool told_at_end_ = false;
-  int too_large_of_ = 0;                // 1 + index of an item with a value that overflowed; the same on all ranks
+  int too_large_of_ = 0;  // 1 + index of a field whose encoded value overflowed; 0: none; the same on all ranks
   std::optional<Unwritten> unwritten_;  // error if the caller's kernels left values unstored; the same on all ranks
   bool unanswered_ = false;             // some rank did not tell in time whether values overflowed or were not stored
   int begun_unasked_ = 0;               // number of exchanges since ranks last asked one another for overflowed values

@@ -38,7 +38,7 @@ class Chooser {
     options_.exchange.measure_errors = options_.exchange.poison = false;
   }
 
-  /// Chooses a process grid by measurement. Among grids that are equally fast within the noise, the first candidate wins.
+  /// Chooses a process grid by measurement. If several are equally fast within the noise, the first candidate wins.
   FftProcessGrids run(const Decomposition& cut, std::array<int, 2>& fastest) {
     const std::vector<std::array<int, 2>> candidates = cut.candidates();
     if (candidates.size() < 2) return result_;

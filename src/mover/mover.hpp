@@ -76,7 +76,7 @@ struct Arrays {
   /// Fields may have several copies that take turns. Index of the set of copies in use; constant during an exchange.
   int combination = 0;
   std::vector<std::byte*> host;     ///< addresses, [combination of the fields' alternating arrays][array number]
-  std::vector<std::byte*> planned;  ///< addresses when the movers (copies) were planned, for each field's first copy
+  std::vector<std::byte*> planned;  ///< addresses of the arrays when the copies were planned, by array number
   Buffer<std::byte*> device;        ///< copy, in device memory, of the table of array addresses
 
   std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }

@@ -49,9 +49,9 @@ enum class Form : std::uint8_t {
   box,    ///< copies one box of words, row by row
   turns,  ///< copies two boxes whose rows have few words: one row of the first box, then one of the second, in turn
   pair,   ///< moves one memory word (up to 8 bytes) of each of two boxes of thin rows in turn, to adjacent target words
-  seam,   ///< two boxes of packed thin rows go into the seams between the rows of an array; see Work::thin
+  seam,   ///< copies two packed boxes of thin rows into the gaps between rows of an array, as at x-faces
   transpose,     ///< copies a box that is contiguous along x at the source, along y at the target, via shared memory
-  list,          ///< copies listed elements, at one end or both
+  list,          ///< copies elements by a list of indices, of the source, the target or both
   blocks,        ///< encodes or decodes the values of a box or list, in blocks of cells
   to_packets,    ///< packs a box into latency-optimised packets
   from_packets,  ///< unpacks latency-optimised packets into a box

@@ -108,7 +108,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.chdir(tmp_path)
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
-            change.setenv("PYTHONPATH", _path())  # path of the modules for ranks that -n starts
+            change.setenv("PYTHONPATH", _path())  # where ranks started by `-n` find the modules
             # `slipstream check` and `slipstream plan` time steps to predict a run's duration; here they time few.
             if words and words[0] in ("check", "plan"):
                 change.setattr(meter, "SECONDS", 0.02)
