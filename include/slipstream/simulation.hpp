@@ -48,8 +48,8 @@ struct Loop {
   /// devices of all ranks. The tasks are repeated while it is not 0.
   std::vector<const std::int32_t*> go_on;
   std::int64_t most = 1000;  ///< most repetitions of `tasks`, even if the condition never becomes 0
-  /// Number of passes between two checks by the host, where the loop is not part of a graph. Passes after the last
-  /// necessary one must change nothing.
+  /// Number of passes of an iterative solver between two checks by the host whether it has converged, if no graph holds
+  /// the loop. Passes after convergence must change nothing.
   int look_every = 1;
 };
 

@@ -51,7 +51,7 @@ struct PeerReduce {
   std::int32_t me = 0;
   ReduceState* state = nullptr;
   const WordPair* receive_buffer = nullptr;  ///< this device's receive buffer, [even or odd reduction][sender][value]
-  WordPair* const* remote = nullptr;         ///< address on each device for this device's values, in even all-reduces
+  WordPair* const* remote = nullptr;  ///< where each device receives this one's values in reductions of even number
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
   int resident = 1;  ///< number of the kernel's thread blocks that fit on a multiprocessor, from resident_reduce()

@@ -75,7 +75,7 @@ class MpiReduction final : public Reduction {
     return sizeof number_ + team_.machine.devices_of_rank(rank).size() * bytes_;
   }
 
-  /// Adds the messages to and from a rank. Entry n of letters_ has MPI requests 2 n (receive) and 2 n + 1 (send).
+  /// Lists the messages from and to a rank. Entry n of letters_ has MPI requests 2 n (receive) and 2 n + 1 (send).
   void add_letter(int other, const Arena& arena) {
     Letter& letter = letters_.emplace_back();
     letter.rank = other;

@@ -207,7 +207,7 @@ void ExchangeMemory::revoke() noexcept {
       fill(mine->stream, broken, 0xff, sizeof *broken);
       mine->stream.synchronize();
     } catch (...) {
-      // This device has failed, so others cannot write its memory. Their failure flags need not be set.
+      // A failed device cannot be written, nor can others write to it, so its failure flag is not needed.
     }
 }
 

@@ -80,7 +80,7 @@ class Source:
         return {"file": self.name} | ({"line": str(line)} if line else {})
 
     def _within(self, path: toml_text.Path) -> tuple[str, ...]:
-        """Path of the variant's table, if the key was set there."""
+        """Names of the variant's table, such as ("variants", "fine"), if that table sets the key `path`; else none."""
         names = tuple(part for part in path if isinstance(part, str))
         if self.variant is None or self.override(names) or not variants.hold(self._tables, names):
             return ()

@@ -36,7 +36,7 @@ def flow(case: FlowCase, cells: Sequence[Array]) -> Array:
     speed, converter = case.scales.reference_velocity, case.converter
     *velocity, pressure = _fields(case, [*case.initial.velocity, case.initial.pressure], cells, {})
     unit = 1.0 / converter.pressure if case.units.speeds and converter else speed**2
-    # A difference in pressure is a third of that in density.
+    # In lattice units a difference in pressure is a third of that in density. The solver starts from the density.
     return np.stack(
         [3.0 * unit * pressure, *(speed * case.in_reference_velocities(part) for part in velocity)], axis=-1
     )

@@ -145,7 +145,7 @@ def text_of(case: Case, wanted: str) -> str:
 
 
 def _flow_of(info: dict[str, Any]) -> Flow:
-    """Identity of the flow that is stored in a checkpoint."""
+    """The case and the meshes of the flow that a checkpoint stores."""
     return Flow(info["case"], json.loads(info["notes"]).get("meshes", {}))
 
 

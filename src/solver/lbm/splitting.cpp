@@ -13,7 +13,7 @@ void Lbm::Impl::take(const Split& chosen) {
   options.overlap = chosen.overlap ? Overlap::on : Overlap::off;
   options.rim = chosen.rim;
   options.rim_processors = chosen.rim_processors;
-  // Blocks with lists of fluid cells keep these lists, whatever the width of the boundary region.
+  // Blocks with a list of fluid cells keep it, whatever width the tuner chose for the boundary region.
   for (BlockWork& work : blocks) {
     if (work.fluid.size() != 0) continue;
     work.split = split_boundary(work.cells, margins(grid.block(work.id)));

@@ -54,7 +54,7 @@ struct Sem::Impl : ElementParts {
   void go_on();
 
   Options options;
-  /// The given velocity, at the points and in the form that Space::carry makes for advection.
+  /// The user's velocity that advects the unknowns: `at_points` of the elements, and `fine` at points for advection.
   struct Carrier {
     std::array<Vector, 3> at_points, fine;
     Vector advected;

@@ -60,7 +60,7 @@ struct Stencil::Impl : SolverParts {
   void compute(Stream& stream, std::size_t device, Part part, std::size_t ago);
   void at_points(Stream& stream, std::size_t device);
   void set(Field& field, const Values& values);
-  /// Computes spacing^2 Lap u in a box, with the weights and the sides of a step.
+  /// Computes spacing^2 Lap u in a box, with the stencil weights and boundary conditions of a time step.
   std::vector<double> differences(const Values& u, const Box& box) const;
   /// Damping sigma time_step / 2 of a cell.
   double damping_at(const Extent& cell) const;

@@ -75,7 +75,7 @@ int place_of(const Grid& grid, std::int64_t block) {
   return static_cast<int>(std::find(grid.local().begin(), grid.local().end(), block) - grid.local().begin());
 }
 
-/// Routes with one and two devices per rank, and with numbers of devices that ranks do not have.
+/// Exchanges whose values kernels of the caller produce, by each route, with one or more devices per rank.
 class Produced : public testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
   Backend backend = std::get<0>(GetParam());

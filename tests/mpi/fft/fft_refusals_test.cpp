@@ -92,7 +92,7 @@ TEST(FourierTransformRefuses, OnAllRanksWhatOneCannotMakeOrMakesDifferently) {
 TEST(FourierTransformRefuses, ArraysThatOverlap) {
   const Communicator comm = Communicator::world();
   const Machine m = machine_here(Backend::host, 1);
-  Fft fft(comm, m, {4, 8, 8});  // blocks of values and of modes have equal sizes
+  Fft fft(comm, m, {4, 8, 8});  // sizes for which blocks of values and of modes are equal
   const std::int64_t values = volume(fft.physical().block(fft.physical().local().at(0)).box.extents());
   std::vector<Complex> memory(static_cast<std::size_t>(3 * values));
   std::vector<Stream> streams = streams_of(fft.physical());
@@ -118,7 +118,7 @@ TEST(FourierTransformRefuses, ArraysThatOverlap) {
 TEST(FourierTransformRefuses, ArraysOfTwoDevicesThatOverlap) {
   const Communicator comm = Communicator::world();
   const Machine m = machine_here(Backend::host, 2);
-  Fft fft(comm, m, {4, 16, 16});  // blocks of values and of modes have equal sizes
+  Fft fft(comm, m, {4, 16, 16});  // sizes for which blocks of values and of modes are equal
   const std::int64_t values = volume(fft.physical().block(fft.physical().local().at(0)).box.extents());
   std::vector<Complex> memory(static_cast<std::size_t>(4 * values));
   std::vector<Stream> streams = streams_of(fft.physical());

@@ -47,7 +47,8 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
         assert row["mflups"] == pytest.approx(row["mlups"] * (1 - row["solid_share"]), rel=1e-3)
     assert rows[2]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
     assert rows[5]["solid_share"] == pytest.approx(0.3, abs=0.02)
-    # Cubes are measured with further fractions of solid cells, as a basis for the automatic choice of their storage.
+    # Cubic domains are also measured with 10 % and 50 % of solid cells. The automatic choice of how solid cells are
+    # stored rests on these rows.
     assert [row["solid_share"] for row in rows[13:19:3]] == pytest.approx([0.1, 0.5], abs=0.02)
     # The published ratio of update rates with and without flags (Zheng 2023, table 1.6) is in the only row that repeats
     # the published case.

@@ -93,7 +93,7 @@ std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links);
 /// Lists the fluid cells in some boxes of a block with their walls, in the order of memory.
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
                                        const std::vector<ListedCell>& walls);
-/// Converts a list of cells to the format in words that the step reads.
+/// Encodes a list of cells as 32-bit words, the form in which the kernel of a time step reads it.
 std::vector<std::uint32_t> listed_words(const std::vector<ListedCell>& cells, Lattice lattice);
 
 }  // namespace slipstream::lbm

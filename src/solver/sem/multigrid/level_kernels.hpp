@@ -24,7 +24,7 @@ void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
 /// by the elements' quadrature, as [element][corner][corner].
 void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* matrices);
 
-// Kernels on the second layers of elements, which lie next to the faces, for overlapping Schwarz.
+// Kernels for overlapping Schwarz. They work on the layer of points inside an element that is next to its faces.
 
 /// Gathers the residual r times weights at the points one layer inside the faces of elements: faces = weights r.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);

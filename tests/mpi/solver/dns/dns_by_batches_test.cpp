@@ -425,7 +425,7 @@ void begin_scalars(dns::Dns& d) {
   d.begin_scalars(pointers);
 }
 
-/// Modes of velocity and scalars after `steps` steps: those of this rank from the flow, others from `values`.
+/// Modes of velocity and scalars after `steps` steps. Modes of other ranks keep the entries of `values`.
 std::vector<double> modes_after(dns::Dns& d, std::int64_t steps, std::vector<double> values) {
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
   begin_scalars(d);

@@ -80,7 +80,7 @@ class Moments10 : public testing::TestWithParam<Collision> {};
 INSTANTIATE_TEST_SUITE_P(Lbm, Moments10, testing::Values(Collision::regularised, Collision::recursive),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Runs steps as populations in a box that is periodic, or has walls at rest along y.
+/// Reference of the tests: time steps by populations in a box that is periodic, or has walls at rest along y.
 void step_as_populations(Collision collision, bool walls) {
   Options o = box({11, 7, 5}, collision);
   o.periodic[1] = !walls;
