@@ -28,8 +28,8 @@ function(slipstream_join result name)
   set(${result} ${joined} PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to a file for nvcc that includes a source of kernels, or the sources that a joined file includes,
-# without their host loops.
+# Sets <result> to a file for nvcc that includes a source of kernels, or all sources of a joined file. Loops that run
+# kernels on the host are left out, because g++ compiles them.
 function(slipstream_as_cuda result source)
   slipstream_included_as(included ${source})
   set(content "#include \"${included}\"\n")

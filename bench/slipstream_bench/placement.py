@@ -153,7 +153,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Computes costs of placements and prints; rank 0 writes tables and one picture. Collective."""
+    """Predicts halo exchange times for several placements of blocks on devices, and prints them. Rank 0 writes tables
+    and a picture. Collective."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     if len(choice.cells) != 3 or min(choice.cells) < 1:
         raise CaseError(

@@ -52,7 +52,7 @@ FIGURES = frozenset(
         "share",
     }
 )
-#: Number of time steps that a trace holds.
+#: Number of time steps in the recorded timeline of calls, from which the benchmark computes the time per call.
 TRACED = 2
 #: Published time and value of the largest error of the enstrophy (Wahlgren 2022, figure 5.1).
 PUBLISHED_AT, PUBLISHED = 14.4, 0.067

@@ -37,7 +37,7 @@ struct HostRows {
   Pitch in_buffer = {};  ///< strides of rows and planes in the buffer; zeros: no gaps
 };
 
-/// Queues a copy of array rows from pinned host memory to a device (`in`) or back. Method `measured` means `pitched`.
+/// Queues a copy of array rows from pinned host memory to a device (if `in`) or back, by the given copy method.
 void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies);
 
 /// The rows that a batch reads (`in`) and writes (`out`). `received` are the rows of the buffer that receives a

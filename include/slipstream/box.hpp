@@ -32,7 +32,7 @@ Box shifted(const Box& box, const Extent& by);
 /// The box grown by `width[axis]` on both sides of every axis.
 Box grown(const Box& box, const Extent& width);
 
-/// Widths of the boundary region on the low and the high side of each axis.
+/// Widths in cells of a box's boundary region at the low and high end of each axis; the rest is the box's interior.
 struct Margins {
   Extent low{0, 0, 0};
   Extent high{0, 0, 0};

@@ -143,7 +143,7 @@ struct Statistics {
   std::vector<ScalarStatistics> scalars;
 };
 
-/// Energy transfer by the product u x w between the shells of Statistics::spectrum.
+/// Energy transfer between wave-number shells by the nonlinear term u x w, with the vorticity w.
 struct Transfer {
   /// energy gain T of each shell per time: sum over its modes of Re(conj(u_k).(u x w)_k)
   std::vector<double> transfer;

@@ -176,7 +176,7 @@ class Exchange {
     const WindowTable t = window_table(item, device, dtype_of<T>());
     return {t.all, t.first, t.components, t.arrays, t.broken};
   }
-  /// Destinations where the caller's kernels store values for other blocks, a kernel each, in the order of windows().
+  /// Boxes of a field's values to send, with addresses where the caller's kernels store them, one kernel for each box.
   const std::vector<Window>& window_list(std::size_t item, Device device) const;
   /// Drives routes that need the host, between begin and end; true when they no longer need it.
   bool progress();

@@ -32,7 +32,7 @@ struct FftOptions {
   /// measured in its final form, with tuned routes where `tune` is given. That needs an array on each device, of the
   /// larger of both sides. Without memory for it the default rule of process_grid decides.
   bool tune_process_grid = false;
-  std::string tuner_cache;  ///< folder of the cache when `tune` is not given; empty: the tuner's
+  std::string tuner_cache;  ///< folder of cached measurements if `tune` is not given; empty: TuneOptions' default
   /// Leaves the spectrum where the last transform puts it, with its axes in the order z, x, y. False: the spectrum is
   /// transposed back to the order x, y, z. That costs as much as another transpose, and on several devices a copy.
   bool transposed = true;

@@ -125,7 +125,7 @@ class Field {
   Device device(std::int64_t block) const;
   /// First byte of an array of a block; `copy` 0 is the current one.
   std::byte* data(std::int64_t block, int copy = 0) const;
-  /// First byte of physical array `array`, which swap() does not change. Exchanges are compiled against these.
+  /// First byte of one of a block's alternating arrays, by a fixed number: swap() does not change which array it means.
   std::byte* array(std::int64_t block, int array) const;
   int physical(int copy) const { return (current_ + copy) % options_.copies; }
   /// Swaps the field's arrays: copy 1 becomes the current one, for all blocks.

@@ -279,7 +279,7 @@ class Lbm final : public Solver {
   /// Split of steps into interior and boundary region.
   const Split& split() const;
   const Teams& teams() const;
-  /// Storage of blocks with solid cells; its source is "rules" where nothing was measured.
+  /// Storage chosen for blocks with solid cells, and whether fixed rules, a measurement or a cache chose it.
   const SolidBlocks& solid_blocks() const;
 
  private:

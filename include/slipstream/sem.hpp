@@ -262,7 +262,7 @@ class Space {
   GatherScatter& gather_scatter(int components = 1);
   /// Whether graphs may repeat apply() and sums of this number of components in a loop.
   bool loopable(int components = 1);
-  /// Geometric factors of a device, in its memory, as Geometry::stiffness has them.
+  /// Metric factors of the stiffness matrix for a device's elements, in its memory; layout as Geometry::stiffness.
   const double* factors(std::size_t device) const;
 
  private:

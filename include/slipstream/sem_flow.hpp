@@ -91,7 +91,7 @@ struct FlowStatistics {
   double decay = 0;        ///< decay of the energy, -d energy / dt, from the velocities of three steps
   /// relative divergence: root of int (div u)^2 over int grad u : grad u; 0 where the latter is 0
   double divergence = 0;
-  Point mean{0, 0, 0};      ///< mean velocity
+  Point mean{0, 0, 0};      ///< mean velocity over the volume of the domain
   double distance = 0;      ///< relative L2 error against a given velocity e: root of int (u - e)^2 over int e^2
   double largest_off = 0;   ///< largest deviation of a component from the given velocity at a point
   double pressure_off = 0;  ///< relative L2 error against a given pressure, both less their means

@@ -53,7 +53,7 @@ struct Scalar {
       reaction_at = {};
   Sides sides;
   Given source;
-  Function initial = {};  ///< initial values of diffusion at time 0, with exact_start at earlier times, too; none: zero
+  Function initial = {};  ///< values of a diffusing unknown at time 0; also before it if exact_start is set; none: zero
   /// Replaces `initial`: values at time 0 at the points of elements [first, last). Not with exact_start.
   std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start = {};
   krylov::Options krylov;

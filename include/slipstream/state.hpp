@@ -14,7 +14,7 @@ namespace slipstream {
 struct Translation {
   std::string from;    ///< name of the input field, from which another one of the same number type is computed
   int components = 1;  ///< number of components of the input field
-  /// Function that computes the new field's values in `cells` consecutive cells. Components of a cell lie side by side.
+  /// Function that computes output values of `cells` consecutive cells, where components of a cell lie side by side.
   std::function<void(const std::byte* from, std::byte* to, std::int64_t cells)> by;
 };
 

@@ -66,8 +66,8 @@ class Windows {
     for (std::int32_t n = first_[at]; n < first_[at + 1]; ++n)
       if (all_[n].holds(i, j, k)) *place(n, i, j, k) = value;
   }
-  /// Address where the result of a cell must be stored, for a kernel that fills only entry n of
-  /// Exchange::window_list(). The kernel must check open() first.
+  /// Address where a kernel must store the value of cell (i, j, k) for destination n, a box of cells on some device.
+  /// Index n belongs to Exchange::window_list(). The kernel must check first that open() is true.
   SLIP_FN T* place(std::int32_t n, std::int64_t i, std::int64_t j, std::int64_t k) const {
     const Window& w = all_[n];
     const std::int64_t offset = (i - w.lo[0]) * w.stride[0] + (j - w.lo[1]) * w.stride[1] + (k - w.lo[2]) * w.stride[2];

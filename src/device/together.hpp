@@ -39,7 +39,7 @@ void for_each_launch(std::span<const std::byte> items, Run run) {
   }
 }
 
-/// Calls see(head) for each item in the bytes of kernel arguments; `head` is a copy of its first member, of type Head.
+/// Calls `see` with a copy of the first member of each packed item (a kernel and its box) of a joint kernel launch.
 template <class Item, class Head, class See>
 void for_each_head(std::span<const std::byte> items, See see) {
   Head head;

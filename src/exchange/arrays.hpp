@@ -33,7 +33,7 @@ struct DeviceArrays {
   void count_from_array(Window& window) const;
 };
 
-/// Arrays of all items' fields, on all devices of this rank. Plan, fields and memory must outlive it.
+/// Arrays of all fields that an exchange moves (its items), on this rank's devices. Plan and fields must outlive it.
 class ItemArrays {
  public:
   /// Takes the fields to move (items). Throws Error (unsupported) if their alternating arrays combine in over 64 ways.

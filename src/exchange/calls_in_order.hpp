@@ -22,7 +22,7 @@ class CallsInOrder {
   void add(Device device) { devices_.emplace_back(device); }
   /// Checks a call's streams: throws Error (mismatch) unless there is one for each device, on that device.
   void check(const std::vector<Stream>& streams) const;
-  /// Between begin() and end() the object's work is queued on these streams; it waits for the work of earlier calls.
+  /// Orders a call of an object (such as an FFT): work queued between begin() and end() waits for earlier calls' work.
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
 

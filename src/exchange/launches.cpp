@@ -183,7 +183,7 @@ void Launches::combine() {
       contributors.push_back({arrived, arrays_.place_of(*arrived.leg, ItemEnd::target, on_), m});
   }
   const auto sooner = [](const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a > b;  // sorts sums by number of messages that they wait for
+    return a.size() != b.size() ? a.size() < b.size() : a > b;  // values combined from fewer messages come first
   };
   std::map<std::vector<std::size_t>, Batch, decltype(sooner)> groups(sooner);
   for (const Combined& combined : combiner_.movers(contributors))

@@ -35,11 +35,11 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
 /// Assigns consecutive offsets to the legs (transfers) of a message, and the total size.
 void place_legs(Bundle& bundle);
 
-/// Properties of the pairs of devices between which a plan sends. Facts about all items are computed once, because
-/// large plans have very many pairs.
+/// Properties of the pairs of devices between which an exchange sends. Those that depend only on its fields are the
+/// same for all pairs. They are computed once, because large plans have very many pairs.
 class Pairs {
  public:
-  /// Finds common properties of device pairs. `gpu_mpi_refusal`: why MPI refuses device memory. Refers to `machine`.
+  /// Computes the properties that all device pairs share. `gpu_mpi_refusal`: why MPI refuses device memory.
   Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal = {});
   Pair of(int source, int target) const;
 
@@ -128,7 +128,7 @@ struct Plan {
   Bundles bundles;
   std::vector<Channel> channels;                ///< messages of this rank, with the farthest target first
   std::vector<MessageInfo> messages;            ///< messages in the order of source, then target
-  std::vector<std::size_t> channel_of_message;  ///< for each message, its index in `channels` (farthest target first)
+  std::vector<std::size_t> channel_of_message;  ///< each message's index in `channels`, sorted by distance of target
   std::vector<const Route*> ways;               ///< routes that the rank's messages use, each once
   bool host_driven = false, capturable = true, limited_in_graphs = true;
 

@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-/// Describes fields, patterns and grid in words.
+/// Describes an exchange's fields, communication patterns and grid as text, by which ranks compare their exchanges.
 std::string described(const Grid& grid, const std::vector<PlannedItem>& items);
 
 /// Throws Error on all ranks if they are about to create different objects. `things` names these, such as "exchanges".

@@ -73,7 +73,7 @@ class Rounds {
   double depth_, rounds_ = 1;
 };
 
-/// Orders the copies of a kernel launch on a scale of bytes: those sent or those copied locally, whichever are more.
+/// Orders the copies in an exchange's kernel: each gets an interval of the run, counted in bytes moved until then.
 class Line {
  public:
   explicit Line(const Traffic& traffic) {

@@ -18,7 +18,7 @@ struct Candidate {
   std::optional<RouteKind> route;  ///< the measured route; none: all messages take their default routes
   Knobs knobs;
   std::map<ClassNumber, RouteKind> chosen;
-  std::map<ClassNumber, double> times = {};  ///< microseconds of the slowest message in each class of similar ones
+  std::map<ClassNumber, double> times = {};  ///< measured microseconds of the slowest message by class (size, link)
   double whole = never;                      ///< microseconds of the exchange on the slowest rank, by its host's clock
   bool measured = false;
 };

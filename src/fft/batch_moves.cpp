@@ -131,7 +131,7 @@ class Pairwise {
   /// Properties that decide a device's messages: its planes and rows, links to other nodes, use by ranks, and backend.
   using Kind = std::tuple<std::int64_t, std::int64_t, int, bool, bool, Backend>;
   struct Alike {
-    int first = -1, second = -1;  ///< indices of two devices of equal properties on different nodes; -1: none
+    int first = -1, second = -1;  ///< numbers of two devices on different nodes whose messages are alike; -1: none
     std::int64_t devices = 0;
   };
   Kind kind_of(int d) const {
@@ -251,7 +251,7 @@ std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const Ba
 // Upper bound of bytes for a device's messages. One that the host or a library sends has a buffer of packed values at
 // both ends. One that kernels store directly has two receive buffers at its target, used in turn.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
-  std::int64_t bytes_of_all = 0;  // sum over batch sizes of the message bytes of the device that needs most
+  std::int64_t bytes_of_all = 0;  // bytes of message buffers for all batch sizes, each on the device that needs most
   const std::vector<std::int64_t> rows = distinct(cut.rows);
   const auto bytes_of = [&](const MessageInfo& message, bool leaves) {
     if (message.bytes == 0) return std::int64_t{0};

@@ -150,7 +150,7 @@ struct Fft::Impl {
   void check_arguments(bool forward, const Sources& from, const Targets& to, const std::vector<Stream>& streams) const;
   void check_convolution(const Sources& from, const Targets& through, const Targets& to,
                          const std::vector<Stream>& streams) const;
-  /// Throws if an array would be written before it is read, or written twice.
+  /// Throws if a transform's output arrays overlap one another, or overlap input that is read after they are written.
   void require_apart(bool forward, const Sources& from, const Targets& to) const;
   /// Throws if an array of the convolution's factor overlaps `through` or `to`, which are written while it is read.
   void require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const;

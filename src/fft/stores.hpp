@@ -20,7 +20,7 @@ class StoredLines {
   /// Queues these transforms as run() does, concurrently with other, independent ones; in one launch if possible.
   virtual void run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
                                 const void* others_from, void* others_to);
-  /// Applies an operation on load to modes along the first axis of the block. Requires applies().
+  /// Runs the FFTs with a point-wise operation, applied to modes when they are loaded; only where applies() is true.
   virtual void run_with(Stream&, const void*, void*, const Exchange&, const Operation&);
   virtual bool applies(const Pointwise&) const { return false; }
 };

@@ -29,7 +29,7 @@ struct MailboxShare {
 };
 
 struct Mailbox {
-  std::vector<MailboxShare> mail;  ///< ranges of the messages to and from each other device, sorted by device
+  std::vector<MailboxShare> mail;  ///< index ranges in the array of all messages, to and from each other device
   std::int64_t size = 0;           ///< number of values of one component in the mailbox
 };
 
@@ -43,7 +43,7 @@ struct UniqueCopies {
   std::vector<std::uint32_t> met_at;
   Lists<std::uint32_t> met_copies;       ///< for each shared id that this device owns, its copies on this device
   Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, its copies within one block
-  std::vector<std::uint32_t> sent;       ///< index of the unique value of each value that an owner sends
+  std::vector<std::uint32_t> sent;       ///< indices, in the gathered array, of values that their owner sends
   Lists<std::uint32_t> theirs;           ///< copies of ids whose values belong to other devices, one row per id
   std::vector<std::uint32_t> theirs_at;  ///< index in the array of messages of each value that another device owns
   Mailbox gather, scatter;
@@ -51,7 +51,7 @@ struct UniqueCopies {
 
 /// Partial results of one device: one value per pair of block and id that other devices have too.
 struct Partials {
-  std::int64_t first_block = 0;  ///< number of the device's first block
+  std::int64_t first_block = 0;  ///< number of this device's first block of points, counted over all devices
   std::vector<std::int64_t> ids;
   Lists<std::uint32_t> copies;  ///< for each value, the copies of its id within its block
 };

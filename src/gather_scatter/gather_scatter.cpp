@@ -107,7 +107,7 @@ struct GatherScatter::Impl {
       });
       how->work_name = std::to_string(static_cast<std::int64_t>(comm.sum_in_rank_order(own_points))) + " points" +
                        (how->work ? " and " + how->work_name : "");
-      how->work = [](std::vector<Stream>&) {};  // no work here: the tuner's function below also sums over local points
+      how->work = [](std::vector<Stream>&) {};  // no-op: the function that the tuner times already sums local copies
     }
     for (Way* each : {&both, &gather, &scatter}) {
       if (!each->mail) continue;

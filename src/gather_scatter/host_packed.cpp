@@ -27,7 +27,7 @@ GatherScatterOptions options_on_host(const GatherScatterOptions& asked) {
   return options;
 }
 
-/// First block of a device, and the number of values that it copies to the host.
+/// Number of a device's first block of points, and how many partial results the device copies to the host.
 struct Share {
   std::int64_t first_block = 0, count = 0;
 };

@@ -87,7 +87,7 @@ class CutSearch {
     found.push_back(result);
   }
 
-  // Whether the angle between both ends' normals exceeds 150 degrees. This holds at edges sharper than 30 degrees.
+  // Whether surface normals where a line enters and leaves a body differ by over 150 degrees (edges below 30 degrees).
   bool sides_face_away(const Inside& piece) const {
     const auto normal = [&](std::int32_t triangle) {
       const auto& [a, b, c] = surfaces_.triangles[triangle];
@@ -125,9 +125,9 @@ class CutSearch {
     std::sort(cuts.begin(), cuts.end(), [&](const Cut& a, const Cut& b) { return link_of(a) < link_of(b); });
   }
 
-  // Sets body and q of a link that has no cut because a cell centre is on the surface. Either the solid cell's centre
-  // is, and the line touches an edge there. Or the fluid cell's centre is: the body has a notch of zero width or
-  // touches itself, and the line continues inside it.
+  // Sets the body and cut position q (a fraction) of a link between a fluid and a solid cell that crosses no surface.
+  // Then one of both cell centres is on the surface. At a solid centre, the link touches an edge there. At a fluid
+  // centre, the body has a notch of zero width or touches itself, and the link continues inside it.
   void touch(Cut& link) const {
     const Extent from{link.cell[0], link.cell[1], link.cell[2]};
     for (const CutDirections& family : families_) {

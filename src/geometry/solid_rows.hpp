@@ -21,7 +21,7 @@ SolidSpan span_of(const Inside& piece, const Box& cells);
 /// The solid cells of a box as spans per row. Memory scales with the surface, not with the volume.
 class SolidRows {
  public:
-  /// `along_x`: index of the bodies' intersections with lines along (1, 0, 0).
+  /// Finds solid cells between the crossings of the bodies' surfaces with lines along x, which `along_x` looks up.
   SolidRows(const LineIndex& along_x, const Box& cells);
 
   const Box& box() const { return box_; }

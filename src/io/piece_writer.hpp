@@ -63,7 +63,7 @@ class PieceWriter {
   struct Job {
     Slot* slot;
     Event copied;
-    CheckpointArray array;  // file dataset to which a block's values go; its list of all blocks (pieces) stays empty
+    CheckpointArray array;  // dataset in the checkpoint file to which these values of a block are written
     CheckpointPiece piece;
     std::size_t number;
     bool interleaved;  // whether values have the order [cell][component] instead of [component][cell]

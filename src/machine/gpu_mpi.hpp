@@ -18,7 +18,7 @@ inline constexpr double gpu_mpi_seconds = 10;  ///< timeout of a message of the 
 /// crash on device memory, so the messages run with a guard against invalid addresses and a timeout in seconds.
 /// Collective; `devices` are this rank's. The answer is cached with the communicator.
 std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, Liar liar = nullptr);
-/// Does the same as prove_gpu_mpi(), without the cache.
+/// Tests by messages whether MPI can take device memory; returns a reason if not. Never takes a cached answer.
 std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit = gpu_mpi_seconds,
                         Liar liar = nullptr);
 

@@ -62,7 +62,7 @@ struct Failure {
 
 /// State of an exchange that all work of one device shares.
 struct Pulse {
-  Signal* sequence = nullptr;  ///< number of the exchange; in device memory
+  Signal* sequence = nullptr;  ///< address in device memory of the sequence number of the exchange's current call
   Failure* failure = nullptr;
   /// Failure flag, in device memory next to `sequence`. It becomes nonzero once a wait has timed out, or once a
   /// neighbour that timed out has ended its exchange. Nothing is moved and no counter is set from then on. The next
@@ -82,7 +82,7 @@ struct EndSite {
   /// Addresses of the field blocks at this end of the message; a sender that stores into the target has both ends'.
   std::vector<Place> sources = {}, targets = {};
   ReceiveBuffer receive_buffer = {};
-  Pulse pulse = {};  ///< number and failure flags of the exchange, without time stamps
+  Pulse pulse = {};  ///< sequence number, failure flags and timeout of the exchange, shared by a device's work
   const Arrays* arrays = nullptr;
   Trace* trace = nullptr;  ///< timeline of the work of host and device; null if the exchange records none
 };

@@ -320,8 +320,8 @@ class HostReceiver final : public Receiver, private HostEnd {
     }
   }
 
-  /// Whether a receive buffer may be overwritten. It was last read `depth` exchanges before. The event of the exchange
-  /// after that one proves that its readers are done.
+  /// Whether the receive buffer of exchange `sequence` may be overwritten. It was last read `depth` exchanges before,
+  /// since `depth` buffers are used in turn. The event of the exchange after that one proves that reading is done.
   bool place_is_free(std::uint64_t sequence) const {
     const std::uint64_t after = sequence - static_cast<std::uint64_t>(places_.depth) + 1;
     if (after == 0) return true;

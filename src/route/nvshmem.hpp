@@ -11,8 +11,8 @@ namespace slipstream {
 /// Offsets of this rank's messages in a block of symmetric memory, of which every rank has one.
 struct SymmetricLayout {
   struct Place {
-    std::size_t full = 0;  ///< offset of the target's counter of filled receive buffers
-    std::size_t free = 0;  ///< offset of the source's counter of emptied receive buffers
+    std::size_t full = 0;  ///< offset in symmetric memory of the counter of filled receive buffers, at the target
+    std::size_t free = 0;  ///< offset in symmetric memory of the counter of emptied receive buffers, at the source
     std::size_t slot = 0;  ///< offset of the receive buffer, at the target
     /// offset of the values to send, at the source: the library sends from its own heap only
     std::size_t outgoing = 0;

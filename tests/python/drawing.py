@@ -103,7 +103,8 @@ def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
 
 
 def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Callable[[], None]) -> None:
-    """Calls `check`, which compares an exchange's results. An error in `must` has to occur, one in `may` can."""
+    """Runs `check`, which compares an exchange's results. If a condition in `must` holds, the library has to refuse the
+    exchange by an error. If one in `may` holds, a refusal is allowed."""
     due = [words for holds, words in must if holds]
     known = due + [words for holds, words in may if holds]
     try:

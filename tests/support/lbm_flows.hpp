@@ -33,7 +33,7 @@ inline Options channel(DType precision, Lattice lattice = Lattice::d3q19, Collis
   return o;
 }
 
-/// A channel that is also driven by a force, with an LES model.
+/// Options of a channel flow driven by a moving wall and by a body force, with a Smagorinsky subgrid model (LES).
 inline Options driven(DType precision, Lattice lattice, Collision collision) {
   Options o = channel(precision, lattice, collision);
   o.force = {2e-4, -1e-4, lattice == Lattice::d2q9 ? 0 : 5e-5};

@@ -31,7 +31,8 @@ PAPER_FLAGS, PAPER_FLAGS_PROFILED = 884.688 / 734.668, 702.689 / 629.713
 #: Sides of the cubes that are measured in addition to the grid of Zheng 2023, by backend.
 CUBES = {"host": [48], "cuda": [256, 512]}
 SHARES = (PAPER_SHARE, 0.05, 0.6)
-#: Solid fractions of the cubes, to find where `auto` changes its choice of storage.
+#: Fractions of solid cells in the measured cubic grids. They show where `auto` changes how it stores blocks with solid
+#: cells.
 CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 #: Solid fraction of the body in a box with walls on all sides.
 WALLED_SHARE = 0.05
@@ -41,8 +42,8 @@ WALLED_SHARE = 0.05
 class Choice(solids.Choice):
     """Options of `slipstream bench lbm_flagfield`."""
 
-    cells: Sequence[int]  #: numbers of cells along the sides of the cubes
-    shares: Sequence[float] = ()  #: solid fractions of cubes; empty: the defaults in CUBE_SHARES
+    cells: Sequence[int]  #: numbers of cells along the edges of the measured cubic grids
+    shares: Sequence[float] = ()  #: fractions of solid cells in the measured cubic grids; empty: the defaults
 
 
 def flagfield(choice: Choice, backend: str) -> list[Row]:

@@ -131,7 +131,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints steps by width of the boundary region; rank 0 writes. Collective."""
+    """Measures time steps for several widths of the blocks' boundary region, which is updated apart from the interior.
+    Prints a table; rank 0 writes results. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)

@@ -49,7 +49,7 @@ class Choice(common.Choice):
 
 @dataclass(frozen=True)
 class Setup:
-    """A run to measure: its cubes, devices and layout of fields."""
+    """A run to measure: number of cells, division into blocks, and memory layout of fields."""
 
     label: str  #: label of the line in the picture, which also gives its colour
     place: str  #: position of the run along the x axis of the picture

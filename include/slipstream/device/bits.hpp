@@ -52,7 +52,7 @@ SLIP_FN std::uint32_t bytes_that_differ(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)
   return __vsetne4(a, b);
 #else
-  // The lower seven bits of each byte carry into the eighth bit where any of them is set.
+  // Adding 0x7f sets a byte's top bit if any of its low seven bits is set. So the top bit marks a byte that differs.
   constexpr std::uint32_t low = 0x7f7f7f7fu;
   const std::uint32_t apart = a ^ b;
   return ((((apart & low) + low) | apart) >> 7) & 0x01010101u;

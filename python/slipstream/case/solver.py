@@ -34,7 +34,8 @@ class Monitor:
     take: Callable[[], None]  #: adds a row for the present time step to the table, unless it has one; collective
     every: int | None = None  #: steps between rows of the table; None: a row whenever the run computes its residual
     at_start: bool = False  #: whether the table has a row for the state before the first step
-    #: whether the table has a row for each time step; it is completed before each checkpoint and at the end of a run
+    #: whether the monitor's table has a row for each time step; rows are completed before each checkpoint and at the
+    #: end of a run
     every_step: bool = False
 
 

@@ -70,7 +70,8 @@ _REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
 
 
 def schema(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds the variants to the schema of a case: the same keys, all optional."""
+    """Adds the table [variants] to the JSON schema of case files. A variant may have all keys of a case, each
+    optional."""
     known = described["$defs"]
     partial = {name for name, table in known.items() if "required" in table}
     while more := {n for n, t in known.items() if n not in partial and partial & {*_REFERENCE.findall(json.dumps(t))}}:

@@ -104,8 +104,8 @@ class GatherScatter(Closing):
         self._gather(self._inner.gather, values, unique, op, stream)
 
     def scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
-        """Computes values = Q unique: each copy gets its id's value, bit for bit. Points of id 0 are unchanged.
-        gather() and then scatter() is the same as run()."""
+        """Computes values = Q unique: every copy of a point gets, bit for bit, the value that the array `unique` has
+        for the point's id. Points of id 0 are unchanged. gather() and then scatter() has the same result as run()."""
         self._scatter(self._inner.scatter, unique, values, stream)
 
     def start_gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:

@@ -12,8 +12,8 @@ from slipstream.lbm.checks import problems
 from slipstream.lbm.scales import top_speed
 from slipstream.lbm.tables import BY_MAGIC
 
-#: Largest grid Reynolds number at an inlet that was observed to be stable if only `lbm.magic` was changed, to
-#: INLET_MAGIC.
+#: Largest grid Reynolds number at an inlet that was observed to be stable after only the collision's magic parameter
+#: (lbm.magic) was lowered to INLET_MAGIC (0.05).
 _INLET_REYNOLDS_HELD = 20.0
 _EDDIES = 0.1
 #: Amplitude of a checkerboard oscillation over the mean speed, above which a flow counts as striped. Without stripes,

@@ -69,7 +69,7 @@ class Batches(TypedDict):
     """Sizes of the batches in which the arrays of an out-of-core flow pass from host memory through a device
     (docs/dns.md)."""
 
-    buffer: int  #: bytes of a buffer on the device that holds one part of the arrays
+    buffer: int  #: bytes of the device buffer for one batch of the flow's values, which are kept in host memory
     modes: int  #: number of modes along x that a piece of an array has
     planes_y: int
     planes_z: int

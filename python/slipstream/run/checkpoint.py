@@ -279,7 +279,8 @@ class Keeper:
         self._flow = flow
         self._console = console
         self._final = final
-        #: Locks of the folders that the run writes. Without given ones, the object makes its own for its checkpoints.
+        #: Locks of the folders that the run writes. Without locks from the caller, new ones are made for the
+        #: checkpoints' folder.
         self._locks = locks or Locks(case.case.name)
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)

@@ -99,7 +99,7 @@ class CaseSimulation(Generic[CaseT, EngineT]):
         return reader.parse(plain(data), reader.Source(type(self).__name__))
 
     def _begin(self, case: Any) -> None:
-        """Starts the solver of a case of `_case_type`."""
+        """Sets up and starts the solver for `case`, the checked description of a run."""
         #: The case of this simulation, as a case file would hold it.
         self.case: CaseT = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))

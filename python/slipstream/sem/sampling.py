@@ -114,7 +114,7 @@ def _newton(mapped: Callable[[Array], Array], y: Array, x: Array, edges: Array) 
         a, b, c = ((mapped(within + d) - mapped(within - d)) / (2 * d.sum()) for d in np.diag(step))
         off, bc = x[going] - mapped(now), np.cross(b, c)
         determinant = (a * bc).sum(axis=1)
-        # The linear system is solved by Cramer's rule.
+        # Each Newton step solves a 3 x 3 linear system with the map's Jacobian by Cramer's rule.
         change = np.stack([(off * n).sum(axis=1) for n in (bc, np.cross(c, a), np.cross(a, b))], axis=1)
         change /= np.where(determinant == 0, 1, determinant)[:, None]
         y[going] = np.clip(now + np.clip(change, -0.25 * edges, 0.25 * edges), 0, edges)

@@ -60,7 +60,7 @@ nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> sh
   return with_type(type, make);
 }
 
-/// Array view of a block's interior [z][y][x][component], in memory that has the layout of the field's own.
+/// Python array view of a block's interior [z][y][x][component], in memory with the same strides as the field's arrays.
 template <class T>
 nb::object strided(T* origin, const Field& field, std::int64_t block, nb::handle owner, Device device) {
   const BlockShape& shape = field.shape(block);

@@ -292,8 +292,8 @@ class Flow final : public OutOfCore {
   struct Lines {
     Range y, z;
   };
-  /// Numbers of fields in an out-of-core pass over planes of constant z. It reads fields of Fourier modes, computes
-  /// fields in cells, and writes (leaves) fields of Fourier modes.
+  /// How many fields an out-of-core pass over planes of constant z handles. It reads `read` fields of Fourier modes,
+  /// computes `cells` fields in physical space, and writes `left` fields of Fourier modes.
   struct Fields {
     int read, cells, left;
   };

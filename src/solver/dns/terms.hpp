@@ -26,7 +26,7 @@ struct Terms {
   static void stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, int component, const T* rhs,
                     const StageFactors& factors, double diffusivity, double time_step);
   static void line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int component, double* sums);
-  /// Adds the accelerations to a right-hand side that is not normalised.
+  /// Adds the accelerations by a stochastic forcing to the modes of the momentum right-hand side, before normalisation.
   static void accelerate(Stream& stream, const ModeGrid& grid, const Three<T>& rhs, const Accelerations& of);
   /// Computes the work of the accelerations on u in each plane k, per time and mass, without their divergent part.
   static void work(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Accelerations& of, double* sums);

@@ -80,7 +80,7 @@ void direction(Stream& stream, const Range& range, const Turn& turn, const doubl
 struct TakeDown {
   double* sums;  ///< scalar products of an iteration; the first `count` are copied to its row of `history`
   int count, components;
-  int pairs;  ///< index of (r, z) and (r, r) of each component; (p, A p) of each follow
+  int pairs;  ///< index in `sums` of the residual's scalar products in conjugate gradients, two per component
   int limit;
   /// Moves sums before they are stored: sums[to + n] = sums[from + n] for n below `count`, all at once.
   struct Shift {

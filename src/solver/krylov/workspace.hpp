@@ -75,7 +75,7 @@ struct Workspace {
 
   /// Copies the residual limit and the residual's scaling of each component to the devices, once per linear solve.
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
-  /// Waits for the first device and returns all its scalars: scalar products, limits and scales.
+  /// Waits for the first device; returns its scalar products, residual limits and scaling factors of the linear solve.
   Sums read(std::vector<Stream>& streams);
   /// Copies (r, z), (r, r) and (p, A p) of an iteration to the host; `pair`: first_pair or second_pair. `everything`:
   /// all other sums, too. Later work does not wait for the copy, and may overwrite them after received().

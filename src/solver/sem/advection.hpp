@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// Number of points of the finer rule along an edge, for an element with n points along it.
+/// Number of points along an edge of the finer quadrature rule for advection, if elements have n points along it.
 template <int n>
 inline constexpr int fine_of = (3 * n + 1) / 2;
 
@@ -31,7 +31,7 @@ struct FineSeat {
 template <int n, bool bent>
 struct CarryKernel {
   static constexpr int m = fine_of<n>, threads = m * m, places = bent ? 3 : 0;
-  /// Numbers of shared-memory arrays of velocity, coordinates and slopes, interpolated along t (planes) and r (lines).
+  /// Counts of shared-memory arrays for velocity, coordinates and their derivatives, interpolated along t, then r.
   static constexpr int planes = 3 + 2 * places, lines = 3 + 3 * places;
   static constexpr std::size_t shared_bytes = sizeof(double) * (2 * m * n + planes * n * n + lines * m * n);
 

@@ -105,7 +105,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
         y[a] = ya;
         y[b] = yb;
         y[axis] = static_cast<double>(end);
-        before[end].push_back(bent(box, y, {0, 0, 0}));  // the sine map is zero on sides, so no sines are needed
+        before[end].push_back(bent(box, y, {0, 0, 0}));  // the box's sine-shaped deformation is zero on its sides
       }
   std::array<std::vector<Point>, 2> there = before;
   Point least = there[0][0], most = least;
@@ -338,7 +338,7 @@ std::vector<Point> ElementBox::face_centres(int axis, int end) const {
     y[d] = end;
     y[a] = along(*this, a, at[a], r);
     y[b] = along(*this, b, at[b], s);
-    known.push_back(bent(*this, y, sines));  // the sine map is zero on sides, so no sines are needed
+    known.push_back(bent(*this, y, sines));  // the box's sine-shaped deformation is zero on its sides
   };
   for (at[b] = 0; at[b] < elements[b]; ++at[b])
     for (at[a] = 0; at[a] < elements[a]; ++at[a]) {

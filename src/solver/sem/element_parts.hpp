@@ -15,7 +15,7 @@ namespace slipstream::sem {
 std::vector<double> asked(const Function& function, std::span<const Point> places, double time);
 
 struct ElementParts : SolverParts {
-  /// Makes the space of elements from checked options. `gradient` as in SpaceOptions.
+  /// Makes the space of spectral elements from checked options. `gradient`: whether it stores the metric for gradients.
   ElementParts(const Communicator& comm, const Machine& machine, const Options& options, bool gradient);
   std::span<Stream> own_streams() override { return space.streams(); }
 

@@ -68,7 +68,7 @@ struct Sem::Impl : ElementParts {
   struct Mean {
     explicit Mean(ElementParts& run);
     BlockSums sums;
-    Vector parts, results, read;  ///< integral of unknown, and volume: by block; in total; totals on the host
+    Vector parts, results, read;  ///< integral of an unknown, and volume: by element block, in total, total on the host
   };
   std::optional<Mean> of_all;
   std::vector<std::unique_ptr<Unknown>> unknowns;

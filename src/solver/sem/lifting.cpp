@@ -132,7 +132,7 @@ void Lifting::close_periodic_axes() {
     }
 }
 
-/// Settles values on edges of several given sides: the last side's value is used.
+/// Settles values on edges shared by several sides with prescribed values: the value of the last such side is used.
 void Lifting::settle_edges() {
   for (const Side& side : sides_)
     for (const Side& later : sides_) {

@@ -23,7 +23,7 @@ struct SchwarzKernel {
 
   SchwarzCall call;
   int cost;
-  float inner[m * m];  ///< eigenvectors S along an axis with neighbours at both ends
+  float inner[m * m];  ///< eigenvectors of the 1D stiffness matrix along an axis with neighbours at both ends
 
   struct Line {
     float of[m];
@@ -45,7 +45,7 @@ struct SchwarzKernel {
     };
     const bool x = within(i), y = within(j), z = within(k);
     if (x && y && z) return own(i - 1, j - 1, k - 1);
-    // call.faces holds the sum of the own and the neighbour's second layer, so the own one is subtracted.
+    // call.faces sums the residuals of both elements one layer inside a face; less the own one, it is the neighbour's.
     const auto beyond = [&](int face, int at, float mine) {
       return call.faces[(element * 6 + face) * (n * n) + at] - mine;
     };

@@ -29,8 +29,8 @@ struct Turns {
 struct Mirrored {
   int cell, sign;
 };
-/// Finds the replacement for cell `at` of an axis that is not periodic. A fixed side lies at the centre of the first
-/// cell beyond, and u is odd about it. A free side lies on the face before that cell, and u is even about it.
+/// Finds the interior cell whose value, with a sign, replaces that of a cell `at` beyond a side of the domain. The
+/// solution is odd about a fixed side, at the first centre beyond. It is even about a free side, at the last face.
 SLIP_FN Mirrored mirrored(int at, int cells, const bool* free_ends) {
   if (at >= 0 && at < cells) return {at, 1};
   const bool free = free_ends[at < 0 ? 0 : 1];

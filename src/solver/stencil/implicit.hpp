@@ -17,7 +17,7 @@ namespace slipstream::stencil {
 
 /// The axis along which an implicit run is cut into slabs: the last that has more than one cell.
 int slab_axis(const Extent& cells);
-/// Options of the fields of the linear system.
+/// Options of the vectors (residual, search direction and so on) of an implicit step's linear system, kept as fields.
 FieldOptions system_field(const Grid& grid, const Options& options, bool shared, const std::string& name);
 
 /// Solves implicit steps. With theta = 1 (backward Euler) or 1/2 (Crank-Nicolson), L the stencil of -Lap spacing^2 and

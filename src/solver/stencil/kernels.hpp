@@ -31,8 +31,8 @@ struct Numbers {
   double damping = 0;     ///< damping at the side: sigma time_step / 2, dimensionless
 };
 
-/// Updates the cells of a box, for either equation. With `sides` the cells lie in the absorbing layer or access cells
-/// beyond a side, on the host also beyond a periodic one. Heat: next = u + rate spacing^2 Lap u.
+/// Advances the cells of a box by one explicit step of the heat or the wave equation. Heat: next = u + rate spacing^2
+/// Lap u. `sides`: the cells are in an absorbing layer, or read cells beyond a side (on the host also a periodic one).
 template <class T>
 void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 template <class T>

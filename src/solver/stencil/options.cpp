@@ -250,8 +250,8 @@ Numbers numbers_of(const Options& o) {
       numbers.even[a][end] = o.sides.of[a][end] != Sides::fixed;
       numbers.layers[a][end] = layers_at(o, a, end);
     }
-  // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in, and again on the way out. For sigma = sigma_0
-  // (d / W)^2 this factor is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
+  // In the absorbing layer a wave's amplitude falls by exp(-integral of sigma / (2 c)) each way: damping sigma, speed
+  // c. With sigma = sigma_0 (depth / W)^2 and width W, both ways give exp(-sigma_0 W / (3 c)), here 1e-3.
   if (o.absorbing > 0) numbers.damping = 0.5 * o.time_step * 3 * o.speed * std::log(1e3) / (o.absorbing * o.spacing);
   return numbers;
 }

@@ -74,7 +74,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
   /// A number that encodes a rank and its round.
   float mark(int round) const { return static_cast<float>(100 * (comm.rank() + 1) + round); }
 
-  /// Writes this rank's numbers to its blocks, including ghosts, in the order of the streams.
+  /// Queues copies that fill this rank's blocks and ghosts with a test value, which encodes the rank and the round.
   void paint(int round) {
     for (const std::int64_t id : grid->blocks_of(grid->rank())) {
       pens.emplace_back(field->device(id), static_cast<std::size_t>(field->shape(id).elements), Memory::pinned);

@@ -93,7 +93,7 @@ TEST_P(Lifetime, AnotherExchangeRunsWhileGraphsOfTheFirstLiveAndWhenTheyAreGone)
   }
 }
 
-/// The old graph would store into memory that the second exchange now owns.
+/// A graph captured from a destroyed exchange must not run again: it would store into memory of the next exchange.
 TEST_P(Lifetime, AGraphIsNotReplayedAfterTheEndOfItsExchange) {
   if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
   if (!exchange->capturable()) GTEST_SKIP() << "the host drives this route";

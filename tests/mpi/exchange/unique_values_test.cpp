@@ -1,5 +1,5 @@
-// Q^T and Q separately, compared with a reduction over blocks on the host. Unique values have the bits that run() gives
-// all copies. Their order is that of the domain's points, on any devices.
+// Tests Q^T, which combines the copies of each point's value, and Q, which distributes it, against a reduction on the
+// host. Combined (unique) values have the same bits as from run(), in the same order of points on any devices.
 #include <gtest/gtest.h>
 
 #include "support/expect_error.hpp"

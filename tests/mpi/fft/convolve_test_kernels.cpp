@@ -195,7 +195,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
       for (const bool gpu_lines : {false, true}) {
         // GPU kernels for lines of this length do not exist, so `gpu_lines` would only repeat the case without it.
         if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
-        // To save time, usually only half of the combinations run; the number of devices determines which half.
+        // Usually half of the cases (box, process grid, FFT kernels) run, to save time; the device count selects them.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;
         FftOptions options;
         options.type = type_of(number, gpu_lines);
@@ -344,7 +344,7 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   const std::string by_kernels = place({8, 9, 32}, gpu);
   EXPECT_NE(by_kernels.find(of_backward), std::string::npos) << by_kernels;
   EXPECT_EQ(by_kernels.find("stored by the lines") == std::string::npos, m.devices() == 1) << by_kernels;
-  // Without a backward kernel for lines of 15 values, FFTW's forward transform applies the operation on modes.
+  // The library's kernels lack inverse FFTs of 15 values, so a convolution changes the modes in the forward FFT.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 16}, gpu).find(of_backward), std::string::npos);
   // Backward kernels for this length exist on GPUs only

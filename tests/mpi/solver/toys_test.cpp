@@ -188,7 +188,7 @@ std::vector<StepTuning> tunings() {
 using Arrays = std::map<std::int64_t, std::vector<double>>;  // all array values by block id
 using Whole = std::map<std::int64_t, std::vector<std::int64_t>>;
 
-/// Indices of a set of routes and of a set of tuning parameters.
+/// Test case: index in all_ways() of the routes of messages, and index in tunings() of the tuning parameters.
 using Case = std::pair<std::size_t, std::size_t>;
 
 /// Tests of all sets of routes, with the first two sets of tuning parameters, and with others that affect the routes.

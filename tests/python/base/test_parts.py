@@ -51,7 +51,7 @@ def package_without(folder: Path, module: str) -> Path:
     for path in PACKAGE.iterdir():
         if not path.name.startswith(f"{module}."):
             (package / path.name).symlink_to(path)
-    # The package reads its version from this file
+    # A package in a source tree reads its version from CMakeLists.txt in the root of the project.
     (folder.parent / "CMakeLists.txt").write_bytes((ROOT / "CMakeLists.txt").read_bytes())
     return folder
 

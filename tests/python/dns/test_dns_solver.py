@@ -166,7 +166,7 @@ def test_a_flow_begins_with_the_velocity_of_a_run_or_of_numpy(
 ) -> None:
     with h5py.File(flow_of_a_run / "fields.vtkhdf") as file:
         velocity = np.asarray(file["Series/velocity"][-1], dtype=np.float64)
-    # Expected: reading removes the divergent part, which is the gradient of sin(x + 2 y - z).
+    # Expected: the solver removes the divergent part of the velocity that it reads, the gradient of sin(x + 2 y - z).
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in velocity.shape[:3]), indexing="ij")
     np.save(tmp_path / "u.npy", velocity + np.cos(x + 2 * y - z)[..., None] * (1, 2, -1))
     with h5py.File(tmp_path / "u.h5", "w") as file:

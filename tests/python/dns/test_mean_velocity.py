@@ -116,7 +116,8 @@ def test_forcing_finds_a_fluctuation_in_a_fast_mean() -> None:
 
 
 def test_integral_scale_of_a_spectrum_is_that_of_its_integral() -> None:
-    # For E(k) ~ k^4 exp(-2 (k / p)^2) the integral scale L = 3 pi / (4 E) integral of E(k) / k is sqrt(2 pi) / p.
+    # The energy spectrum E(k) ~ k^4 exp(-2 (k / p)^2) has its peak at k = p. Its integral length scale is
+    # 3 pi / (4 E) integral of E(k) / k = sqrt(2 pi) / p, with the total energy E.
     dns = part("dns").Dns(
         core().Machine.discover("host", devices_per_rank=1), {"cells": (48,) * 3, "viscosity": 0.01, "time_step": 0.01}
     )

@@ -209,7 +209,7 @@ def test_end_without_room_for_its_checkpoint_is_a_failure(tmp_path: Path, small:
 UNSTABLE = ["physics.reference_velocity=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
 
 
-# Two ranks give the same result as one rank, and must agree on it.
+# On two ranks, both must agree that the run diverged and on its last good checkpoint. The outcome is that of one rank.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_guard_names_cell_and_last_good_checkpoint_and_exits_with_3(
     tmp_path: Path, small: Path, cli: Cli, ranks: str

@@ -59,7 +59,7 @@ def test_keywords_are_the_keys_of_a_case_file() -> None:
         sim.run()
         largest.append(sim.u.max())
     assert largest[0] > 0.1 and largest[1] == pytest.approx(largest[0], rel=1e-8)
-    # Keys of [sem] for which a Simulation has no other argument.
+    # Each key of the table [sem] in case files, except `equation`, is a keyword argument of Simulation.
     keys = {name for name in SemTable.model_fields if name != "equation"}
     assert keys <= set(Options.__annotations__)
 

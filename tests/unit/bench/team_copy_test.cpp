@@ -16,7 +16,7 @@ TEST(TeamCopy, BringsEveryPieceToItsPlaceAndNothingElse) {
   for (const Backend backend : backends_here()) {
     const Device device{backend, 0};
     Stream stream(device);
-    constexpr std::size_t words = 3, count = 700;  // `count` is no multiple of the threads in a block
+    constexpr std::size_t words = 3, count = 700;  // 700 copies of 3 words each, no multiple of the threads in a block
     std::vector<std::uint64_t> from(2 * words * count), found(from.size(), 0), wanted = found;
     std::iota(from.begin(), from.end(), 1);
     const Buffer<std::uint64_t> source(device, from.size()), target(device, from.size());

@@ -88,7 +88,7 @@ TEST_P(WatchdogTest, TellsOnceOfTheFirstWorkThatDoesNotEnd) {
   EXPECT_DOUBLE_EQ(had, limit);
 }
 
-/// The destructor waits for the callback, so the callback must use its argument and not the owner's pointer.
+/// A watchdog is destroyed while its timeout callback runs. Its destructor waits until the callback returns.
 TEST_P(WatchdogTest, MayBeEndedWhileItTells) {
   std::atomic<bool> telling = false, ending = false;
   auto own = std::make_unique<Watchdog>(

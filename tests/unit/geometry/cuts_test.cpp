@@ -161,7 +161,7 @@ TEST(BodiesCuts, ThatClipRoundBodiesAndEdgesDoNotGoThroughThem) {
   };
   EXPECT_GT(between_fluid_cells(make_sphere({7.1, 6.8, 7.3}, 3.3, 4)), 0);
   EXPECT_GT(between_fluid_cells(make_box({2.8, 2.8, 2.8}, {9.2, 9.2, 9.2})), 0);
-  // Three edges of this tetrahedron have an angle of 55 degrees.
+  // Three edges of this tetrahedron are sharp (55 degrees), so that links between fluid cells clip them.
   const Mesh tetrahedron{{{3.1, 3.2, 3.3}, {11.1, 3.2, 3.3}, {3.1, 11.2, 3.3}, {3.1, 3.2, 11.3}},
                          {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}},
                          {0, 0, 0, 0},

@@ -86,7 +86,7 @@ template <class Kernel>
                                  const Kernel& kernel) {
   detail::submit(stream, [=] {
     std::int64_t cost = threads;
-    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // words that a thread block reads or writes
+    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // cost: memory words that a thread block accesses
     detail::parallel(teams, cost, [&](std::int64_t first, std::int64_t last) {
       std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);
       for (std::int64_t t = first; t < last; ++t) kernel(Team(t, threads, shared.data()));

@@ -40,7 +40,7 @@ struct CellGroups {
   static constexpr int size = walls <= 18 ? 32 : 8;
   /// value of an unused entry at the end of a group of cells: the next cell is too far from the first to be encoded
   static constexpr std::uint32_t none = 0xffffffffu;
-  static constexpr std::uint32_t reach = none >> walls;  ///< limit of cell distances within a group of the cell list
+  static constexpr std::uint32_t reach = none >> walls;  ///< index differences within a group of cells are below this
 
   static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t from_walls) {
     return distance << walls | from_walls >> 1;

@@ -34,7 +34,7 @@ class BoundaryCells {
   BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting, std::size_t number,
                 Links& links);
 
-  /// Divides boundary cells between the step of the interior and that of the boundary region.
+  /// Divides the cells next to walls and openings into those of the block's interior and those of its outer layers.
   void split(Stream& stream, const Box& interior);
 
   bool empty() const { return cells_.empty(); }

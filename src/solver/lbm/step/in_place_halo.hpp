@@ -7,18 +7,18 @@
 
 namespace slipstream::lbm {
 
-/// Transfers of populations between blocks, by the form of the array. An odd population lies at its destination: a
-/// ghost in its source block, an interior cell in the target. An even one lies at its origin: interior in the source, a
-/// ghost in the target. So half of the populations go from ghosts to cells and half from cells to ghosts, in one
-/// exchange before each step.
+/// Transfers between blocks of lattice Boltzmann populations that stream in place (esoteric pull, in one array). Before
+/// a step, populations of odd index are stored in the cell that they move to: a ghost in the source block, an interior
+/// cell in the target. Those of even index are stored in the cell that they left: an interior cell in the source, a
+/// ghost in the target. One exchange before each step moves both kinds.
 ///
-/// Since cells are written, only populations that the source wrote may travel. A population travels from cells from
-/// which it ends in the target. It also travels if it ends beyond a side of the domain at the target, where slip reads
-/// it. Along an outlet the outlet reads populations that its cells sent inwards. They travel even if the target is one
-/// cell thick there, and then lie in ghosts of both blocks.
+/// The exchange overwrites interior cells, so it sends only populations that the source block wrote. These move from
+/// its cells into the target. It also sends those that move to ghosts of the target beyond a side of the domain,
+/// where a slip side reads them. Along an outlet it sends populations that leave the outlet's cells inwards, because
+/// the outlet reads them. If the target is one cell thick there, these lie in ghosts of both blocks.
 class InPlaceHalo final : public Pattern {
  public:
-  /// `form`: storage of populations at the step after the exchange: Form::shared or Form::turned (opposites swapped).
+  /// `form`: Form::shared (odd populations are in the cell that they move to), or Form::turned (also swapped in pairs).
   InPlaceHalo(const Grid& grid, const Options& options, Form form);
   std::string name() const override { return form_ == Form::turned ? "turned halo in place" : "halo in place"; }
   std::uint64_t fingerprint() const override { return halo_.fingerprint(); }

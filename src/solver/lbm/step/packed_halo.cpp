@@ -11,7 +11,7 @@ class Elements {
         stored_(keeping.of(block) == Kept::packed ? &keeping.stored(block) : nullptr) {}
   bool packed() const { return stored_ != nullptr; }
   bool has(const Extent& cell) const { return stored_ == nullptr || stored_->number(cell) >= 0; }
-  /// Element of a cell's component 0, counted from the first interior cell: it may be negative if all cells are stored.
+  /// Offset of a cell's first value in its block's array, from the first interior cell; negative for some ghosts.
   std::int64_t of(const Extent& cell) const {
     if (stored_ != nullptr) return stored_->number(cell) * shape_.stride[0];
     return cell[0] * shape_.stride[0] + cell[1] * shape_.stride[1] + cell[2] * shape_.stride[2];

@@ -12,7 +12,7 @@ namespace slipstream::lbm {
 /// packed, transfers are lists of elements.
 class PackedHalo final : public Pattern {
  public:
-  /// `field`: options of the field of populations, including its packed blocks.
+  /// `field`: options of the lattice Boltzmann populations' field, some of whose blocks may store only a list of cells.
   PackedHalo(std::unique_ptr<Pattern> boxes, std::shared_ptr<Keeping> keeping, FieldOptions field)
       : boxes_(std::move(boxes)), keeping_(std::move(keeping)), field_(std::move(field)) {}
   std::string name() const override { return "packed " + boxes_->name(); }

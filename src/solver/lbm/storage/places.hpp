@@ -22,7 +22,7 @@ constexpr std::uint64_t velocity_bits(int axis) {
 }
 /// Velocities of a lattice that is chosen at run time.
 struct Headings {
-  std::uint64_t x, y, z;  ///< components of all velocities, packed by velocity_bits
+  std::uint64_t x, y, z;  ///< x, y and z components, plus 1, of all lattice velocities, in two bits each
   int count;
   SLIP_FN Heading operator[](int i) const {
     const auto part = [i](std::uint64_t bits) {

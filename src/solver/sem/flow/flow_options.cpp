@@ -51,7 +51,7 @@ Side side_of(const ElementBox& box, int order, const FlowSide& from, std::size_t
   return side;
 }
 
-/// Whether a side, or one of its `otherwise` conditions, satisfies a predicate.
+/// Whether any side of the domain satisfies a predicate, by its own or by one of its alternative conditions.
 bool any_side(const FlowOptions& o, const std::function<bool(const FlowSide&)>& like) {
   for (const auto& axis : o.sides)
     for (const FlowSide& side : axis)

@@ -70,7 +70,7 @@ struct BoxCoefficients {
   }
 };
 
-/// Computes an element's matrix for the functions of its corners, with one thread per matrix entry.
+/// Computes an element's Helmholtz matrix for the trilinear basis functions of its corners, one thread per entry.
 struct CornerMatrices {
   PointsOfRule<float> rule;
   int n;

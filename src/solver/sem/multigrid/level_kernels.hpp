@@ -28,7 +28,7 @@ void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* ma
 
 /// Gathers the residual r times weights at the points one layer inside the faces of elements: faces = weights r.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
-/// Adds the neighbours' local solutions, `sums` less the element's own `ends`, to z at points one layer within faces.
+/// Adds the neighbouring elements' local Schwarz solutions to the result z, at points one layer inside each face.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
 /// Computes `ends`, u one layer inside a neighbouring element: the sum of both elements (`sums`) less the own value.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);

@@ -288,8 +288,8 @@ class FlowOnSeveral : public FlowByBatches {
     expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
     return std::stoll(error->fact("needed"));
   }
-  /// Velocity after some steps, as velocity_after() computes it, in blocks of this rank; other blocks are copied from
-  /// `wanted`.
+  /// Velocity field after some steps from the same random start as velocity_after(). Cells of this rank's blocks are
+  /// computed. Others keep the values in `wanted`, so that both fields can be compared as a whole.
   static std::vector<std::byte> with_own(dns::Dns& d, std::int64_t steps, std::vector<std::byte> wanted) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
     d.advance(steps);

@@ -31,7 +31,7 @@ TEST(DitheredHalves, AreOneOfTheTwoNeighboursAndTheirMeanIsTheNumber) {
       ASSERT_TRUE(found == below || found == above) << number << " became " << found;
       sum += found;
     });
-    // Four standard deviations of the mean of this many random roundings.
+    // Tolerance: four standard deviations of the mean of `draws` randomly rounded values.
     EXPECT_NEAR(sum / draws, number, 4 * 0.5 * unit / std::sqrt(draws));
   }
 }

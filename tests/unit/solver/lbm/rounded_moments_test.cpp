@@ -27,7 +27,7 @@ double wave(double y, double phase) { return std::sin(2 * std::numbers::pi * (y 
 /// Viscosity from the decay of a shear wave, relative to the given one; by projection of the velocity on the wave.
 double viscosity_of_shear_wave(DType precision, double size, double phase) {
   constexpr double k = 2 * std::numbers::pi / length;
-  constexpr int steps = 330;  // the amplitude falls by a factor of e
+  constexpr int steps = 330;  // number of steps after which the shear wave's amplitude has fallen by a factor of e
   Options o = halves({2 * length, length, 4});
   o.precision = precision;
   HostRun run(o);
@@ -58,7 +58,7 @@ TEST(RoundedMoments, LetAShearWaveDecayAsF32DoesAtAnyAmplitude) {
       mean += off / 4;
       square += off * off / 4;
     }
-    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations of a mean of four runs
+    EXPECT_LT(std::abs(mean), 4e-4) << size;  // bound: four standard deviations of the mean error of four viscosities
     EXPECT_LT(std::sqrt(square), 4.5e-4) << size;
   }
 }

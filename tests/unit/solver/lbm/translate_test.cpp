@@ -80,8 +80,8 @@ TEST(Translations, PopulationsHaveTheMomentsTheyCameFrom) {
 TEST(Translations, SixteenBitsKeepTheirScales) {
   const Translation back = translation_to(Representation::populations, DType::f16),
                     by = translation_to(Representation::moments, DType::f16);
-  // Halves are scaled by 65536 (momentum), 32768 (excess) and 131072 (tensor): here an excess of 1/64 and a momentum of
-  // 1/128.
+  // Numbers in f16 are stored times 32768 (density less 1), 65536 (momentum) or 131072 (second moments). Here the
+  // density is 1 + 1/64, and one component of momentum is 1/128.
   std::vector<Half> m(10, half_of(0)), g(19), again(10);
   m[0] = half_of(512);
   m[2] = half_of(512);
