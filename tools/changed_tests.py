@@ -29,7 +29,8 @@ EVERYTHING = re.compile(
 BASE = re.compile(r"python/slipstream/(base/|__init__\.py)")
 #: Pattern of the files that no test reads.
 NOTHING = re.compile(r"LICENSE|\.clang-(format|tidy)|\.pre-commit-config\.yaml|\.github/.*|bench/results/tests/.*")
-#: Pattern of the files that tests read only by name.
+#: Pattern of files such as documents and cases. A change can break only tests whose text names the file, and those in
+#: tests/python/house/.
 NAMED = re.compile(r"(docs|cases|machines|tools|bench|bin|\.ci)/.*|[A-Z]+\.(md|cff)|\.gitignore")
 PROGRAMS = ("tests/unit/", "tests/mpi/")
 HAS_TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)", re.MULTILINE)

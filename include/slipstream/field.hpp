@@ -53,7 +53,7 @@ struct FieldOptions {
   bool shared = false;  ///< whether other processes of the node may map the arrays (route `direct`)
   /// Number of unused layers of elements behind the last ghosts of each axis.
   Extent padding{0, 0, 0};
-  std::int64_t apart = 0;  ///< least distance of components in elements; without effect for aos
+  std::int64_t apart = 0;  ///< least memory stride between two components, in array values; no effect in layout aos
   /// For every block of the grid, by id: -1, or the number of stored values of a component. These lie one after the
   /// other, in an order that only their owner knows. Exchanges address values of such a block by lists of elements; it
   /// cannot be read by cells. None: every block is stored as a box.

@@ -103,7 +103,7 @@ struct System {
   Values measure;           ///< weights of the mean with null_space: sum of measure_i x_i over sum of measure_i
 };
 
-/// Returns a number for System::recording that is unique in this process.
+/// Returns a number, unique in this process, for System::recording: it identifies work that graphs may replay.
 std::uint64_t new_recording();
 
 /// Estimates of the extreme eigenvalues by Lanczos's method; they lie within the spectrum. Both are 0 where there is no

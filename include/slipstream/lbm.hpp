@@ -92,7 +92,7 @@ struct Energy {
 struct Zigzag {
   /// Root mean square oscillation from cell to cell of each velocity component, [axis][component], in cells a step.
   std::array<std::array<double, 3>, 3> amplitude{};
-  std::array<std::int64_t, 3> cells{};  ///< number of cells where the fourth difference along each axis exists
+  std::array<std::int64_t, 3> cells{};  ///< number of cells averaged, by axis: where velocity has a fourth difference
   double mean_speed = 0;                ///< mean speed of the fluid
 };
 

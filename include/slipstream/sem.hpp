@@ -200,7 +200,7 @@ class Space {
   /// points, one component after the other. `in` must then be continuous, and zero at points with a given value.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
-  /// Returns stiffness factors kappa G from a diffusivity kappa at each point (48 B a point). Needs Factors::stored.
+  /// Returns the stiffness matrix's geometric factors times diffusivity kappa, 48 B a point. Only for Factors::stored.
   Vector scaled_factors(const Vector& kappa);
   /// Computes out = B in, with the mass factors B.
   void mass(const Vector& in, Vector& out);
@@ -352,8 +352,8 @@ class Probe {
 /// Solver of Helmholtz problems M Q Q^T (h1 A + h2 B) x = b on spectral elements, for any number of right sides.
 class HelmholtzSolver {
  public:
-  /// Collective; the arguments must outlive the solver. Throws Error on all ranks for a degree, restart or number of
-  /// components below 1, and for a projection below 0.
+  /// Collective; the arguments must outlive the solver. Throws Error on all ranks if options.degree, options.restart or
+  /// options.components is below 1, or options.projection (number of earlier solutions) is below 0.
   HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options = {});
   HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,
                   SolverOptions options = {});

@@ -47,7 +47,7 @@ struct Loop {
   /// Addresses of the loop condition, an integer in memory of each device of this rank. It has the same value on all
   /// devices of all ranks. The tasks are repeated while it is not 0.
   std::vector<const std::int32_t*> go_on;
-  std::int64_t most = 1000;  ///< most repetitions of `tasks`, even if the condition never becomes 0
+  std::int64_t most = 1000;  ///< largest number of iterations, even if the stopping condition is never met
   /// Number of passes of an iterative solver between two checks by the host whether it has converged, if no graph holds
   /// the loop. Passes after convergence must change nothing.
   int look_every = 1;
@@ -88,7 +88,7 @@ Task sum_task(std::string name, Sums& sums, std::vector<const double*> parts, st
 /// Condition in device memory that decides whether a loop of tasks within a step runs once more.
 class LoopCondition;
 
-/// Period of the queued work, for a TimeLoop that records steps and replays them as a graph.
+/// Tells a TimeLoop after how many steps a solver queues the same work again, so that it can replay graphs of steps.
 struct Recording {
   int period = 0;            ///< number of steps after which the same work is queued again; 0: steps never repeat
   int phase = 0;             ///< number of the next time step within a period of repeated work, 0 .. period - 1

@@ -20,7 +20,7 @@ using Levels = std::vector<std::vector<Addition>>;
 /// A summation tree on one device, for several sums at once, as kernels see it.
 struct SumTree {
   std::int32_t values = 0;   ///< number of inputs per sum
-  std::int32_t results = 0;  ///< number of results per sum, each a value of the summation tree
+  std::int32_t results = 0;  ///< number of partial sums to return of each sum, each at a node of the summation tree
   std::int32_t sums = 0, levels = 0, additions = 0;
   /// Plan of the summation tree. For each level: the index of its first addition; then the end of the last level. Then
   /// all additions. For each result: the index of its value, or -1 if it is 0.

@@ -73,7 +73,7 @@ class ItemArrays {
   std::deque<DeviceArrays> devices_;                                 // field arrays of the exchange, by local device
   std::vector<const Field*> copied_;                                 // fields stored in several arrays; no duplicates
   int combinations_ = 1;                                             // number of ways to pick one array of each field
-  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // version of each field's arrays at planning
+  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // reallocations of each field, counted at planning
   std::vector<std::shared_ptr<const void>> stored_by_others_;
   bool bound_anew_ = false;  // arrays were replaced since the last overlap check
 };

@@ -52,7 +52,7 @@ struct Choices {
 
 struct Chosen {
   std::size_t choice = 0;          ///< index of the setting that the tuner chose: the first of the fastest
-  std::vector<double> seconds;     ///< seconds that one run takes with each alternative setting
+  std::vector<double> seconds;     ///< measured seconds with each alternative setting, such as a process grid
   std::string source;              ///< origin of the times: "measured" or "cache"; empty if nothing could be measured
   std::string file;                ///< path of the cache file; empty if there is none
   double spent = 0;                ///< seconds that it took to find the fastest choice

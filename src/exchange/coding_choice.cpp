@@ -67,7 +67,7 @@ std::vector<Coding> codings_that_keep(DType type, double max_error) {
 CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items,
                             const ExchangeOptions& options) {
   CodingChoice choice;
-  // Items with the same allowed codings get the same coding, so that the number of trials is the number of codings.
+  // Exchanged fields that allow the same codings of values in messages get the same one, which keeps trials few.
   std::vector<Coding> all;
   bool lossy = false;
   on_all_ranks(comm, "codings cannot be chosen", [&] {

@@ -71,7 +71,7 @@ class ExchangeMemory {
   void make_host_slots(DeviceMemory& mine, bool mapped);
 
   const Plan& plan_;
-  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // target device here, and failure flag of its remote sender
+  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // local target; flag that tells its remote sender to stop
 };
 
 }  // namespace slipstream

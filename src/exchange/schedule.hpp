@@ -18,7 +18,7 @@ struct Traffic {
   /// For each batch of copies whose end completes one incoming message: the message's index in `incoming`. The batch
   /// copies that message within the device, or combines its values and those of no other message.
   std::map<const Batch*, std::size_t> completing;
-  int depth = 0;  ///< chunks that fit in the smallest receive buffer, of those smaller than their message; else 0
+  int depth = 0;  ///< least capacity, in chunks, of receive buffers that hold only part of a message; 0: none
 };
 
 /// Order of a device's batches (copies that wait for the same signals). Batches for other devices come first and keep

@@ -72,8 +72,8 @@ class OutOfCore {
   void rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
   void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
   void lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
-  /// Lists the strided copies of `part`, a box of modes, between `array` in host memory and a device buffer, from byte
-  /// `at`. `all_z`: planes of constant z in `array`. `z_of_buffer`: those in the buffer, if not those of `part`.
+  /// Lists the copies of a box of modes, `part`, between a host array with `all_z` planes of constant z and a device
+  /// buffer. The box begins at byte `at` of the buffer, which has `z_of_buffer` such planes; 0: as many as the box.
   std::vector<HostRows> modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at = 0,
                               std::int64_t z_of_buffer = 0) const;
   std::vector<HostRows> received_permuted(std::size_t d, std::int64_t batch, std::byte* to, Range x,

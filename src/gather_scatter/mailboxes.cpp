@@ -25,7 +25,7 @@ struct Stretch {
 /// Copies ranges of values between mailboxes. Each mailbox is a block of a one-dimensional grid.
 class MailboxPattern final : public Pattern {
  public:
-  /// A rank knows its own stretches (ranges) only; all ranks compute one common fingerprint. Collective.
+  /// `stretches`: the ranges of values that this rank exchanges. All ranks get one hash of all ranges. Collective.
   MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());

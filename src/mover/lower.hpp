@@ -25,7 +25,7 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 /// packed into a message. The permutation is its own inverse. If the source or the target is a list of elements, not a
 /// box, the order stays x, y, z.
 Extent in_order(const Leg& leg, const Extent& by_axis);
-/// Permutes values given for the target's axes into packing order.
+/// Permutes numbers for each axis of a transfer's target box, such as strides, into the axis order of packed messages.
 Extent target_in_order(const Leg& leg, const Extent& by_axis);
 /// Extent in cells of one packed component, in packing order; or the number of listed elements.
 Extent packed_extent(const Leg& leg);

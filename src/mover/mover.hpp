@@ -23,7 +23,7 @@ struct Ring {
 /// A further operand of a copy that combines (such as sums) several values in its target.
 struct Contribution {
   const std::byte* base = nullptr;
-  std::int64_t stride[3] = {0, 0, 0};  ///< strides of the operand along x, y, z, in words (units that the copy moves)
+  std::int64_t stride[3] = {0, 0, 0};  ///< memory strides along x, y, z of the values to combine, in copied words
   const std::int64_t* ids = nullptr;   ///< indices of elements in device memory; null for a box
 };
 

@@ -64,7 +64,7 @@ bool by_puts(MpiCalls calls) { return calls == MpiCalls::put_fence || calls == M
 /// exchange, or in none, therefore only delays the others.
 class AllToAll final : public Mail {
  public:
-  /// Allocates the buffers of all messages. `staged`: those within a rank travel by other means. Collective.
+  /// Allocates the buffers of messages. `staged`: in host memory, and only for messages between ranks. Collective.
   AllToAll(const RouteSetup& setup, bool staged)
       : calls_(setup.knobs.mpi),
         rank_(setup.comm.rank()),

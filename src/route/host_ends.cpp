@@ -295,7 +295,7 @@ class HostReceiver final : public Receiver, private HostEnd {
     if (site.receive_buffer.host) {
       places_ = host_places(message_, site.receive_buffer.host);
       inlet_ = mapped_inlet(message_, pieces_, site.receive_buffer.host);
-      // Debug mode fills the buffers with NaN now, because the source may write them before any of them is opened.
+      // Debug mode fills receive buffers with NaN now, as the sender may write before this receiver's first exchange.
       for (; message_.poison && poisoned_ < static_cast<std::uint64_t>(places_.depth); ++poisoned_)
         poison_place(poisoned_ + 1);
       return;
@@ -398,7 +398,7 @@ class HostReceiver final : public Receiver, private HostEnd {
   Device device_;
   std::unique_ptr<Inlet> inlet_;
   std::size_t unpacked_parts_ = 0;
-  Event turn_[2];  // at the start of even and odd exchanges, when receive buffers of the exchange before have been read
+  Event turn_[2];  // events at the start of even and odd exchanges: receive buffers of the last exchange have been read
   Event received_;
   std::unique_ptr<Stream> unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;

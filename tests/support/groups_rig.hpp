@@ -106,7 +106,7 @@ void compare_walls(Backend backend, const Box& whole, const Box& part) {
   }
 }
 
-/// Compares grouped with single cells: results may differ only in solid cells, which keep their values or are at rest.
+/// Compares LBM steps by groups of cells and by single cells. Only solid cells may differ: unchanged, or set to rest.
 template <class L, class S, bool in_place>
 void compare_left_alone(Backend backend, const Box& box, Form form, bool skip) {
   const auto left = step<L, S, AtSolids::leave, Sides::wrap, in_place>(backend, By::cells, box, form, 0, skip);

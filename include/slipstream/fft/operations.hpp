@@ -7,8 +7,8 @@
 
 namespace slipstream::fft {
 
-/// Lengths of lines along the first axis for which a user-defined operation compiles FFT kernels: lengths of is_line(),
-/// up to longest_line_through.
+/// Line lengths along the first axis for which FFT kernels with a user-defined operation are compiled. Possible lengths
+/// are those up to 512 (longest_line_through) with an FFT kernel: 2^k, 3 * 2^k, 5 * 2^k, 9 * 2^k or 125 * 2^k.
 template <int... lengths>
 struct Lengths {
   static bool hold(std::int64_t length) { return ((length == lengths) || ...); }

@@ -68,8 +68,8 @@ struct NoLengths {
 };
 
 /// Point-wise operation on Fourier modes, made from a trivially copyable functor with `SLIP_FN Pair<T> operator()(const
-/// Mode&, const Pair<T>&) const`. Held: line lengths for which FFT kernels are compiled that apply it as they load
-/// modes (class Lengths). To run on GPUs, compile the file that uses it as CUDA.
+/// Mode&, const Pair<T>&) const`. Parameter Held is a class Lengths: line lengths whose FFT kernels apply the operation
+/// as they load modes, without a separate pass. To run on GPUs, compile the file that uses it as CUDA.
 template <class T, class F, class Held = NoLengths>
 class PointwiseOf final : public Pointwise {
  public:

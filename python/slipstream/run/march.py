@@ -66,7 +66,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Between:
-    """Functions that a march calls between its steps."""
+    """Functions that the loop over time steps calls between two steps, such as for output and checks."""
 
     look: Callable[[], None] | None = None  #: function that is called whenever a residual is computed
     apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: periods in steps, each with the function to call after it

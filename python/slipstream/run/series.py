@@ -9,8 +9,9 @@ from slipstream.case.case import Case
 
 
 class FieldSeries:
-    """Implements `slipstream.case.solver.Fields` for a compiled solver that has a series(path, up_to). Creates the file
-    or, after a restart, continues it. Between two writes the file is closed and complete."""
+    """Writes a solver's fields of several steps to one time series file for ParaView. Creates the file or, after a
+    restart, continues it. Between two writes the file is closed and complete. Implements
+    `slipstream.case.solver.Fields`."""
 
     def __init__(self, engine: Any, case: Case, path: Path, names: Sequence[str], goes_on: bool) -> None:
         self._engine, self._case = engine, case

@@ -59,8 +59,8 @@ Beside beside(const Triangle& t) {
   return {sum / 4, longest / 2};
 }
 
-/// Estimated bytes of a mesh's links by block, in the moment representation including the cells next to it. It uses the
-/// area of the triangles and examines no cells. `links` as in surfaces_of.
+/// Estimated bytes, by block, of the lattice links that a body's mesh cuts; if moments are stored, also of the fluid
+/// cells beside it. Uses the area of its triangles. `links`: kind of bounce-back, "interpolated" or "half-way".
 std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
                                      const std::vector<std::pair<Extent, Extent>>& blocks, const std::string& lattice,
                                      const std::string& representation, const std::string& precision,

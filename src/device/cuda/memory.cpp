@@ -233,7 +233,7 @@ void CudaBackend::deallocate(Device device, Memory memory, void* pointer) noexce
     const std::lock_guard lock(mutex);
     std::erase_if(regions, [&](const Region& r) { return r.base == reinterpret_cast<CUdeviceptr>(pointer); });
   }
-  // A failure here comes from earlier work or from the end of the process, so it is ignored.
+  // An error of cudaFree or cudaFreeHost comes from earlier work or the end of the process, so it is ignored.
   unless_ended(device, [&] {
     if ((memory == Memory::pinned ? cudaFreeHost(pointer) : cudaFree(pointer)) != cudaSuccess) cudaGetLastError();
   });

@@ -33,7 +33,7 @@ class Hdf5Handle {
   using Closer = herr_t (*)(hid_t);
 
   Hdf5Handle() = default;
-  /// Throws ErrorCode::io, "<what>: <reason>", with these facts if `id` is negative.
+  /// Throws ErrorCode::io with the message "<what>: <HDF5's reason>" if `id` is negative; `facts` go into the Error.
   Hdf5Handle(hid_t id, Closer closer, const std::string& what, const Facts& facts = {});
   Hdf5Handle(Hdf5Handle&& other) noexcept
       : id_(std::exchange(other.id_, H5I_INVALID_HID)), closer_(std::exchange(other.closer_, nullptr)) {}

@@ -15,7 +15,7 @@ struct DeviceFinding {
 /// Searches all components of a field's blocks on the stream's device for values outside of `lowest` to `highest`.
 void inspect_rows(Stream& stream, const Field& field, std::span<const InspectedBlock> blocks, double lowest,
                   double highest);
-/// Writes the first of `count` rows that has an invalid value to memory that the host can read.
+/// Finds the first of `count` rows of grid cells that has an invalid value; stores it in memory the host can read.
 void first_of_rows(Stream& stream, const RowFinding* rows, std::int64_t count, DeviceFinding* first);
 
 }  // namespace slipstream

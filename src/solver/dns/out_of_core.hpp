@@ -50,8 +50,8 @@ class OutOfCore {
   virtual void stage(Streams& streams, const StageFactors& factors, const StageNumbers& numbers,
                      const HostModes& arrays, const std::vector<Accelerations>& accelerations, const Angles& undo,
                      const Angles& turn) = 0;
-  /// Computes sums over modes. `queue` queues the kernel that stores `of_plane` doubles for each plane y of a batch of
-  /// modes. Returns the doubles by device, in the order of the kept planes. Waits.
+  /// Computes sums over Fourier modes, such as energy. `queue` queues a kernel that stores `of_plane` partial sums for
+  /// each plane of modes at constant y. Returns them by device, in order of the planes that truncation keeps. Waits.
   using OfModes =
       std::function<void(Stream&, std::size_t device, const ModeGrid&, void* u, std::int64_t step, double* to)>;
   virtual std::vector<std::vector<double>> sums(Streams& streams, const HostArrays& modes, std::int64_t of_plane,

@@ -177,7 +177,7 @@ void evaluate(Stream& stream, const EvaluateCall& call);
 /// du_a/dc) area_a. Here c and a are x, y and z. Each force has `count` values, as have the areas.
 struct TractionCall {
   const std::int64_t* points;
-  const double *areas, *p, *gradients[3][3];  ///< area vectors, pressure, gradients[c][a] = du_c/da
+  const double *areas, *p, *gradients[3][3];  ///< inputs by point: area vectors, pressure, velocity gradients du_c/da
   double nu, *out;
   std::int64_t count;
 };

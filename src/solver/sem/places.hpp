@@ -23,8 +23,8 @@ std::vector<double> shares_along(const ElementBox& box, std::size_t axis, const 
 class BoxPlaces {
  public:
   BoxPlaces(const ElementBox& box, std::vector<double> points);
-  /// Computes coordinates of all points of each of `count` elements, r fastest. Threads share the work, except for a
-  /// box's own map.
+  /// Computes coordinates of all points of each of `count` elements, r fastest. Threads share the work, but a
+  /// user-defined map of the domain (ElementBox::map) is called by one thread.
   void of(std::int64_t first, std::size_t count, Point* x) const;
 
  private:

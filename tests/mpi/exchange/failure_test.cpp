@@ -408,7 +408,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterFailures,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-/// Collective start of libraries, which fails on one rank.
+/// Tests of a start of NCCL or NVSHMEM, by all ranks together, that fails on one rank.
 class LibraryStart : public testing::Test {
  protected:
   /// Error of an exchange between two GPUs on this route, if any.

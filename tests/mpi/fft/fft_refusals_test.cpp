@@ -109,7 +109,7 @@ TEST(FourierTransformRefuses, ArraysThatOverlap) {
   expect_error(run(0, values, 1, 2 * values), ErrorCode::invalid_argument, over(0));
   expect_error(run(0, values, values, 2 * values), ErrorCode::invalid_argument, over(1));
   EXPECT_FALSE(run(0, values, 0, values));
-  EXPECT_FALSE(run(0, values, 2 * values, 0));  // the second target is the first source, which has been read by then
+  EXPECT_FALSE(run(0, values, 2 * values, 0));  // output 1 overwrites input 0, which has been transformed by then
   expect_error(run(0, values, 2 * values, 2 * values), ErrorCode::invalid_argument,
                {{"problem", "written_twice"}, {"component", 0}, {"other_component", 1}});
   expect_error([&] { fft.forward_components({}, {}, streams); }, ErrorCode::mismatch, {{"source", 0}, {"target", 0}});

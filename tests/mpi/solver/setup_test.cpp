@@ -66,7 +66,7 @@ namespace {
 
 struct Made {
   std::string name;
-  std::function<void(const std::function<void()>&)> make;  ///< constructs the object to test, then calls its argument
+  std::function<void(const std::function<void()>&)> make;  ///< constructs the tested object, then calls a given check
   int communicators = 2;                                   ///< most MPI communicators that `make` may duplicate
 };
 

@@ -37,8 +37,8 @@ class Slabs final : public Pattern {
     Box box = piece({{0, 0, 0}, {e[0], grid.extent()[1], e[2]}}, {1, count, 1}, {0, of, 0});
     return box;
   }
-  /// Array index of a cell in the target block, whose lines along z are contiguous from component 2 on. The source has
-  /// pieces of these lines.
+  /// Index of a cell's value in the array of a transpose's target block, stored as [x][y][z] from component 2's offset
+  /// on. The blocks of the source are slabs in z, so each line along z arrives from all of them.
   static std::int64_t line_element(const Grid& grid, const BlockShape& to, std::int64_t j, const Extent& global) {
     const Box mine = part(grid, j, j);
     return 2 * to.component_stride + (global[0] * mine.extent(1) + global[1] - mine.lo[1]) * grid.extent()[2] +

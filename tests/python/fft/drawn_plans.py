@@ -58,7 +58,8 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _factor(r: random.Random, cells: tuple[int, ...]) -> Options:
-    """Draws keyword arguments of convolve(); `multiply` names the kind of its array."""
+    """Draws keyword arguments of convolve(). For `multiply` it draws "real" or "complex", the type of the array of
+    factors that check() makes."""
     possible = {
         "constant": r.choice([2.5, -1, 0.5 - 2j, 1j]),
         "derivative": tuple(r.choice([0, 0, 1, 2]) for _ in cells),

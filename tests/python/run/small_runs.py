@@ -100,5 +100,5 @@ def with_mesh(folder: Path, area: str = "") -> Path:
 
 
 def nudge_a_vertex(folder: Path) -> None:
-    """Moves a vertex of the mesh by 0.04 cells."""
+    """Moves a vertex of the body's mesh file by 0.04 cells, which changes the file's checksum."""
     (folder / "part.obj").write_text(TETRAHEDRON.replace("v 0.6 0.4 0.4", "v 0.601 0.4 0.4"))

@@ -153,7 +153,8 @@ def test_restart_between_two_residuals_becomes_steady_at_the_same_step(tmp_path:
     assert right_figures["steady"] and int(str(right_figures["steps"])) > 60
     assert cli(*words, "run.steps=58", "checkpoint.every=50", "--overwrite").returncode == 0
     assert checkpoints(tmp_path) == [name(50), name(58)]
-    # The last checkpoint was written after one more evaluation of the residual.
+    # A run evaluates the residual at its last step, too, before it writes a checkpoint. The restart therefore uses
+    # the checkpoint of step 50, which lies between two evaluations.
     again = cli(*words, "run.steps=5000", "--restart", f"results/small/checkpoints/{name(50)}")
     assert again.returncode == 0, again.stderr
     assert results(tmp_path) == right

@@ -109,7 +109,8 @@ def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path, method: list
     assert (small.parent / "two" / "profiles.csv").read_bytes() == (small.parent / "one" / "profiles.csv").read_bytes()
 
 
-# Two ranks try the same boundary regions as one rank, and must also agree on the fastest.
+# The tuner measures widths of the blocks' boundary regions (cells beside ghosts). Two ranks try the same widths as
+# one rank, and must also agree on the fastest.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
     words = ["run", "small.toml", "machine.backend=host", "machine.devices_per_rank=2", "output.pictures=false"]

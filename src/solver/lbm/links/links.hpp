@@ -21,9 +21,9 @@ struct LinkLists {
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
   std::vector<HeldCell> held;
-  std::vector<InterpolatedCell> interpolated;  ///< interpolated bounce-back; last, as others read the rest populations
+  std::vector<InterpolatedCell> interpolated;  ///< interpolated bounce-back; last, as it changes populations at rest
 };
-/// Calls f for each kind of boundary link except resting walls, with the lists of that kind in a and in b.
+/// Takes two sets of lists of links, a and b. Calls f with the two lists of each kind of link except walls at rest.
 template <class Lists, class Other, class F>
 void each_kind(Lists& a, Other& b, const F& f) {
   f(a.added, b.added);

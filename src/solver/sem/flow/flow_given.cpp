@@ -87,7 +87,7 @@ void Flow::Impl::list_sides() {
         }
       }
     }
-  // All ranks make the vector of the flow through sides, because its sum over elements is collective.
+  // Volume flux at points of sides with a given velocity. All ranks make this vector, because summing it is collective.
   if (!through.empty()) surface = space.vector();
 }
 

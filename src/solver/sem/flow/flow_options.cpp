@@ -138,7 +138,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
     const auto add = [&](const char* name, std::int64_t values) {
       if (values > 0) arrays.push_back({one.device, name, values * elements * cube * word});
     };
-    if (one.array == "right side and values given") continue;  // memory already counted among a time step's vectors
+    if (one.array == "right side and values given") continue;  // right sides are counted with vectors of a time step
     if (one.array != "u and its history") {
       arrays.push_back(one);
       continue;

@@ -1,4 +1,4 @@
-// Tuning of boundary regions and of the storage of solid cells changes no bit of a run.
+// Tuning the width of blocks' boundary regions (cells beside ghosts) or the storage of solid cells changes no bit.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -101,7 +101,7 @@ TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
     o.solids = Solids::dense;
     o.overlap = Overlap::on;
     o.tune_rim = tuned;
-    // Blocks that allow only the thinnest boundary region.
+    // Blocks so narrow that only the least width of their boundary regions (cells beside ghosts) is possible.
     o.grid.partition.blocks_per_device = {3, 1, 1};
     Lbm lbm(world, machine_here(GetParam(), 1), o, given == Given::later ? Surfaces{} : round_bodies(o.cells));
     if (given != Given::at_once) set(lbm, obstacles);

@@ -156,7 +156,7 @@ TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   }
   EXPECT_GT(iterations, 5);
   EXPECT_GE(called[0], iterations + 1);
-  EXPECT_EQ(called[1], 3);  // operator calls by the host; the second solve is recorded
+  EXPECT_EQ(called[1], 3);  // operator calls by the host in the second solve, whose iterations become a graph
   EXPECT_EQ(called[2], 2);
 }
 

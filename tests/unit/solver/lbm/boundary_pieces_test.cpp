@@ -1,4 +1,4 @@
-// Tests of pieces of the boundary region that run concurrently.
+// Tests of cutting a block's boundary region (cells beside ghosts) into boxes that run concurrently.
 #include "solver/lbm/step/boundary_pieces.hpp"
 
 #include <gtest/gtest.h>

@@ -39,7 +39,7 @@ void draw_side(Draw& draw, Options& o, int side) {
   const Vector u{draw.around(0.03), draw.around(0.03), flat ? 0 : draw.around(0.03)};
   switch (draw.below(6)) {
     case 0:
-      return;  // the side remains a wall at rest
+      return;  // no boundary condition drawn: this side of the domain stays a wall at rest
     case 1:
       o.walls[key] = u;
       o.walls[key][side / 2] = 0;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int draws = 40000;
 
-/// Calls f with random populations at rest, all different, from which the random bits for rounding are drawn.
+/// Calls f with random values of the population at rest, from which stochastic rounding computes its random bits.
 template <class F>
 void for_many_rests(F f) {
   std::mt19937 random(11);
