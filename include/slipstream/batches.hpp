@@ -18,8 +18,8 @@ class Trace;
 
 /// Ways to copy the rows of a batch between host and device.
 enum class RowCopies : std::uint8_t {
-  measured,  ///< whichever of pitched and kernel is faster, timed for each direction and row length while pitched
-             ///< copies run in the other direction. On the host backend: pitched
+  measured,  ///< whichever is faster, a copy engine (`pitched`) or thread blocks (`kernel`), timed for each direction
+             ///< and row length while a copy engine works in the other direction. On the host backend: `pitched`
   single,    ///< each row of a batch is transferred between host and device by a copy of its own
   pitched,   ///< one call copies all rows of a batch by the copy engine (cudaMemcpy2D)
   kernel,    ///< a few thread blocks copy the array's rows by loads or stores to host memory ("zero-copy")

@@ -15,8 +15,8 @@ enum class Snapshot : std::uint8_t {
   /// Staging in device memory: a copy takes hundredths of the time of one to the host. A thread fetches the values
   /// through two pinned buffers, piece by piece, while the steps go on. Values that do not fit go to pinned memory.
   device,
-  /// Staging in device memory, from which MPI-IO writes the values. Needs an MPI that proves to take device memory,
-  /// and the layout soa; otherwise as `device`.
+  /// Staging in device memory, from which MPI-IO writes the values. A thread copies them to the
+  /// host instead, as with `device`, if MPI does not take device memory or a field interleaves its components.
   mpi
 };
 std::string to_string(Snapshot snapshot);

@@ -223,7 +223,7 @@ class Dns final : public Solver {
   Recording recording() const override;  ///< no graph of steps where a forcing or the energy budget needs host sums
   std::vector<ReportRow> report() override { return fft().report(); }
   const Tuning& tuning() const override;
-  const Grid& grid() const override;  ///< grid of the velocity
+  const Grid& grid() const override;  ///< cells of the velocity in physical space, and the devices that hold them
   const Options& options() const;
   Fft& fft();
   /// Bytes that an out-of-core flow copied from and to host memory since construction (Options::device_memory).

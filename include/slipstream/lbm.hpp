@@ -107,9 +107,9 @@ struct Load {
 struct Options {
   Extent cells{0, 0, 0};
   std::array<bool, 3> periodic{false, false, false};
-  /// Along a periodic axis: density at the low end less that at the high end, three times the pressure drop.
-  /// Populations that cross the periodic sides change their density at the same momentum (as Kim & Pitsch 2007, who
-  /// keep the velocity).
+  /// Along a periodic axis: density at the low end less that at the high end. With the lattice pressure density / 3, it
+  /// is three times the pressure drop. Populations that cross the periodic sides change their density at the same
+  /// momentum (as Kim & Pitsch 2007, who keep the velocity).
   std::array<double, 3> density_drop{0, 0, 0};
   Lattice lattice = Lattice::d3q19;
   Representation representation = Representation::populations;
@@ -276,7 +276,7 @@ class Lbm final : public Solver {
   Exchange& exchange();
   std::vector<ReportRow> report() override { return exchange().report(); }
   const Tuning& tuning() const override;
-  /// Split of steps into interior and boundary region.
+  /// How a step is split into interior and boundary regions of blocks, so that messages overlap with computation.
   const Split& split() const;
   const Teams& teams() const;
   /// Storage chosen for blocks with solid cells, and whether fixed rules, a measurement or a cache chose it.

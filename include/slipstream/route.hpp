@@ -74,7 +74,7 @@ struct Knobs {
   /// Largest message of `direct`, in bytes, that travels in latency-optimised packets with the exchange's sequence
   /// number (Packet). Packets need a link that stores them atomically. -1: by size.
   std::int64_t packet_limit = -1;
-  std::int64_t chunk = 0;       ///< message bytes between two arrival signals (`staged`: per copy or send); 0: by size
+  std::int64_t chunk = 0;       ///< message bytes per arrival signal (via host: per copy or send); 0: chosen by size
   std::int64_t ring = 1 << 28;  ///< largest size of the receive buffers of one message in bytes
   bool operator==(const Knobs&) const = default;
 };

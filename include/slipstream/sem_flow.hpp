@@ -17,7 +17,7 @@ enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {
   FlowCondition condition = FlowCondition::velocity;
-  std::array<Given, 3> velocity = {};  ///< functions that give the velocity along x, y and z; none: zero
+  std::array<Given, 3> velocity = {};  ///< functions for the boundary velocity along x, y, z on this side; none: zero
   /// A function that is above 0 at the centres of the faces on which the condition holds, as Side::where.
   Function where = {};
   std::vector<FlowSide> otherwise = {};
@@ -93,7 +93,7 @@ struct FlowStatistics {
   double divergence = 0;
   Point mean{0, 0, 0};      ///< mean velocity over the volume of the domain
   double distance = 0;      ///< relative L2 error against a given velocity e: root of int (u - e)^2 over int e^2
-  double largest_off = 0;   ///< largest deviation of a component from the given velocity at a point
+  double largest_off = 0;   ///< largest error of a velocity component at a point, against the exact solution
   double pressure_off = 0;  ///< relative L2 error against a given pressure, both less their means
 };
 /// Exact velocity and pressure for FlowStatistics to compare with; none: no comparison.

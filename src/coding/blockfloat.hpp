@@ -44,7 +44,7 @@ struct LaneCode {
   static constexpr bool wide = words > 4;
   std::uint32_t word[words] = {};
 
-  /// Shifts all bits up and inserts `count` bits below, fewer than 32.
+  /// Appends `count` bits, fewer than 32, to a block's code: shifts its register up, and puts them at the low end.
   SLIP_FN void push_few(std::uint32_t bits, int count) {
     for (int k = words - 1; k > 0; --k) word[k] = upper_word(word[k], word[k - 1], count);
     word[0] = word[0] << count | bits;

@@ -48,7 +48,7 @@ struct Exchange::Impl {
   bool over() const noexcept;
   void unwind(bool failed) noexcept;
 
-  // Calls that are defined in exchange.cpp: the running exchange.
+  // Functions that start, drive and end an exchange; they are defined in exchange.cpp.
   Launches* on(Device device) const;
   std::vector<Stream*> own_streams() const;
   void check_known() const;

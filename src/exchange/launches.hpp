@@ -135,7 +135,7 @@ class Launches {
   Combiner combiner_;
   std::vector<Span<Signal>> counters_;      // counters by which a batch of copies tells later batches that it ended
   std::vector<Span<std::byte>> decodings_;  // memory of decoded values, which are combined later
-  std::deque<Leg> decoded_legs_;            // transfers whose values are decoded first, then combined from there
+  std::deque<Leg> decoded_legs_;            // transfers that reduce values decoded from received messages
   /// Batches of copies that combine (such as add) received values, each with the index of its message if it has one.
   std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, opening_;

@@ -26,7 +26,7 @@ class Waits {
   /// Checks the waits so far: throws Timeout if one has timed out.
   void check() const;
   bool late() const noexcept;
-  /// Throws the timeout. From here on check() throws it too.
+  /// Throws the timeout error of a wait, and keeps it, so that each later check() throws it too.
   [[noreturn]] void give_up(const Timeout& timeout);
   /// 1 + the highest index of an item whose value overflowed its coding, in the work that has run; 0: none.
   int too_large() const;

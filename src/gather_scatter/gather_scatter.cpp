@@ -193,7 +193,7 @@ struct GatherScatter::Impl {
     ListOnDevice own, met, met_copies, gathered, theirs;  // lists of points for gather() and scatter()
     Buffer<std::uint32_t> sent;
     Event before, after;
-    Stream stream;  // its destructor waits for kernels that use these lists
+    Stream stream;  // declared last: its destructor waits for kernels before the lists above are freed
   };
 
   void check_op(Op op) const {

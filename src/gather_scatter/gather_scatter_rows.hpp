@@ -51,7 +51,7 @@ template <class T, class Turn>
 class GroupSum {
  public:
   SLIP_FN GroupSum(Op op, const Turn& turn, T first) : op_(op), turn_(turn), partial_(first) {}
-  /// Combines a further value of a point with the result. `another`: it is of another block than the value before it.
+  /// Takes one more copy of a shared point into the reduction. `another`: it begins another block's partial result.
   SLIP_FN void add(T value, bool another) {
     if (another) {
       close();

@@ -15,7 +15,7 @@ class Moves {
   std::int64_t bytes() const { return program_.bytes(); }
 
  private:
-  std::vector<Mover> boxes_;  // boxes that are copied one by one; empty if one launch (program_) copies all
+  std::vector<Mover> boxes_;  // boxes that strided copies (memcpy3d) move one by one; empty if a kernel moves them all
   Program program_;
   const Arrays* arrays_;
   Pulse pulse_;

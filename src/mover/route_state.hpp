@@ -21,8 +21,8 @@ class RouteState {
   /// Does work of the route that belongs to no single message, from begin on. Returns true once this exchange needs no
   /// more of it. Called only on ranks that send or receive by the route.
   virtual bool progress(std::uint64_t) { return true; }
-  /// Tells that the exchange ends: progress() may now make blocking collective calls, because all ranks end exchanges
-  /// in the same order.
+  /// Tells the route that the rank now waits for the end of an exchange. From then on progress(), which drives the
+  /// route, may make blocking collective calls, because all ranks end exchanges in the same order.
   virtual void ending(std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
   /// Text that a report adds to the reason for a message's route, for a source and a target device; may be empty.

@@ -39,7 +39,7 @@ void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows)
   }
 }
 
-/// Adds the windows of a transfer that the caller's kernels store. Axis a of the source is axis axes[a] of the target.
+/// Adds the windows of a transfer: places in the target's array for its values. Source axis a is target axis axes[a].
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows) {
   const auto size = static_cast<std::int64_t>(size_of(leg.type));
   const IndexSet& set = leg.transfer->target;

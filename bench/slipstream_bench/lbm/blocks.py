@@ -84,7 +84,8 @@ def in_order(grid: Triple) -> list[Triple]:
 
 
 def alone(grid: Triple, chosen: Triple, devices: int) -> Dealt:
-    """Puts the chosen block on device 0, and the others round-robin on other devices."""
+    """Assigns blocks to devices. Device 0 holds only the block whose communication is timed, so that all messages of
+    this device are that block's. The other blocks go round-robin on the other devices."""
     turn: Iterator[int] = itertools.cycle(range(1, devices))
     places = in_order(grid)
     return Dealt(places, [0 if place == chosen else next(turn) for place in places])

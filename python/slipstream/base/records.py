@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class Closing:
-    """An object that a `with` closes at its end."""
+    """Base of objects that hold resources: a `with` statement calls their close() at its end."""
 
     def close(self) -> None:
         raise NotImplementedError

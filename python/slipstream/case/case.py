@@ -164,7 +164,7 @@ class Case(Table):
 
     @property
     def spacing(self) -> float:
-        """Length of a cell's edge, in the unit of files and messages."""
+        """Length of a cell's edge, in the length unit of output files and printed messages."""
         return 1.0
 
     @property
@@ -174,7 +174,7 @@ class Case(Table):
 
     @property
     def time_step(self) -> float:
-        """Length of a step in the time unit of files and messages."""
+        """Length of a time step, in the time unit of output files and printed messages."""
         return 1.0
 
     @property

@@ -94,7 +94,8 @@ class FlowCase(Case):
 
     @property
     def spacing(self) -> float:
-        """Edge of a cell in files and messages: in m, or relative to the length."""
+        """Length of a cell's edge as output files and printed messages state it: in m, or as a multiple of the case's
+        reference length."""
         converter = self.converter
         return converter.length if converter else 1.0 / self.scales.length
 

@@ -239,7 +239,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:
 
 
 def variant_names(path: str | Path) -> list[str]:
-    """Names of the variants in a case file."""
+    """Names of the variants in a case file: tables [variants.NAME] whose keys replace those of the case."""
     return list(_read(Path(path))[2])
 
 
@@ -326,7 +326,8 @@ def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant:
 
 
 def check_variants(path: str | Path) -> list[str]:
-    """The names of a file's variants, in the order of the file. Raises CaseError with the faults of all of them."""
+    """Checks the variants of a case file, tables [variants.NAME] whose keys replace those of the case. Returns their
+    names in the order of the file. Raises CaseError with the faults of all variants."""
     names, faults = variant_names(path), list[Fault]()
     for name in names:
         try:

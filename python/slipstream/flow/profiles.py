@@ -153,7 +153,9 @@ def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
 
 
 def profiles(engine: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
-    """Velocity along x = z = 1/2 and along y = z = 1/2, of the fluid alone, on rank 0. Collective."""
+    """Profiles of the velocity along the centre lines x = z = 1/2 and y = z = 1/2 of the unit box, in units of the
+    reference velocity. They are interpolated from fluid cells only, and NaN in solids. Returns None except on rank 0.
+    Collective."""
     vertical, horizontal = _profile(engine, case, 1), _profile(engine, case, 0)
     return None if vertical is None or horizontal is None else (vertical, horizontal)
 

@@ -22,7 +22,8 @@ from slipstream.run.locks import Locks
 
 @dataclass(frozen=True)
 class Flow:
-    """Identity of a flow, by which a restart recognises its checkpoints."""
+    """Identifies a flow by its case's text and its mesh files' checksums. A restart only takes checkpoints of the same
+    flow."""
 
     text: str  #: text of the case with all defaults filled in
     meshes: dict[str, str]  #: SHA-256 of the mesh file of each body that has one

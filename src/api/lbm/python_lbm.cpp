@@ -223,7 +223,7 @@ class Series {
   void close() { series_.close(); }
 
  private:
-  /// Computes p - p0 = (density - 1) / 3, and 0 in solid cells, which hold no density.
+  /// Replaces density by pressure above that at density 1: (density - 1) / 3 in lattice units, and 0 in solid cells.
   template <class T>
   static void to_pressure(const Field& flags, const Box& box, void* values) {
     std::vector<std::uint8_t> solid(box.volume());

@@ -19,7 +19,7 @@ struct Terms {
   static void slopes(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, const Three<T>& to);
   /// Computes a component and its derivative along z, one after the other, from the modes of some planes of constant y.
   static void along_z(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, T* two);
-  /// Computes along_0 = -u.(along + gradient) in every cell: the advection of a scalar with slopes `along`.
+  /// Computes a scalar's advection -u.(along + gradient) into along_0. `along`: its slopes. `gradient`: an imposed one.
   static void advection(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& along,
                         const std::array<double, 3>& gradient);
   /// Advances a scalar's modes as queue_stage() does those of velocity, with a right-hand side that is not normalised.

@@ -45,7 +45,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     precondition = system.precondition ? &system.precondition : nullptr;
     if (precondition) make_room();
   }
-  /// Index in the array of sums of an iteration's (r, z), residual times preconditioned residual. (r, r) is at `pair`.
+  /// Index of an iteration's sum (r, z), residual times preconditioned residual. `pair`: index of its sums with (r, r).
   std::size_t rz_at(std::size_t pair) const {
     return !precondition ? pair : pair == first_pair ? conjugate_pairs : conjugate_pairs + 2;
   }

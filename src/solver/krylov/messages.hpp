@@ -7,7 +7,7 @@
 
 namespace slipstream::krylov {
 
-/// Ratio of the true residual to that of the recurrence above which rounding is the cause.
+/// If the residual b - A x is this many times the recursively updated one, rounding errors spoiled the solve.
 constexpr double lost = 10;
 
 void require_solved(bool so, const std::string& text, Facts facts = {});

@@ -23,7 +23,7 @@ enum Place : std::size_t {
   square_sum = 8,
   right_mean = 10,
   largest_pair = 12,
-  conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a caller's preconditioner
+  conjugate_pairs = 14,  ///< (r, z), (z, A p) of 2 iterations: residual r, caller's preconditioned z, direction p
   limits = 18,           ///< (r, r) at which a component's iterations end; -1: none
   scales = 19,           ///< factor that undoes the scaling of the residual r in corrections of the solution x
   third_pair = 20,       ///< (r, z), (r, r) and (p, A p) of a replayed iteration

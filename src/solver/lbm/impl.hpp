@@ -188,7 +188,7 @@ struct Lbm::Impl : SolverParts {
     return a;
   }
 
-  /// Arrays of a block for kernels, without the populations.
+  /// Arguments of kernels for a block (velocity, density, flags, walls, options), without its populations.
   BlockArrays other_arrays(const BlockWork& work) const {
     BlockArrays a;
     a.low = grid.block(work.id).box.lo;

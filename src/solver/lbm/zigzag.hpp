@@ -21,7 +21,7 @@ constexpr std::size_t zigzag_sums = 6;
 void mark_solids(Together& together, const Box& cells, const BlockArrays& block);
 /// Sets the velocity to NaN near cells whose density is NaN.
 void mark_margins(Together& together, const Box& cells, const BlockArrays& block);
-/// Copies a component of the velocity to the memory of the density.
+/// Copies velocity component number `component` to the density's memory, where sum_zigzags() takes fourth differences.
 void take_component(Together& together, const Box& cells, const BlockArrays& block, int component);
 /// For each row of cells, sums squared fourth differences of the density along x, y, z, and counts them. Reads ghosts.
 void sum_zigzags(Together& together, const Box& cells, const BlockArrays& block, double* sums);

@@ -10,7 +10,7 @@
 
 namespace slipstream::sem {
 
-/// Rewords a guard's message by element and coordinates, because cells of its grid are points of elements.
+/// Rewrites an error about a NaN or infinite value in terms of element and coordinates, not of array indices.
 template <class Work>
 void in_terms_of_elements(const ElementBox& box, int order, const Work& work) {
   try {

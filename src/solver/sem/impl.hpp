@@ -35,7 +35,7 @@ struct Sem::Impl : ElementParts {
   double largest(const std::vector<std::vector<double>>& values) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
-  /// Whether no earlier step gives an initial guess, so that the solver starts from the extension of given values.
+  /// Whether no earlier solution is the initial guess, so that the solver starts from interpolated Dirichlet values.
   bool from_zero() const { return !steps() && state.step == 0; }
   /// Order in time of the next step or substep.
   int time_order_now();
@@ -50,7 +50,7 @@ struct Sem::Impl : ElementParts {
   Space::Fastest fastest(double time);
   void put_velocity(double time);
   void take_velocity(double time);
-  /// Makes the substeps that follow the first one of a time step.
+  /// Makes all but the first of the substeps into which a time step is divided to keep to the target Courant number.
   void go_on();
 
   Options options;
@@ -119,7 +119,7 @@ struct Sem::Impl::Unknown {
   void put(const std::vector<double*>& to, const Function& function, double time);
   /// Sets `to` to the initial values that the option `start` gives for ranges of elements.
   void put_start(const std::vector<double*>& to);
-  /// Throws NotSolved on all ranks if the values given at a time are too large to compute with.
+  /// Throws NotSolved on all ranks if a boundary, initial, source or velocity value is too large to compute with.
   void look_at(double largest, double time);
   /// Factor h1 of the stiffness: the diffusivity, or 1 if the factors contain it.
   double h1() const { return own.diffusivity_at ? 1 : own.diffusivity; }

@@ -27,8 +27,8 @@ using HelmholtzCall = HelmholtzCallOf<double>;
 /// Arguments of the local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
   const float *r, *weights;  ///< residual and weights, 1 / sqrt(number of local solves), at the elements' points
-  /// Weighted residual one point outside of each face plus that one point inside, [element][x- x+ y- y+ z- z+][n n].
-  /// Afterwards it holds the local solutions one point outside of the faces, as `ends` does.
+  /// In: weighted residual one point outside of each element face plus that one point inside, [element][x- x+ y- y+ z-
+  /// z+][n n]. Out: solutions of the overlapping Schwarz method's local problems one point outside of the faces.
   float* faces;
   float* z;                   ///< solutions of the local problems at the points of the element itself
   float* ends;                ///< solutions of local solves one point beyond the elements' faces
@@ -133,7 +133,7 @@ struct Extension {
   std::int64_t elements[3];
   std::int64_t first;  ///< element to which the first value of `out` belongs
   int order;
-  double middle;  ///< constant that is subtracted from the boundary values, and added to the extended ones
+  double middle;  ///< mid-range of the boundary values; deviations from it are extended, so that constants stay exact
 };
 void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points);
 /// Finds the largest |a - b| of two arrays: out[n] has that of the points of thread block n; NaN if one of them is NaN.

@@ -385,8 +385,8 @@ Stencil::Stencil(const Communicator& comm, const Machine& machine, Options optio
 const Tasks& Stencil::tasks() const { return tasks_at(recording().phase); }
 const Tasks& Stencil::tasks_at(int phase) const { return impl_->phases[static_cast<std::size_t>(phase)]; }
 
-/// After the state was set from outside, the next step begins with an exchange. Earlier graphs are invalid, because in
-/// them another field may hold u.
+/// After the caller has set the state, ghost cells are old, so the next step begins with an exchange. Earlier graphs
+/// are invalid, because in them the other of two alternating fields may hold the solution u.
 void Stencil::begin_steps() {
   Impl& s = *impl_;
   if (s.restarts == s.state.restarts) return;

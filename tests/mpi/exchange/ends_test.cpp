@@ -77,7 +77,7 @@ TEST(AfterAFailedTask, ObjectsEndAndTheProgramGoesOn) {
     }
 }
 
-/// A rank whose run failed before it sent its message is one run ahead of its messages.
+/// A rank whose all-reduce failed before it sent values is a call ahead, so ranks must refuse each other's values.
 TEST(AllReduceByMpi, RefusesValuesOfAnotherRun) {
   const Communicator comm = Communicator::world();
   if (comm.size() < 2) GTEST_SKIP() << "needs two ranks";

@@ -193,7 +193,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
                              Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}, Extent{9, 7, 16}})
     for (const auto& grid : process_grids(m.devices()))
       for (const bool gpu_lines : {false, true}) {
-        // GPU kernels for lines of this length do not exist, so `gpu_lines` would only repeat the case without it.
+        // The project has no FFT kernels for this length, so the option to use them, `gpu_lines`, changes nothing.
         if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
         // Usually half of the cases (box, process grid, FFT kernels) run, to save time; the device count selects them.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;

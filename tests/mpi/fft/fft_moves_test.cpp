@@ -78,7 +78,7 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
 }
 
 /// Compares distributed transforms whose FFT kernels store results at the target device with those that pack messages.
-/// `same_bits`: both give equal bits. `held`: all transposes must be stored, if kernels reach all targets.
+/// `same_bits`: both give equal bits. `held`: every transpose must use such stores, if kernels reach all targets.
 void check_stored(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions store, bool same_bits,
                   bool held, int rounds) {
   FftOptions pack = store;

@@ -18,7 +18,7 @@ struct TwoBlocks {
   const Halo halo{Halo::Options{}};
   std::vector<Stream> streams = streams_of(grid);
 
-  /// The addresses to which a device's receivers write.
+  /// Addresses in field arrays to which a device unpacks the messages that it receives.
   static std::vector<Place> targets(Parts& parts, DeviceArrays& on) {
     std::vector<Place> all;
     for (const Channel& c : parts.plan.channels)

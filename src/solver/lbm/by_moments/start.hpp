@@ -37,8 +37,8 @@ class ChanceOfPlace {
 };
 
 /// Sets fluid cells before the first step. In 16 bits, steps round with random bits from the cell itself. Equal cells
-/// would draw equal bits for ever, and averages could not remove the errors. So cells start unequal: with a seed in
-/// their density, and rounded with bits from their place.
+/// would draw equal bits for ever, and averages could not remove the errors. So cells start unequal: a tiny random
+/// number is added to each density, and rounding uses random bits computed from the position.
 template <class S>
 struct StartCells {
   using Ten = TenMoments<typename S::Number>;

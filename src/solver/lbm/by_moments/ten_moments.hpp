@@ -188,8 +188,8 @@ struct MomentCollision {
         eddies(static_cast<T>(18 * std::sqrt(2.0) * model.smagorinsky.value_or(0) * model.smagorinsky.value_or(0))),
         force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]), static_cast<T>(model.force[2])} {}
 
-  /// Collides: the tensor relaxes to rho u u. A force acts as in Guo, Zheng & Shi 2002: half of its source, u F + F u,
-  /// before the collision and half after it. The momentum grows by F.
+  /// Collides: the second-moment tensor, sum of (c c - 1/3) f, relaxes to rho u u. A force F acts as in Guo, Zheng &
+  /// Shi 2002: half of its source term, u F + F u, before the collision and half after it. The momentum grows by F.
   SLIP_FN void operator()(TenMoments<T>& m) const {
     if constexpr (!plain) {
       m.x += T(0.5) * force[0];

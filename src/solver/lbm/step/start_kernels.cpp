@@ -35,8 +35,8 @@ struct Rest {
 ///
 ///   f_i = equilibrium_i(rho, u) - 3 w_i rho (tau - 1) (c_i c_i - 1/3) : S,    S = (grad u + (grad u)^T) / 2
 ///
-/// (Chapman & Enskog; Latt & Chopard 2006). tau includes the eddy viscosity of an LES model. A force adds half of the
-/// source, as in Rest. The gradient uses central differences, and one-sided ones at sides that are not periodic.
+/// (Chapman & Enskog; Latt & Chopard 2006). tau includes the eddy viscosity of an LES model. A force F adds half of its
+/// source term, 3 w_i c_i . F / 2. Gradients use central differences, one-sided ones at sides that are not periodic.
 template <class S>
 struct StartFlow {
   typename S::Word* out;

@@ -106,7 +106,7 @@ void Flow::Impl::solve_pressure() {
   const int order = std::min(2, time_order_now());
   const bool two = order == 2 && past.count > 1;
   const double share = two ? length() / past.last : 0;
-  // The solver starts from the whole extrapolated pressure, not an increment, so that it subtracts the whole mean.
+  // With the whole extrapolated pressure as initial guess, not an increment, the solver makes the pressure's mean 0.
   combine(pointers(x), {{1 + share, now}, {-share, before}});
   if (!surface.empty()) combine(pointers(b), {{1, pointers(b)}, {-differences.now / length(), pointers(surface)}});
   space.assemble(b);

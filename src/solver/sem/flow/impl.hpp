@@ -69,7 +69,7 @@ struct Flow::Impl : ElementParts {
   /// Component n of a vector that holds several components one after the other.
   std::vector<double*> component(const Vector& vector, std::size_t n) const;
   void damp_divergence();
-  /// Makes the substeps that follow the first one of a time step.
+  /// Makes all but the first of the substeps into which a time step is divided to keep to the target Courant number.
   void go_on();
   void choose_parts();
 

@@ -25,7 +25,7 @@ class CoarseGrid {
   /// Prepares the operator h1 stiffness + h2 mass. `singular`: constants are in its null space. Collective.
   void set_up(double h1, double h2, bool singular);
   bool loopable() const { return sums_->loopable(); }
-  /// Solves for the residual of the multigrid level above. Adds the correction to its solution and stores it there too.
+  /// Solves for the finer multigrid level's residual. Stores the correction in that level's d, adds it to solution z.
   void correct();
 
  private:

@@ -34,7 +34,7 @@ Kinds kinds_of(const Rule& rule) {
   Kinds kinds;
   for (int low = 0; low < ends; ++low)
     for (int high = 0; high < ends; ++high) {
-      // Matrices of three adjacent elements on a line. Point `first` is the one before the middle element.
+      // 1D stiffness and mass matrices of three adjacent elements; `first`: the last point before the middle element.
       std::vector<double> all(wide * wide, 0.0), mass(wide, 0.0);
       const bool there[] = {low == neighbour, true, high == neighbour};
       for (std::size_t e = 0; e < 3; ++e)
