@@ -20,7 +20,8 @@ elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(SLIPSTREAM_MARCH -march=x86-64-v3)
 endif()
 
-# Compiles *_kernels.cpp as CUDA in a CUDA build, otherwise for SLIPSTREAM_MARCH. Other files are compiled for neither.
+# Compiles sources named *_kernels.cpp as CUDA in a CUDA build, otherwise as C++ for the processor that SLIPSTREAM_MARCH
+# names. All other sources are compiled as C++ without this option.
 function(slipstream_kernels)
   list(FILTER ARGN INCLUDE REGEX "_kernels\\.cpp$")
   if(SLIPSTREAM_CUDA)

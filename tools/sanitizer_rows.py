@@ -72,7 +72,8 @@ def excerpt(log: Path, most: int = 30) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Lines of a table of the sanitizer's results, with a heading; the long filters come last."""
+    """Lines of a table of the sanitizer's results, with a heading. The last column has the filters of tests, which may
+    be long."""
     shown = ("outcome", "tool", "binary", "ranks", "passed", "failed", "skipped", "errors", "seconds", "filter")
     cells = [list(shown), *([str(found[key]) for key in shown] for found in rows)]
     widths = [max(len(line[n]) for line in cells) for n in range(len(shown))]

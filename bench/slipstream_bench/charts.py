@@ -50,7 +50,8 @@ def categories(
 
 
 def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Draws modelled exchange times by placement, one panel per machine, with links stacked on memory."""
+    """Draws modelled times of an exchange as bars, by placement of blocks on devices, one panel per machine. A bar
+    consists of the time of packing and unpacking and, on top of it, the time of the busiest link."""
     with styled():
         figure, panels = plt.subplots(
             1, len(machines), figsize=(max(3.6, 2.8 * len(machines)), 3.6), layout="constrained", squeeze=False

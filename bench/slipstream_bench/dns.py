@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints steps of turbulence; rank 0 writes. Collective."""
+    """Measures times of steps of turbulence and prints a table; rank 0 writes the result file. Collective."""
     need("dns", 4, sizes=arguments.sizes)
     measure("dns", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
 

@@ -118,7 +118,7 @@ def cubes(side: int, grid: Triple) -> Triple:
 
 
 def cube_of(side: int, devices: int) -> Triple:
-    """Side of a cube that gives each of `devices` as many cells as a cube of this side."""
+    """Number of cells along each axis of a cube, for about `side`^3 cells on each of `devices` devices."""
     edge = round(side * devices ** (1 / 3))
     return edge, edge, edge
 
@@ -160,8 +160,9 @@ def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
 
 
 def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """Halo exchanges to be timed and compared with target times. Each size is exchanged by all allowed routes of
-    messages, and one size also by the route `staged` alone."""
+    """Halo exchanges to be timed and compared with target times. For each number of cells, all allowed message routes
+    are used. For one number of cells there is also an exchange by the route `staged` alone, which copies messages
+    through host memory."""
     devices = grid[0] * grid[1] * grid[2]
     for cells in dict.fromkeys([*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]):
         yield Setup("must", cells, grid, routes, {"routes": name})

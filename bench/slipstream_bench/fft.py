@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints transforms; rank 0 writes. Collective."""
+    """Measures times of distributed FFTs and prints a table; rank 0 writes the result file. Collective."""
     need("fft", 1, sizes=arguments.sizes, components=arguments.components)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -140,7 +140,8 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
 
 
 def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, local: float | None) -> record.Row:
-    """One row for both clocks, because a call of cufftXt returns when its GPUs are done."""
+    """Result row of an FFT by NVIDIA's library cufftXt. One row does for the clocks of the host and of devices, because
+    a call returns only when its GPUs are done."""
     time = times["forward_us"] / 1e3
     return {
         "ranks": 1,

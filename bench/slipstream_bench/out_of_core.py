@@ -116,8 +116,8 @@ class _Link:
         self._last = self._measure()
 
     def rate(self) -> float:
-        """Rate of the host link in GB/s: the larger of the present one and the one before the row that has just been
-        measured."""
+        """Rate of the link between host and devices in GB/s: the larger of two measurements, one before and one after
+        the last benchmark run."""
         before, self._last = self._last, self._measure()
         return max(before, self._last)
 

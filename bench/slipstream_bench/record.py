@@ -28,7 +28,8 @@ Draw = Callable[[Path, str], None]
 PROVENANCE = frozenset({"card", "commit", "date"})
 #: Minimum time in seconds between intermediate writes of a benchmark.
 SECONDS_BETWEEN_WRITES = 5.0
-#: Result columns of all benchmarks: share of the minimum time in the measured one, and whether a cache explains it.
+#: Result columns of all benchmarks: `share`, the least time that memory bandwidth allows over the measured one, and
+#: `in_cache`, whether data in a cache explain a share above 1.
 SHARE = frozenset({"share", "in_cache"})
 #: Bytes of the last-level cache of GPUs, by words in their name.
 GPU_CACHES = {"A100": 40 << 20, "H100": 50 << 20, "H200": 50 << 20}
@@ -130,7 +131,7 @@ def keep(
     suffix: str = "",
 ) -> Path | None:
     """Adds rows to the benchmark's file, draws its picture, whose name may have a suffix, and prints their paths. Rank
-    0 does this, unless output is off. Omits rows below their minimum time.
+    0 does this, unless output is off. Omits rows whose time is below the least that memory bandwidth allows.
     """
     if folder is None or core().rank() != 0:
         return None

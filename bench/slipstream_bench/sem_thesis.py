@@ -70,7 +70,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs the Taylor-Green vortex as Wahlgren 2022 does, and prints errors and times; rank 0 writes. Collective."""
+    """Runs the Taylor-Green vortex as Wahlgren 2022 does, and prints errors and times. Rank 0 writes the result file.
+    Collective."""
     if not 2 <= arguments.order <= 11:
         raise CaseError("bench sem_thesis: --order is from 2 to 11", option="order", limit="2 to 11")
     need("sem_thesis", 0, elements=arguments.elements)

@@ -74,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures and prints transposes; rank 0 writes. Collective."""
+    """Measures times of distributed transposes and prints a table; rank 0 writes the result file. Collective."""
     need("transpose", 1, sizes=arguments.sizes)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:

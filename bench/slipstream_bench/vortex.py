@@ -37,7 +37,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs the Taylor-Green vortex by several methods and prints errors; rank 0 writes after each run. Collective."""
+    """Runs the Taylor-Green vortex by several flow solvers and prints their errors. Rank 0 adds results to the result
+    file after each run. Collective."""
     need("vortex", 1, sizes=arguments.sizes)
     backend, machine = whole_machine.discover(arguments)
     overrides = [f"machine.backend={backend}"]

@@ -32,7 +32,7 @@ RowCopies row_copies_from_string(const std::string& name);
 struct HostRows {
   void* host = nullptr;
   Pitch pitch;
-  Extent extent{0, 0, 0};  ///< bytes of a row, number of rows, number of planes
+  Extent extent{0, 0, 0};  ///< size of the box to copy: bytes per array row, rows per plane, number of planes
   std::int64_t at = 0;
   Pitch in_buffer = {};  ///< strides of rows and planes in the buffer; zeros: no gaps
 };

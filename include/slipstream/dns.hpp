@@ -214,7 +214,7 @@ class Dns final : public Solver {
   Field& velocity();
   /// Returns a field by name: `velocity` in physical space, or a field of the state. The latter has Fourier modes of
   /// the velocity, then of the scalars, with axes z, x, y as Fft::spectral. Setting modes, time and steps restarts the
-  /// run from them; call carry() after that.
+  /// run from them; call carry() after that to set its other state, such as that of the forcing.
   Field& field(const std::string& name) override;
   Carried carried() const;        ///< returns what a restart needs besides the modes (Carried); not collective
   void carry(const Carried& of);  ///< sets all state but Fourier modes at a restart, equal on all ranks; not collective

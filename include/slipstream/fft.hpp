@@ -49,7 +49,7 @@ struct FftOptions {
   /// way. GPUs have it for 2^k complex values from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144, and 125 *
   /// 2^k from 250. Kernels of cuFFTDx add 7 * 2^k from 448 and 15 * 2^k from 480.
   ///
-  /// The longest line has 2048 values. Real lines start at twice these lengths. None: true.
+  /// The longest line has 2048 values. Real lines start at twice these lengths. If not set, results are stored so.
   std::optional<bool> store = {};
   /// Pipelining: a transpose that the engine packs goes in this many parts, each a range of planes. The lines of one
   /// part are transformed while the values of another travel. 0: one part on the host and with `overlap`, by size on

@@ -184,12 +184,12 @@ struct Teams {
   std::vector<std::string> notes;  ///< remarks of the tuner that measured tile sizes of thread blocks, on rank 0
 };
 
-/// Number of blocks with solid cells in each storage, over all ranks, and the source of this choice.
+/// Numbers of blocks with solid cells, over all ranks, that store all cells or only fluid ones; how this was chosen.
 struct SolidBlocks {
   std::string source = "rules";  ///< how the storage was chosen: "rules", "measured" or "cache"
   std::int64_t dense = 0, flags = 0, sparse = 0;
   double seconds = 0;
-  std::vector<std::string> notes;  ///< notes on the choice of storage, of all ranks, without duplicates
+  std::vector<std::string> notes;  ///< remarks of all ranks on the choice of storage for blocks with solid cells
 };
 
 /// Returns options.grid with `periodic` of the run's options, and two dimensions for the lattice D2Q9.

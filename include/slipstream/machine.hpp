@@ -48,7 +48,7 @@ struct LinkTable {
 struct Links {
   std::vector<LinkTable> within;  ///< links between the devices of a node, for each kind of node
   std::vector<int> kind;          ///< kind of each node, which selects the table of links between the node's devices
-  LinkTable between;              ///< links between groups of devices
+  LinkTable between;              ///< links between nodes, for each pair of groups of equally linked devices
   std::vector<int> group;         ///< group of each device: index in the table of links between groups
 };
 /// Compresses the links that `link` returns for each pair of devices into classes. The devices are sorted by node.

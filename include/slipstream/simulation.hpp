@@ -182,7 +182,7 @@ class TimeLoop {
   bool overlap_ = false;
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
-  std::vector<Stream> boundary_streams_;  // compute boundary regions beside the interior; empty without overlap
+  std::vector<Stream> boundary_streams_;  // run kernels for cells that wait for halos; empty without overlap
   std::optional<Replay> replays_[2];      // CUDA graphs of one cycle of repeating time steps, and of many cycles
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;

@@ -38,7 +38,7 @@ struct Window {
   std::int32_t component = 0;                         ///< number of the field component that the kernel stores
   std::int64_t block = 0;                             ///< id of the block of the source's grid
   std::int64_t lo[3] = {0, 0, 0}, hi[3] = {0, 0, 0};  ///< range of cells in the block: 0 is the first interior cell
-  std::int64_t base = 0;    ///< where cell lo is stored: an address, or bytes from the start of array number `array`
+  std::int64_t base = 0;    ///< address of the first cell (lo), or its distance in bytes from the start of `array`
   std::int32_t array = -1;  ///< index of the array to which `base` is relative; -1: `base` is an address
   std::int64_t stride[3] = {0, 0, 0};  ///< strides in bytes, by axes of the source
 

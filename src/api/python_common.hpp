@@ -16,7 +16,7 @@ namespace slipstream::python {
 
 namespace nb = nanobind;
 
-/// Releases the GIL, so that other Python threads run. Numbers in messages and files get a decimal point.
+/// While this object lives, other Python threads run (GIL released), and numbers have a decimal point in any locale.
 struct Released {
   nb::gil_scoped_release interpreter;
   DecimalPoint point;

@@ -20,7 +20,7 @@ namespace slipstream {
 
 namespace zfp {
 
-/// Writes `bits` at bit position `at` of a block's code, and drops those from `end` on. At most 32 words - 31 bits.
+/// Writes `bits` at bit position `at` of a block's code, and drops those from `end` on; at most 32 * words - 31 bits.
 template <bool sequential, int words = 3>
 SLIP_FN void put_bits(std::uint64_t* code, int at, int end, std::uint64_t bits) {
   if constexpr (sequential) {

@@ -160,7 +160,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
   }
   if (!agreement || agreement->leave(PrivateCommunicator::timeout(plan->options.wait_limit, failed || waits->late())))
     return;
-  // Ranks that did not end the exchange together with the others may still store into this memory.
+  // Keeps buffers and arrays allocated: ranks that did not end the exchange with the others may still store there.
   if (arrays) arrays->keep();
   if (memory) memory->keep();
   for (const auto& [kind, state] : states) state->keep_memory();

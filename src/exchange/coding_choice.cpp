@@ -82,7 +82,7 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
         if (std::find(all.begin(), all.end(), coding) == all.end()) all.push_back(coding);
     }
   });
-  /// Returns all fields' transfers: those with automatic coding get this one if it is allowed for them, else none.
+  /// Returns all fields' transfers. Fields with automatic coding get `coding` if it is allowed for them, else none.
   const auto with = [&](const Coding& coding) {
     std::vector<ExchangeItem> coded = items;
     for (ExchangeItem& item : coded) {

@@ -277,7 +277,7 @@ void Exchange::Impl::trace_states() const {
 }
 
 std::pair<int, std::string> Exchange::Impl::who_waits() const {
-  // Shared states of routes know which part of a message is missing; senders and receivers only know that they wait.
+  // To report a hang, asks message routes first, because only they know which part of a message is missing.
   for (const auto& [kind, state] : states)
     if (auto what = state->waiting_for(); !what.empty()) return {memory->devices.front()->index, std::move(what)};
   for (const auto& each : launches)

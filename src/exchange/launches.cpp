@@ -150,7 +150,7 @@ void Launches::decode_apart() {
       if (!channel_of(in.channel).message.combines || arrived.leg->wire.by_value()) continue;
       const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
       std::byte* const to = decodings_.emplace_back(mine_.arena.take<std::byte>(decoded.bytes())).data();
-      // A message whose values are added to others is decoded when it has arrived as a whole, so one batch suffices.
+      // A message to combine with other values is decoded as a whole after its arrival, by its first batch of copies.
       append(in.end->batches.front().movers, Lowering::decoding(*arrived.leg, arrived.values, to));
       arrived = {&decoded, to};
     }

@@ -36,7 +36,7 @@ class Reads {
  private:
   struct InArray {
     std::vector<Touched> sets;
-    bool alike = true;           // whether all index sets have the same layout
+    bool alike = true;           // whether all transfers that read the array state the same memory layout for it
     Box around;                  // bounding box of the cells that transfers read
     std::vector<bool> elements;  // marks of the array's values that are read; empty unless transfers list values
     void add(const Touched& t);

@@ -16,7 +16,7 @@ class Poisoning {
   Poisoning(const Plan& plan, ItemArrays& arrays, DeviceArrays& on)
       : plan_(plan), arrays_(arrays), on_(on), filled_(on.memory.device) {}
 
-  /// Takes the signals that free receive buffers from the unpacking copies. release() sends them, after writing NaN.
+  /// Stops unpacking copies from signalling that receive buffers are free. release() signals it after writing NaN.
   void hold_release(std::vector<Batch>& batches);
   /// Lists values to fill with NaN: received ones that the exchange does not read, and views for the caller's kernels.
   void make(const std::vector<const Leg*>& received, const std::vector<Window>& windows, const Reads& reads);

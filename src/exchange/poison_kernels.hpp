@@ -30,7 +30,7 @@ class Poison {
   void look(Stream& stream, const Signal* broken);
   struct Left {
     std::int64_t count = 0;   ///< number of values that still hold NaN
-    std::int64_t place = -1;  ///< index in `places` of the first value with NaN
+    std::int64_t place = -1;  ///< index of the first listed memory range that still holds NaN
     std::int64_t value = 0;   ///< index of the first value left at NaN, in its box of cells or list of elements
   };
   /// Counts of values with NaN that the last look() found. Valid once its work has run.

@@ -35,7 +35,7 @@ struct Tried {
 /// that the user set stay unchanged. `largest`: bytes of the largest message that the route serves.
 std::vector<std::pair<std::string, Knobs>> variants(const Tried& tried, RouteKind kind, double largest);
 
-/// The fastest route for each class of messages, as a candidate of the tuner, and the reason for each route.
+/// The fastest route for each class of messages (by devices, link and size), as a tuner's candidate, with reasons.
 struct Mixture {
   Candidate candidate;
   std::map<ClassNumber, std::string> reasons;

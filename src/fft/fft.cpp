@@ -176,7 +176,7 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
       if (place == Array::to) return to[i];
       return lane.work[i][static_cast<std::size_t>(place)].data();
     };
-    // cast, because this is an array of the plan or the target, never the caller's input
+    // removes const from the output address: an array of the FFT plan or the target, never the caller's constant input
     void* const target = const_cast<void*>(array(step.to));
     if (!step.lines.empty()) {
       if (!step.lines[i]) continue;

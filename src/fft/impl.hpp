@@ -44,10 +44,10 @@ struct Part {
   std::vector<std::array<std::int64_t, 2>> begin;
 };
 
-/// A transpose of values between the two work arrays, whole or in parts. Line transforms before it may store their
-/// results directly at the targets. Then `stored` of each part has these transforms, by local device, null without
-/// values; they read `before` and work in the source array. Several parts also include line transforms between the
-/// arrays `lines`: those before a forward transpose, or those after a backward one.
+/// A transpose of values between two work arrays of a distributed FFT, in one or several parts. The line FFTs before
+/// it may store results directly at the target devices. Then `stored` of each part lists these FFTs by local device
+/// (null: no values); they read the array `before`. Messages of several parts overlap with line FFTs, those before a
+/// forward transpose or after a backward one, which read and write the two arrays `lines`.
 struct Move {
   std::optional<Stage> clears;  ///< layout of the target array, if its values that receive nothing must be zeroed
   std::unique_ptr<Field> source, target;
@@ -197,8 +197,8 @@ struct Fft::Impl {
   int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Divide the line FFTs of step `lines` among the parts of a transpose, which are sent in turn: take_lines() by
-  /// plane, take_permuted() by mode k_x. The latter is for FFT kernels that store results on the target directly.
+  /// Divide line FFTs beside a transpose (`lines`) among its parts, which are sent in turn: take_lines() by plane,
+  /// take_permuted() by mode k_x. The latter is for FFT kernels that store results on the target directly.
   void take_lines(fft::Move& move, fft::Step& lines);
   void take_permuted(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);

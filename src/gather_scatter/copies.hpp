@@ -60,7 +60,7 @@ struct Partials {
 struct Copies {
   int device = 0;
   GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
-  std::int64_t local_groups = 0, local_copies = 0;  ///< number of point ids shared on this device only; of the points
+  std::int64_t local_groups = 0, local_copies = 0;  ///< number of ids with copies only on this device; of copies
   Lists<Term> shared;                               ///< values to sum for points that devices share, in order of blocks
   Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, its copies within one block
   Mailbox mailbox;

@@ -13,7 +13,7 @@ namespace {
 /// Compiles the lists of one device for a gather-scatter.
 class Compiler {
  public:
-  /// `sorted`: the device's points by id, at least those that other devices share. `shared`: blocks that hold those.
+  /// Finds a device's shared points. `sorted`: its points by id, at least the shared ones. `shared`: blocks with these.
   Compiler(int device, const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared)
       : device_(device), points_(points), sorted_(sorted) {
     each_id(shared, [&](std::size_t first, std::size_t last) {

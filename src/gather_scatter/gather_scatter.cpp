@@ -184,7 +184,7 @@ struct GatherScatter::Impl {
       unique_points = std::move(unique.points);
     }
     Device device;
-    std::int64_t points = 0, unique_ids = 0;  // values per component: of all points, and unique ones
+    std::int64_t points = 0, unique_ids = 0;  // numbers of a device's points and of the point ids that it owns
     Counts counts;
     std::vector<std::int64_t> remote_points;
     std::vector<std::uint32_t> unique_points;

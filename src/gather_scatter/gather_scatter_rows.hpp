@@ -116,7 +116,7 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
   return sum.result();
 }
 
-/// Values of a gather-scatter with their C++ type.
+/// Array of point values for a gather-scatter: a pointer to their C++ type, and the stride between components.
 template <class T>
 struct Typed {
   T* data;

@@ -21,7 +21,7 @@ struct GroupTiles {
   /// Number of successive entries (copies of points) whose point indices count from one base.
   static constexpr std::uint32_t chunk = 32;
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
-  /// Padding in a thread block's list of copies. It ends a chunk of 32 entries early if the next point is too far off.
+  /// Pads a chunk of 32 entries, which count from one base index, if the next point's index is too large for this base.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// Largest number of different group sizes in a tile of 1024 copies of points. A group is the copies of one point, at
   /// least 2, and 2 + 3 + ... + 44 < 1024.

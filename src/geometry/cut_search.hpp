@@ -15,8 +15,8 @@ struct CutDirections {
   int forth = -1, back = -1;
 };
 
-/// Finds the cut links of a box, in the order that Bodies::cuts guarantees. `rows` must hold one more layer on each
-/// side.
+/// Finds the lattice links of a box of cells that surfaces cut, in the order that Bodies::cuts guarantees. `rows`: the
+/// solid cells of the box and of one more layer of cells on each side.
 std::vector<Cut> find_cuts(const Surfaces& surfaces, const SolidRows& rows, const std::vector<Direction>& directions,
                            const std::vector<CutDirections>& families);
 

@@ -16,7 +16,7 @@ struct Crossing {
   std::int32_t v, w;
   std::int32_t body, triangle;
   double u;
-  int sign;  ///< side of the triangle from which the line comes: +1 or -1
+  int sign;  ///< +1 or -1: side of the triangle from which the line through cells comes, for winding numbers
 };
 
 // First integer k with a <= k; with last_between(b) the integers are those with a <= k < b.

@@ -41,7 +41,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
 
 namespace {
 
-/// Offsets at one end of a message, as told to the rank of the other end. `value`: that of the target's receive buffer.
+/// Offsets in NVSHMEM memory of a message's counter and receive buffer (`value`), sent to the rank of the other end.
 struct ToldEnd {
   int source = 0, target = 0;
   bool of_target = false;

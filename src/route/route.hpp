@@ -69,7 +69,7 @@ class Route {
   /// Prepares a route's state; called before the senders and receivers of an exchange are created, if any rank uses the
   /// route. A rank that fails alone must do so after the last collective step, or make all ranks fail. Collective.
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
-  /// Makes a group for the transfers of one begin, for libraries that need one; null for all others.
+  /// Opens a group for the messages of one exchange, which a route's library (NCCL) starts together; null: no need.
   virtual std::unique_ptr<RouteGroup> open_group() const { return nullptr; }
 
  private:

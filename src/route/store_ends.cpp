@@ -98,7 +98,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
     plan.freed = !message.answered;
   } else {
     plan.depth = static_cast<int>(std::clamp<std::int64_t>(room, 2, 2 * chunks));
-    if (plan.depth == chunks) ++plan.depth;  // as many buffers as message chunks would mean one fixed buffer each
+    if (plan.depth == chunks) ++plan.depth;  // as many buffers as message chunks would mean fixed buffers, not a ring
   }
   return plan;
 }

@@ -16,7 +16,7 @@ namespace slipstream::lbm {
 
 inline double rate_of(double viscosity) { return 1 / (3 * viscosity + 0.5); }
 
-/// Rate of odd moments for a shear rate, by the magic number 3/16.
+/// Relaxation rate of odd moments, from the rate `shear` that sets the viscosity, by the TRT magic number 3/16.
 inline double odd_rate(double shear) { return 1 / (0.5 + 3.0 / 16 / (1 / shear - 0.5)); }
 
 template <class L, class T>

@@ -70,7 +70,7 @@ inline Options dropping(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// The given flow, stored as moments instead of populations.
+/// Changes the options `o` of a flow: cells store moments instead of populations, for the given collision model.
 inline Options by_moments(Options o, Collision collision) {
   o.representation = Representation::moments;
   o.collision = collision;
@@ -279,7 +279,7 @@ inline std::vector<Way> ways(Backend backend) {
                                                       {4, true, Solids::dense, "walls_in_step_direct_overlapped"},
                                                       {7, true, Solids::flags, "walls_in_step_along_z"}})
     all.push_back(with_walls(all[number], in_step, solids, name));
-  // Cuts the boundary region into pieces that occupy one multiprocessor each and are processed one after the other.
+  // Cuts a block's cells that wait for halos into boxes for one multiprocessor each, processed one after the other.
   constexpr auto in_pieces = [](Way way, const char* name, Streaming streaming = Streaming::two) {
     way.name = name;
     way.streaming = streaming;

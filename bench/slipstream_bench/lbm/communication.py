@@ -82,7 +82,8 @@ def one_block(choice: Choice, cells: int) -> float:
 
 
 def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float], console: Console) -> list[Row]:
-    """Measures a row per setup and packing scheme. Prints which schemes are unavailable and why. Collective."""
+    """Measures the rate of updates for each setup and each scheme of packing halos; returns a result row for each.
+    Prints which schemes are unavailable and why. Collective."""
     rows, refused = [], dict[str, str]()
     for setup in found:
         for scheme in schemes(choice.overlap):

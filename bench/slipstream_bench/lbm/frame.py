@@ -92,7 +92,8 @@ def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | 
 
 
 def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]:
-    """Measures steps with each width of the boundary region, for one size of the cube. Collective."""
+    """Measures time steps with each tested width of the boundary region (cells of a block that wait for halos), for one
+    size of the cube. Collective."""
     rows = []
     for scenario, (rim, paper) in enumerate(SCENARIOS, 1):
         case = case_of(choice, cells, grid, machine.nodes, rim)

@@ -158,7 +158,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures steps of all methods, prints and writes; uses one rank with one device."""
+    """Measures time steps of all lattice Boltzmann methods (by lattice, collision model and further terms), prints a
+    table, and writes the result file. Uses one rank with one device."""
     choice = record.chosen(Choice, arguments)
     solids.check_ranks("lbm_methods")
     backend = discovery.choose_backend(choice.backend)

@@ -123,7 +123,8 @@ def _setup(choice: Choice, machine: Any, cells: int, precision: str) -> tuple[en
 
 
 def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
-    """Measures a row of updates per second. Raises CaseError if memory is insufficient. Collective."""
+    """Measures cell updates per second for one cube size and precision, and returns a row of the result table. Raises
+    CaseError if memory is insufficient. Collective."""
     devices = len(machine.devices())
     setup, counts = _setup(choice, machine, cells, precision)
     if problem := engine.memory_problem(setup):

@@ -129,7 +129,8 @@ def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCa
 
 
 def _blocks(*grids: Sequence[int]) -> list[int]:
-    """Number of blocks per device, so that there are BLOCKS along each axis."""
+    """Number of blocks per device along each axis, so that the domain has as many as the constant BLOCKS. `grids`:
+    numbers of nodes and devices along each axis."""
     return [BLOCKS // (int(np.prod(counts))) for counts in zip(*grids, strict=True)]
 
 
@@ -168,9 +169,9 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
 
 
 def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Sequence[int]) -> list[Moment]:
-    """Runs the lid-driven cavity to each step number in `moments`, and returns its velocities and residual there.
-    Raises RuntimeError if no message route of the variant's packing scheme connects two devices. Collective on the
-    ranks of `setup.comm`; only rank 0 gets valid results."""
+    """Runs the lid-driven cavity, and returns its velocities and residual after each number of steps in `moments`.
+    Raises RuntimeError if no message route connects two devices with the scheme of packing halos that `variant` names.
+    Collective on the ranks of `setup.comm`; only rank 0 gets valid results."""
     case = case_of(choice, cells, setup, variant)
     options = case.options()
     if variant.scheme:

@@ -11,7 +11,7 @@
 
 namespace slipstream::fft {
 
-/// Strides by which the FFT lines of a block are numbered: line m of plane n has the number across * m + third * n.
+/// Numbers of a block's FFT lines, by strides from line to line and from plane to plane: across * line + third * plane.
 struct LineNumbers {
   std::int32_t across = 1, third = 0;
 };

@@ -198,7 +198,8 @@ class FlowCase(Case):
 
     @property
     def density_drop(self) -> tuple[float, float, float]:
-        """Density difference from the low end of each axis to its high end; the pressure is a third of it."""
+        """Density difference from the low end of each axis to its high end, in lattice units, in which the pressure
+        is a third of the density."""
         unit = self.converter.pressure if self.converter else 1.0
         x, y, z = self.physics.pressure_drop
         return (3.0 * x / unit, 3.0 * y / unit, 3.0 * z / unit)

@@ -151,8 +151,8 @@ class Run(ABC):
 
     @abstractmethod
     def results(self, figures: dict[str, Any], console: Console, troubles: Any) -> None:
-        """Evaluates the run at its end, adds the results to the figures ("findings" and "expected" among them), shows
-        them, and writes files. Only rank 0 writes."""
+        """Evaluates the run at its end, adds the results to the dictionary `figures` (with keys such as "findings" and
+        "expected"), prints them on the console, and writes files. Only rank 0 writes."""
 
 
 def said_of(figures: Mapping[str, Any], names: Mapping[str, str], form: str = ".3g") -> Tiles:

@@ -58,7 +58,8 @@ def _module_of_job() -> ModuleType | None:
         return None
     try:
         module = core.core()
-        module.rank()  # starts MPI here, too, because the ranks that have not failed start it
+        # A rank that has failed must start MPI, too, because the other ranks start it, and all ranks do so together.
+        module.rank()
     except (CaseError, RuntimeError):
         return None
     return module if module.mpi_started_here() else None

@@ -15,7 +15,7 @@ Array = np.ndarray
 class ScalarStatistics(Record):
     """Statistics of one scalar theta. Its unit is that of its gradient times length."""
 
-    variance: float  #: mean <theta^2>, in unit^2
+    variance: float  #: mean of the scalar's square, in the square of its unit
     dissipation: float  #: dissipation 2 diffusivity <|grad theta|^2>, in unit^2 / time
     flux: tuple[float, float, float]  #: mean of velocity times scalar, in the scalar's unit x length / time
     spectrum: Array  #: variance of the scalar in each wave-number shell 0, 1, ..., in the scalar's unit^2
@@ -66,5 +66,5 @@ class Statistics(Record):
 class Transfer(Record):
     """Kinetic energy that advection moves between shells of wave numbers, in length^2 / time^3."""
 
-    transfer: Array  #: energy gain of the shells 0, 1, ..., [shell]
+    transfer: Array  #: rate at which advection adds kinetic energy to each wave-number shell 0, 1, ...
     flux: Array  #: energy flux from the shells 0 to k to those above, [shell k]

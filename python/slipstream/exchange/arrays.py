@@ -203,8 +203,9 @@ def one_each(given: Any, devices: int) -> list[Any]:
 
 
 def packed(array: Any, values: int, dtype: str, backend: str, done: str, components: int = 1) -> Described:
-    """Describes an array of `values` contiguous values, in memory that the backend's kernels reach. `done`: what
-    happens to them, for the error. Several components are the first axis if the array has several axes."""
+    """Describes an array of `values` contiguous values, in memory that the backend's kernels reach. `done`: a
+    participle for error messages that states what happens to the values, such as "reduced". Several components are the
+    first axis if the array has several axes."""
     found = describe(array, f"an array of values that are {done}")
     size = math.prod(found.shape)
     if size != values or found.format != dtype or not found.exact:

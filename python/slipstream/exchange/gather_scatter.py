@@ -114,7 +114,8 @@ class GatherScatter(Closing):
         self._gather(self._inner.start_gather, values, unique, op, stream)
 
     def start_scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
-        """The first part of scatter(). Until finish() the caller may neither write unique nor use values."""
+        """Starts scatter(), which finish() ends. Until then the caller may neither write the input `unique` nor use the
+        result `values`."""
         self._scatter(self._inner.start_scatter, unique, values, stream)
 
     def unique_points(self, device: int = 0) -> Any:

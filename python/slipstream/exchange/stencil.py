@@ -19,7 +19,8 @@ from slipstream.exchange.records import Block, LocalBlock
 #: Type of a range of a block's cells along x, y and z: the first cell, and one past the last.
 Cells = list[tuple[int, int]]
 
-#: Largest number of axes along which a neighbour may differ, by the reach of the exchange.
+#: Largest number of axes along which an update may read a shifted cell. It depends on which ghost cells of a block the
+#: halo exchange fills: those at faces, those at faces and edges, or all.
 _AXES = {"faces": 1, "faces_and_edges": 2, "all": 3}
 #: Options of an Exchange that Stencil derives from the radius and the arrays.
 _OWN = frozenset({"ghost", "low", "high", "combine", "layout", "padding"})
@@ -296,7 +297,8 @@ def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
 
 
 def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
-    """NumPy's number format of the values; it must be able to hold `outside`. Raises ValueError."""
+    """NumPy's number format for the values of a field. It must be able to hold `outside`, the value of cells beyond
+    sides of the domain that are not periodic. Raises ValueError."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:

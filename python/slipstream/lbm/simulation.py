@@ -221,8 +221,9 @@ class Simulation(CaseSimulation[LbmCase, "Lbm"]):
         the same bits on any number of ranks and devices.
 
         If this Simulation was restored from a checkpoint of that folder, those of later steps there are deleted. Raises
-        CaseError if a run writes into the folder, or if it holds checkpoints of another flow. The same holds for later
-        steps, unless this Simulation was restored from there. Raises RunError if the checkpoint cannot be written.
+        CaseError if a run writes into the folder, or if it holds checkpoints of another flow. CaseError is raised, too,
+        if the folder holds checkpoints of later steps and this Simulation was not restored from one of its checkpoints.
+        Raises RunError if the checkpoint cannot be written.
         """
         into = None if folder is None else Path(folder)
         goes_on = self._goes_on_in(into or self.case.checkpoint_folder)

@@ -271,7 +271,8 @@ class FlowArtist:
         return body_pressure(flow, view, body)
 
     def film(self, scene_name: str) -> Iterator[Array]:
-        """All frames of a film of one scene, with the colours of the fastest frame and the Q value of the last one."""
+        """All frames of a film of one scene. All have one colour scale, up to the speed of the fastest frame.
+        Surfaces of the Q criterion are drawn at one value of Q, which is chosen for the last frame."""
         top = max(self._flow(frame).usual_top for frame in self._shown.frames)
         if scene_name == "q" and self._q is None:
             last = self._flow(self._shown.frames[-1])

@@ -98,7 +98,7 @@ class Plane:
 
     @property
     def edges(self) -> tuple[float, float]:
-        """Width and height of the plane, in units of the length or in m."""
+        """Width and height of the plane, in units of the case's reference length or, for cases in SI units, in m."""
         across, up = ("xyz".index(axis) for axis in self.axes)
         size = results.box_size(self.case)
         return size[across], size[up]

@@ -31,7 +31,7 @@ def usual_field(case: Case, asked: Sequence[str]) -> str:
 
 
 class SliceArtist:
-    """Draws cuts through frames, coloured by one field: `slipstream.pictures.scene.Artist`."""
+    """Draws cuts through frames, coloured by one field. Implements the protocol `slipstream.pictures.scene.Artist`."""
 
     scenes: ClassVar[tuple[str, ...]] = ("slices",)
     film_scene: ClassVar[str] = "slices"

@@ -21,7 +21,7 @@ class Progress:
     time: str  #: time of the simulation as text, with its unit
     residual: float | None
     rate: float  #: rate in millions of cells per second
-    unit: str  #: unit in which the rate is printed
+    unit: str  #: unit of the printed rate of updates, such as "Mcell/s"
     gb_per_s: float
     seconds: float  #: seconds of wall-clock time since the first step
     seconds_left: float  #: estimated seconds of wall-clock time until the last step

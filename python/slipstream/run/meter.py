@@ -30,7 +30,8 @@ class Meter:
     def __init__(self) -> None:
         self.steps, self.seconds = 0, 0.0
         self._first: list[tuple[int, float]] = []
-        # by part: seconds of its first execution; number and seconds of the later ones
+        # for each timed part of a run, such as writing a table: seconds of its first execution; number and
+        # total seconds of later executions
         self._parts: dict[str, tuple[float, int, float]] = {}
 
     def advanced(self, steps: int, seconds: float) -> None:

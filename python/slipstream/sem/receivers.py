@@ -88,6 +88,7 @@ def of_scalars(engine: "Sem", case: SemCase, there: "Probe") -> dict[str, Sequen
 
 
 def columns_of_scalars(case: SemCase, names: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """Columns of receivers.csv; those of u have the names of the receivers."""
+    """Columns of receivers.csv: the unknown, and the index of the receiver. A column of the main unknown u has the
+    receiver's name; that of another unknown has both names."""
     numbered = list(enumerate(names))
     return {f"{name} {one.name}" if one.path else name: (one.name, n) for one in case.unknowns for n, name in numbered}

@@ -28,8 +28,8 @@ ElementsEngineT = TypeVar("ElementsEngineT", bound="Sem | Flow")
 
 
 class Side(TypedDict, total=False):
-    """Keys of a table [boundaries.SIDE]: a value, or a flux with a loss by `transfer`; `otherwise` applies where
-    `where` does not."""
+    """Keys of a table [boundaries.SIDE] of a case: a given value, or a flux. `transfer`: factor of u in a loss (Robin
+    condition). `where`: expression that is positive where this condition holds. `otherwise`: condition elsewhere."""
 
     value: float | str
     flux: float | str

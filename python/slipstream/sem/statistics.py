@@ -11,7 +11,8 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Statistics(Record):
-    """Statistics of an unknown u over the domain. The last two are None if the case has no exact solution e."""
+    """Statistics of an unknown u over the domain. The errors `distance` and `largest_off` are None if the case has no
+    exact solution e."""
 
     volume: float  #: volume of the domain, in length^3
     mean: float

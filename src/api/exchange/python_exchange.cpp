@@ -54,7 +54,7 @@ struct Wanted {
   Given source;
   std::optional<Given> target;  ///< target field of a transpose
   Halo::Options halo;
-  Op op = Op::copy;  ///< `copy` fills ghosts; others combine ghosts into cells
+  Op op = Op::copy;  ///< of a halo exchange: `copy` fills ghost cells; add, min, max, multiply combine them into cells
   Transpose::Options transpose;
   bool rebinds = false;
   Coding coding;

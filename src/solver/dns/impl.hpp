@@ -154,7 +154,7 @@ struct Dns::Impl : SolverParts {
   void draw(std::uint64_t number, double keep, double add);
   void send_accelerations();
   Accelerations accelerations(std::size_t device) const;
-  /// Work of the accelerations on a field of modes, per time and mass.
+  /// Work of the stochastic forcing on a flow, given by its Fourier modes, per time and mass.
   double work(Held of);
   ModeSums sums(Held of);
   /// Energy of the forced shells. Throws Error if it is zero.

@@ -22,7 +22,7 @@ int highest_mode(const Options& options, std::size_t axis);
 /// Wave numbers and extents of the Fourier modes for the solver's options; the caller fills in the block's own range.
 ModeGrid wave_numbers(const Options& options);
 
-/// Addresses of arrays in host memory, one per device of this rank; null if the device has no block.
+/// Addresses of a flow's modes or velocities in host memory: an array per device of this rank, null without a block.
 using HostArrays = std::vector<void*>;
 
 /// Fourier modes of a flow in pinned host memory: the state, a sum over Runge-Kutta stages, and the next stage's state.

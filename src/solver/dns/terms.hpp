@@ -28,7 +28,7 @@ struct Terms {
   static void line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int component, double* sums);
   /// Adds the accelerations by a stochastic forcing to the modes of the momentum right-hand side, before normalisation.
   static void accelerate(Stream& stream, const ModeGrid& grid, const Three<T>& rhs, const Accelerations& of);
-  /// Computes the work of the accelerations on u in each plane k, per time and mass, without their divergent part.
+  /// Computes the work of stochastic forcing on velocity modes u, per time and mass, in each plane of constant k_y.
   static void work(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Accelerations& of, double* sums);
 };
 

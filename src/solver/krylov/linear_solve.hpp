@@ -40,7 +40,7 @@ struct LinearSolve : Workspace {
   /// Adds the residual of an iteration to a component's result.
   void note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const;
 
-  /// Computes r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
+  /// Computes the residual r = scale (b - A x), and dot products (r, D r) and (r, r); D: inverse of the diagonal of A.
   void find_residual(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options,
                      const Each& scale);
   void sum_residual(std::vector<Stream>& streams, const System& system);

@@ -70,7 +70,7 @@ struct Workspace {
   using AddUp = std::function<void(Workspace&, std::vector<Stream>&, std::size_t count, std::size_t place)>;
   /// Replaces BlockSums in all solves of this process, if set. Benchmarks use it to compare other methods.
   static AddUp other_add_up;
-  /// Whether a graph may contain the sums in a loop that it repeats.
+  /// Whether a CUDA graph may repeat a loop with dot products over all devices: not if MPI on the host adds them up.
   bool loopable() const;
 
   /// Copies the residual limit and the residual's scaling of each component to the devices, once per linear solve.

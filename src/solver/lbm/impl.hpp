@@ -48,7 +48,7 @@ struct LinkBuffers {
   Buffer<Link> added;
   Buffer<Link> half_way;
   Buffer<Bounce> resting;
-  std::size_t known = 0;  ///< number of resting links at walls that the step handles itself; they come first
+  std::size_t known = 0;  ///< number of links to resting walls that the step's kernel applies itself; they come first
   Buffer<CopiedLink> copied;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
@@ -103,7 +103,7 @@ struct Partial {
   std::array<double, 6> values{};
 };
 
-/// Contributions of all ranks, ordered by block, so that the bits of their sum do not depend on the ranks.
+/// Gathers all blocks' terms of a sum, such as forces on bodies, in block order: its bits do not depend on the ranks.
 std::vector<Partial> by_block(const Communicator& comm, const Grid& grid, const std::vector<Partial>& mine);
 
 struct Lbm::Impl : SolverParts {
@@ -124,7 +124,7 @@ struct Lbm::Impl : SolverParts {
 
   bool by_moments() const { return options.representation == Representation::moments; }
   bool in_place() const { return options.streaming == Streaming::in_place; }
-  /// Form of the array that the next step reads, unless populations were converted for output.
+  /// Order of populations in the array that the next step reads (Form), unless they were converted for output.
   Form form() const {
     if (!in_place()) return Form::apart;
     return state.step % 2 == 0 ? Form::shared : Form::turned;
@@ -135,7 +135,7 @@ struct Lbm::Impl : SolverParts {
   const Tasks& tasks_at(std::int64_t step) const { return phases[static_cast<std::size_t>(step) % exchanges.size()]; }
   void list_tasks();
 
-  /// Converts populations to the unpacked form that output reads, each in the cell that it left, or back.
+  /// Converts populations to the form that output reads, or back: all cells, each population in the cell that it left.
   void rearrange(bool to_apart);
   void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart);
   void begin_steps() { rearrange(false); }
@@ -241,7 +241,7 @@ struct Lbm::Impl : SolverParts {
       LinkSpans spans = buffers.spans();
       if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
       spans.shares = linked[n].work->shares.data();
-      // Only a step may change the mass of cells.
+      // Populations at rest make up for mass that interpolated links lose, but only in a step: output changes no cell.
       spans.keep_mass = reader == Reader::step && !is_open(options);
       BlockArrays block = arrays(*linked[n].work);
       block.together = together;
@@ -321,7 +321,7 @@ struct Lbm::Impl : SolverParts {
     return (part == Part::boundary ? boundary_forks : forks)[device];
   }
 
-  /// Slabs of the boundary region, cut into pieces that occupy no more than the processors allowed for it.
+  /// Boxes of a block's cells that wait for halos, small if a kernel for one may occupy only part of a GPU.
   std::vector<Box> boundary_launches(const BlockWork& work) const;
 
   void take(const Split& chosen);
@@ -329,7 +329,7 @@ struct Lbm::Impl : SolverParts {
   double most_bytes_sent() const;
   /// Cache key of the measured split into interior and boundary region: all on which a time step's duration depends.
   std::string split_key() const;
-  /// Measures how to split the step, on steps of a fluid that is put to rest again afterwards.
+  /// Measures how to split steps into interior cells and cells that wait for halos; then puts the fluid at rest again.
   void tune_rim(Lbm& owner);
   void tune_teams(Lbm& owner);
   /// Restores the fluid's state before the first step.

@@ -16,7 +16,7 @@ struct HelmholtzCallOf {
   T* out;
   T h1, h2;
   std::int64_t elements;
-  const std::int32_t* list = nullptr;  ///< indices of the elements to process; none: the first ones
+  const std::int32_t* list = nullptr;  ///< indices of the elements to process; null: 0 to `elements` - 1
   T* energies = nullptr;               ///< dot product of input and result within each element; null: not wanted
   /// Number of components of the vectors. Values of one component begin `all` elements after those of the one before.
   int components = 1;
@@ -59,7 +59,7 @@ struct DerivativesCall {
 
 /// Arguments for out = int grad phi . in, for all basis polynomials phi of an element.
 struct WeakDivergenceCall {
-  const double *in[3], *metric, *mass;  ///< vector field (null: component is zero); metric terms and mass factors
+  const double *in[3], *metric, *mass;  ///< vector field by component (null: zero); slopes of r, s, t; mass matrix
   double* out;
   std::int64_t elements;
 };
@@ -142,8 +142,8 @@ void largest_difference(Stream& stream, const double* a, const double* b, double
 /// Computes out = kappa G, scaled metric factors, with the layout [element][6][point].
 void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
                    std::int64_t elements);
-/// Computes the explicit step that damps the divergence of a flow: 1 / (rate times the element's largest |grad r|^2 +
-/// |grad s|^2 + |grad t|^2), the same at each of its points.
+/// Computes each element's explicit step for damping of divergence: 1 / (rate times its largest |grad r|^2 +
+/// |grad s|^2 + |grad t|^2). `rate`: largest eigenvalue of the stiffness matrix over the mass matrix, on [-1, 1].
 void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
                      std::int64_t elements);
 /// Finds the largest Courant number for a time step of 1 in each element e: the sum over a = r, s, t of |c . grad a| /
@@ -160,7 +160,7 @@ struct InterpolateCallOf {
   const T* in;
   T* out;  ///< interpolated values; may be the input array if elements keep their number of points
   std::int64_t elements;
-  const T* weights = nullptr;  ///< weight of each value of `in`; null: 1
+  const T* weights = nullptr;  ///< factor of each input value before interpolation; null: 1
 };
 using InterpolateCall = InterpolateCallOf<double>;
 void interpolate(Stream& stream, const InterpolateCall& call);

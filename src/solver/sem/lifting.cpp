@@ -81,7 +81,7 @@ void Lifting::list_points(Side& side, const std::vector<bool>& given) {
       local = {p % n, p / n % n, p / (n * n) % n};
       if (owner(element, local) != face) continue;
       const auto has = [&](std::int64_t i, std::size_t along) {
-        // With a single element along a periodic axis, both ends are the same point; only the low end counts as given.
+        // Along a periodic axis of one element both ends are one point. Only the low end gets its Dirichlet value.
         return !(box.periodic[along] && box.elements[along] == 1 && i == n - 1);
       };
       if (!has(local[a], a) || !has(local[b], b)) continue;

@@ -51,7 +51,7 @@ class Lifting {
   std::vector<Side> sides_;
   Place wide_{};  ///< number of points along each axis of the box of elements, both ends counted
   std::vector<double> values_;
-  /// for each value: whether it is given; whether it lies on the edge of a given side
+  /// for each point of sides: whether it has a Dirichlet value; whether a value is known, here or at a shared edge
   std::vector<bool> given_, known_;
   double middle_ = 0, largest_ = 0;
   std::string caution_;

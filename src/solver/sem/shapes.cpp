@@ -15,7 +15,7 @@ namespace {
 
 /// Fractions of an element's mean determinant and of its cubed extent, below which a determinant counts as zero.
 constexpr double least_of_mean = 1e-10, least_of_cube = 1e-14;
-/// Fraction of the mean determinant below which a point is the start of a local search.
+/// If an element's least Jacobian determinant at points is below this share of the mean, a search looks for lower ones.
 constexpr double suspicious = 0.25;
 
 /// The shape of an element: polynomials through its points' coordinates.

@@ -218,7 +218,7 @@ TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
       ASSERT_EQ(arrays.here[d].data()[n], domain.ids[static_cast<std::size_t>(dealt.point(d, n))] ? 8 : 1);
 }
 
-/// The result is NaN if any copy is NaN, on any device.
+/// A minimum or maximum over a point's copies is NaN if the value of any copy is NaN, on any device.
 TEST_P(GatherScatterOn, KeepsNanInTheSmallestAndTheLargest) {
   const std::int64_t blocks = 2 * machine->devices();
   Domain domain{blocks, {}};

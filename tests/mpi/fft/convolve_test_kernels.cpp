@@ -118,7 +118,7 @@ void expect_same(const Communicator& comm, const Field& found, const Field& want
   ASSERT_LE(most, 64 * unit * size);
 }
 
-/// Checks that a convolution in one call equals three calls: transform, change modes (by `of` or `operations`), back.
+/// Checks that a convolution in one call equals three calls: FFT, multiplication or other change of modes, inverse FFT.
 void check(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions options, const Multiplied& of,
            int components, const std::function<Fft::Operations(const Fft&)>& operations = {}) {
   // Complex factors are refused for real values

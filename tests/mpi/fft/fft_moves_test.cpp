@@ -113,7 +113,7 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsWhereTheyMustGo) {
       store.overlap = number % 3 == 1;
       if (number % 3 == 2) store.highest = {2, 5, 1};
       ++number;
-      check_stored(comm, m, cells, store, host, host || cells[0] == 32, 2);  // GPUs store FFTs of 2^n points to peers
+      check_stored(comm, m, cells, store, host, host || cells[0] == 32, 2);  // GPU FFTs of 2^n values need no packing
       if (HasFatalFailure()) return;
     }
 }
@@ -152,7 +152,7 @@ TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
     }
 }
 
-/// Uses the FFT kernels of GPUs on hosts too, in place of FFTW. Stored results are compared with packed ones.
+/// Runs GPU FFT kernels, on hosts too, that store results at the target device. Compares them with packed messages.
 TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
   const Machine m = machine();
   std::size_t number = 0;

@@ -228,7 +228,7 @@ class SystemSolver final : public Simulation {
   std::unique_ptr<BlockSums> sums_;
   std::vector<Device> devices_;
   std::vector<Memory> memory_;
-  std::vector<Tasks> tasks_;  // tasks by time step: a linear solve takes one time step or two
+  std::vector<Tasks> tasks_;  // tasks by time step: the test runs a linear solve in one time step or splits it in two
   State state_;
 };
 

@@ -47,7 +47,7 @@ def begin_scalars(dns: Any, values: Any) -> None:
 
 
 def modes_of(dns: Any) -> Any:
-    """All modes [z][y][x][component], scaled as in NumPy, divided by the number of cells."""
+    """All Fourier modes of the velocity, [z][y][x][component]: NumPy's forward FFT divided by the number of cells."""
     return np.fft.fftn(dns.velocity(), axes=(0, 1, 2)) / np.prod(dns.velocity().shape[:3])
 
 

@@ -140,7 +140,8 @@ def _convolve(s: Options, plan: slip.fft.Plan, u: np.ndarray, spectra: np.ndarra
 
 
 def _number(s: Options, factor: Options) -> tuple[np.ndarray, Any]:
-    """The factor of each mode, [z, y, x], and the array for `multiply`."""
+    """The factor of each Fourier mode, [z, y, x], and the random array that is part of it, which the FFT's option
+    `multiply` takes (None: no such array)."""
     edges = factor.get("edges", (2 * math.pi,) * 3)
     modes = _wave_numbers(s)
     kappa = [2 * math.pi * k / edge for k, edge in zip(modes, edges, strict=True)]

@@ -99,7 +99,8 @@ LONG = "run.steps=1500"
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Profiles of the run without interruption; they do not depend on the number of ranks."""
+    """File of velocity profiles, which a run without interruption has written. Its bytes do not depend on the number of
+    ranks."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     (folder / "small.toml").write_text(SMALL)
     assert command(folder, "run", "small.toml", *PLAIN, LONG).returncode == 0

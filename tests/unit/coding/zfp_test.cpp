@@ -123,7 +123,7 @@ void compare(Backend backend) {
           // Random bits, which no encoder produces, must decode identically, too.
           std::vector<std::uint64_t> noise = codes;
           std::mt19937_64 random(seed);
-          // Limits exponents to the range that the library scales without loss.
+          // Limits exponents of random codes to the range in which the reference library zfp scales without loss.
           constexpr std::uint64_t least = sizeof(T) == 4 ? 64 : 512;
           for (auto& word : noise) word = (random() & ~((4 * least - 1) << 1)) | (least + random() % least) << 1 | 1;
           ASSERT_TRUE(equal_bits(ours.decoded(noise), theirs.decoded(noise)));

@@ -73,7 +73,7 @@ struct BlockArrays {
   std::uint8_t walls = 0;
   Form form = Form::apart;
   Numbering numbering;                   ///< numbering of stored cells in packed blocks (without deep solid cells)
-  std::span<const std::uint32_t> cells;  ///< packed blocks: cells that a step updates, in the format CellGroups
+  std::span<const std::uint32_t> cells;  ///< packed blocks: coded list of cells that a step updates (CellGroups)
   bool has_solids = false;               ///< whether some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< whether the step reads the flags of four cells at once
   Together* together = nullptr;          ///< collects small kernels into one launch; null: one launch for each
@@ -90,7 +90,7 @@ struct BlockArrays {
 /// A given flow in some cells of a block and around them, in device memory: density less 1 and velocity, [z][y][x][4].
 struct FlowValues {
   const double* values = nullptr;
-  /// box that `values` covers, in local coordinates: the given cells, plus one layer wherever the domain continues
+  /// box of cells with values, in local coordinates: the cells to set, and one layer wherever the domain continues
   Box around;
 };
 

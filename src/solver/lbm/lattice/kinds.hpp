@@ -17,7 +17,7 @@ struct Heading {
 };
 
 /// A half-way bounce-back link: the population that comes out of a wall is the opposite one that the cell sent there,
-/// plus a term.
+/// plus a term for the wall's velocity.
 struct Link {
   Cell cell;
   Heading in;       ///< population that comes out of the wall
@@ -33,8 +33,8 @@ struct CopiedLink {
   double term = 0;
 };
 
-/// A cell beside bodies with interpolated links. Each population `in` that a body returns is the opposite one that the
-/// cell sent, less a share of its difference from a second population.
+/// A cell beside bodies with interpolated bounce-back links. A body returns the population that the cell sent to it,
+/// less a share of its difference from a second one. That one leaves the cell away from the body or arrives towards it.
 struct InterpolatedCell {
   Cell cell;
   std::uint32_t in = 0;  ///< bit i is set if population i comes from a body

@@ -211,10 +211,10 @@ class Maker {
     return *found;
   }
 
-  /// Adds an interpolated link: Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both
-  /// populations are the cell's own. Before it the second is the one that the next cell sends after the first; without
-  /// such a cell the wall counts as half-way. It is computed as own - (1 - share of own) (own - second), whose last
-  /// term is the mass that the link loses.
+  /// Adds an interpolated link: Bouzidi, Firdaouss & Lallemand 2001, linear. A body returns own - w (own - second): the
+  /// cell sends `own` to it, and the last term, with weight w, is the mass that the link loses. If the wall is beyond
+  /// the link's middle, the cell sends `second` away from the body. If it is nearer, the next cell away from the body
+  /// sends `second` to this cell; without such a cell the wall counts as half-way.
   void at_body(const Extent& x, int i, InterpolatedCell& beside) {
     const int out = opposite_of(i);
     const int body = s_.bodies[index_in(s_.around, wrapped(behind(x, i)))] - 1;

@@ -8,9 +8,9 @@
 
 namespace slipstream::lbm {
 
-/// Widths of the boundary region worth measuring, with and without overlap, for blocks of at least the size `block`
-/// that are cut along the axes `cut`. All leave an interior; the first one is the default. With `processors` > 0 some
-/// boundary regions leave GPU processors to the interior. `asked`, if not 0, is the rim_processors of all.
+/// Widths, worth measuring, of the region of a block that waits for halos, with and without overlap. Blocks have the
+/// size `block` or more, and are cut along the axes `cut`. All leave an interior; the first one is the default. In some
+/// the region uses only part of a GPU's `processors`; `asked`, if not 0, sets their number for all instead.
 std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut,
                                     Layout layout = Layout::soa, int processors = 0, int asked = 0);
 

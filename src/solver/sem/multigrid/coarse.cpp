@@ -305,7 +305,7 @@ void CoarseGrid::find_spectrum() {
   }
   largest_ = 1.05 * found.largest;
   least_ = std::max(0.9 * found.smallest, 1e-3 * largest_);
-  // Fraction of the error that may be left after the iteration, which determines its number of steps.
+  // Fraction of the error that the coarse solve (Chebyshev iteration) may leave. It determines the number of steps.
   constexpr double left = 0.1;
   constexpr int most = 12;
   const double ratio = (largest_ + least_) / (largest_ - least_);

@@ -18,7 +18,7 @@ class Multigrid {
  public:
   /// The constructor is collective; space and constraint must outlive the preconditioner.
   Multigrid(Space& space, const Constraint& constraint, Smoother smoother, int degree);
-  /// Prepares for operator h1 stiffness + h2 mass, from `terms` if given. `singular`: constants map to 0. Collective.
+  /// Sets operator h1 stiffness + h2 mass; `terms` may hold its factors. `singular`: constants map to 0. Collective.
   void set_up(double h1, double h2, const OperatorTerms& terms, bool singular);
   /// Applies a cycle: z approximates the solution for r. Queued on the space's streams.
   void apply(const krylov::Vectors& r, const krylov::Vectors& z);

@@ -37,7 +37,7 @@ std::vector<double> sums(Lbm& lbm) {
 
 class Sums : public testing::TestWithParam<Backend> {};
 
-/// Sums are equal up to the order in which blocks are added.
+/// Sums over the domain, such as mass, energy and forces, differ only by the order in which blocks are added.
 TEST_P(Sums, AreTheSameHoweverAFlowIsRun) {
   const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
   const std::set<std::string> chosen{"in_place_direct_overlapped",

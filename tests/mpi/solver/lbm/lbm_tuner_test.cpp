@@ -51,7 +51,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
   }
 
-  /// Compares flows, by index, to the bit with runs on one rank. Callbacks check a run before and after bodies are set.
+  /// Compares sample flows to the bit with runs on one rank. Two functions check a run before and after bodies are set.
   void expect_no_bit_changed(std::initializer_list<int> numbers, void (*look_before)(Lbm&),
                              void (*look_after)(Lbm&)) const {
     const Communicator self(MPI_COMM_SELF);

@@ -259,7 +259,7 @@ TEST_P(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
     run.advance(then);
     return std::array{run.seismogram(0), run.seismogram(1)};
   };
-  // Reads receiver signals when the device's table of 8192 samples is full, and earlier.
+  // Reads the wave's records at receivers when their table of 8192 samples on the device is full, and before that.
   const auto at_end = heard(8192, 808), between = heard(8000, 1000);
   ASSERT_EQ(at_end[0].size(), 9000u);
   EXPECT_EQ(at_end, between);

@@ -218,7 +218,7 @@ TEST(Projection, GivesTheGuessThatEarlierSolutionsHold) {
   set(poisson.space, poisson.b, third);
   options.tolerance = 1e-9;
   EXPECT_LE(solver.solve(poisson.b, poisson.x, 1, 0, options).iterations, 3);
-  // The operator has changed, so cached vectors must not be reused.
+  // The operator has changed, so the solver must not use solutions of earlier systems for its initial guess.
   EXPECT_GT(solver.solve(poisson.b, poisson.x, 1, 50, options).iterations, 5);
 }
 
