@@ -33,7 +33,7 @@ CUBES = {"host": [48], "cuda": [256, 512]}
 SHARES = (PAPER_SHARE, 0.05, 0.6)
 #: Solid fractions of the cubes, to find where `auto` changes its choice of storage.
 CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-#: Solid fraction of the body in a box with walls on all sides.
+#: Volume fraction of the solid body in the box, for the boxes with walls on all sides.
 WALLED_SHARE = 0.05
 
 
