@@ -26,7 +26,7 @@ struct Toy {
     const std::int64_t n = static_cast<std::int64_t>(j) * 1024 + i;
     double x = values[n];
     if constexpr (inside) {
-      // The factors are volatile, because the kernel of Zheng 2023 also reads them in each iteration.
+      // The flag words are volatile, so that each iteration loads them anew, as the kernel of Zheng 2023 does.
       const volatile std::uint32_t *first = a + n, *second = b + n;
       for (std::int64_t r = 0; r < rounds; ++r) x = differ(*first, *second) ? map(4, x) : map(3.8, x);
     } else if (differ(a[n], b[n])) {

@@ -48,8 +48,8 @@ STENCIL_US = {
     (1, "all"): {64: 205.0, 256: 353.0},
     (1, "staged"): {256: 10075.0},
 }
-#: Factor by which an exchange may be slower than its target if one rank drives all four GPUs. Next are target
-#: microseconds of an exchange on one GPU, and of one by the route staged for cubes of 512^3.
+#: Factor by which an exchange may exceed its target time if one rank drives all four GPUs. Then target times in
+#: microseconds for cubes of 512^3 cells: on one GPU, and with copies through host memory (route `staged`).
 ONE_RANK = 1.3
 ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
 #: Targets: microseconds of host time in begin(), and seconds of a set-up with a warm tuner cache until the first

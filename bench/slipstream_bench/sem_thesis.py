@@ -169,8 +169,8 @@ def _flow(arguments: argparse.Namespace, machine: Any, backend: str, trace: Any 
             "lengths": [2 * math.pi] * 3,
             "viscosity": 1 / 1600,
             "time_step": _time_step(arguments, backend),
-            # The Courant limit is that of the case's variant `fine`, because the Courant number is higher at a few
-            # points than elsewhere.
+            # Upper limit of the Courant number, as in the variant `fine` of cases/taylor_green_sem.toml. There only few
+            # points have a Courant number above 0.49.
             "courant_limit": 0.8,
             "divergence_damping": 4,
         },

@@ -83,7 +83,7 @@ def _row(entry: compare.Entry, found: dict[str, Any]) -> record.Row:
 
 
 def series(rows: list[record.Row], devices: int, time: float) -> dict[str, tuple[list[float], list[float]]]:
-    """Seconds and errors of each method, by number of points."""
+    """Run times in seconds and errors of the dissipation by numerical method, for ascending numbers of points."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     for row in sorted(rows, key=lambda row: int(row["points"])):
         if (row["devices"], row["time"]) == (devices, time):

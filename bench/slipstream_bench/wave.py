@@ -148,7 +148,8 @@ class Wave:
         self.engine.start_from(self._at(0), self._at(-1))
 
     def _at(self, step: int) -> Callable[[Sequence[int], Sequence[int]], np.ndarray]:
-        # The wave is antisymmetric along the cut, so that values in the wrong order are detected.
+        # Along the boundary between the two blocks the wave is antisymmetric, so that ghost values in reverse order are
+        # detected.
         k = [np.pi * mode / (n + 1) for mode, n in zip((2, 1), self._cells, strict=True)]
         turn = np.arccos(1 - 2 * TIME_STEP**2 * sum(np.sin(one / 2) ** 2 for one in k))
 

@@ -169,8 +169,8 @@ class Exchange {
   /// that open() queues have the exchange's timeout. After a timeout nothing is stored or posted.
   void open(std::vector<Stream>& streams);
   void post(std::vector<Stream>& streams);
-  /// Windows of a produced item: the addresses at which the caller's kernels on a device store the values to send. They
-  /// are valid between open() and post(), for the arrays that are current then.
+  /// Addresses at which the caller's kernels on a device store the values to send, for an exchanged field whose values
+  /// they produce. They are valid between open() and post(), for the arrays that are current then.
   template <class T>
   Windows<T> windows(std::size_t item, Device device) const {
     const WindowTable t = window_table(item, device, dtype_of<T>());

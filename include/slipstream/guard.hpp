@@ -73,7 +73,7 @@ class Guard {
   ~Guard();
 
   std::int64_t every() const;
-  /// Queues an inspection after the work that the streams hold; streams[i] is on the i-th device of this rank.
+  /// Queues a check of the watched fields for bad values after the streams' work; streams[i]: this rank's device i.
   void inspect(std::vector<Stream>& streams, std::int64_t step);
   /// The finding of the last inspection, from the lowest rank that has one; the same on all ranks. Waits for the
   /// inspection. Empty where there was no inspection since the last call. Collective.

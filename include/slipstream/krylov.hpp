@@ -168,7 +168,7 @@ class FlexibleGmres {
   ~FlexibleGmres();  ///< collective: all ranks destroy the solver together
   FlexibleGmres(FlexibleGmres&&) noexcept;
 
-  /// Solves a system, with the arguments and result of ConjugateGradients::solve.
+  /// Solves the system A x = b by flexible GMRES with restarts. Arguments and result are those of ConjugateGradients.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
 

@@ -157,9 +157,9 @@ struct Options {
   /// Approximate number of a GPU's multiprocessors for the kernels of the boundary region; the interior has the others.
   /// 0: all. Results have the same bits.
   int rim_processors = 0;
-  /// Tunes the boundary region's width by measurement (unless overlap is off), or takes it from the cache. With
-  /// Overlap::automatic it tunes whether to overlap, too. It tunes rim_processors only where that is 0. No
-  /// bit of the flow depends on it.
+  /// Measures which width of the blocks' boundary region is fastest (unless overlap is off), or takes it from the
+  /// cache. With Overlap::automatic it also tunes whether to overlap. If rim_processors is 0, it tunes the number of
+  /// multiprocessors for the region. Results keep their bits.
   bool tune_rim = false;
 };
 
@@ -168,7 +168,7 @@ struct Split {
   bool overlap = false;
   Extent rim{1, 1, 1};
   int rim_processors = 0;
-  std::string source = "options";  ///< origin of the boundary region's width: "options", "measured" or "cache"
+  std::string source = "options";  ///< source of the blocks' boundary-region width: "options", "measured" or "cache"
   std::string file;                ///< file of the tuner's cache; empty where there is none
   double seconds = 0;
   std::vector<std::string> notes;  ///< notes on timing how to split a step into interior and boundary, on rank 0

@@ -323,8 +323,8 @@ struct SolverOptions {
   /// Number of earlier solutions for the first guess, which is the one of least error in their span (Fischer 1998); 0:
   /// none.
   int projection = 0;
-  /// Memory of the earlier solutions, as for krylov::Projection, such as a field of checkpoints; empty: the solver's
-  /// own memory.
+  /// Device memory for the earlier solutions, so that the caller can write them to checkpoints (see
+  /// krylov::Projection). Empty: the solver allocates it.
   krylov::Vectors earlier = {};
 };
 

@@ -17,8 +17,8 @@ constexpr CellBlock squares[] = {{{4, 4, 1}}, {{4, 1, 4}}, {{1, 4, 4}}};
 constexpr CellBlock pieces[] = {{{4, 1, 1}}, {{1, 4, 1}}, {{1, 1, 4}}};
 constexpr CellBlock cube = {{4, 4, 4}};
 
-/// Maximum ratio of the cells that blocks cover to those of the box; above it, blocks of fewer dimensions are used. For
-/// a boundary region of three layers, cubes would cover a third more.
+/// Largest allowed ratio of the cells in coding blocks to the cells of the region that they cover. Above it, blocks of
+/// fewer dimensions code the values. For a region three cells thick, cubes would cover a third more.
 constexpr double most_with_padding = 1.25;
 
 double cells_of_blocks(const Extent& box, const CellBlock& block) {
@@ -180,8 +180,8 @@ double Wire::bound(DType type, const CellBlock& block, double largest) const {
   // Blocks of subnormal numbers use the exponent of the smallest normal number.
   largest = std::max(largest, part_type(type) == DType::f32 ? 0x1p-126 : 0x1p-1022);
   if (kind == zfp) return largest * zfp_error(type, block.dimensions(), 8 * code_bytes(*this, block));
-  // The error of blockfloat is at most one unit: 2^(3 - rate) times the largest power of two up to `largest`. It is at
-  // most half a unit, except just below the next power of two.
+  // Blockfloat stores each value of a block in `rate` bits. Its error is at most 2^(3 - rate) times the largest power
+  // of two up to `largest`, the block's largest magnitude. Mostly it is half as large.
   return std::ldexp(1., std::ilogb(largest) + 3 - rate(block));
 }
 

@@ -54,7 +54,7 @@ struct Wire {
   /// Largest error of a value in a block whose largest magnitude is `largest`. For f32, f16 and bf16 it holds from the
   /// least normal number on.
   double bound(DType type, const CellBlock& block, double largest) const;
-  /// Largest error over all kinds of blocks of this coding.
+  /// Largest absolute error of a value in any shape of coded block, if no magnitude exceeds `largest`.
   double worst(DType type, double largest) const;
 };
 

@@ -283,7 +283,7 @@ RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buf
     constexpr int times = 3;
     for (int n = 0; n < times; ++n) {
       copies(stream, way);
-      for (int more = 0; more < 2; ++more) copy_pitched(other, back);  // copies in the other direction load the link
+      for (int more = 0; more < 2; ++more) copy_pitched(other, back);  // opposite copies load the link meanwhile
     }
     stream.record(after);
     after.synchronize();

@@ -126,7 +126,7 @@ bool Agreement::settle_captures(Plan& plan) {
     plan.capturable = comm_.all(plan.capturable && !plan.looks());
     plan.limited_in_graphs = comm_.all(plan.limited_in_graphs);
   }
-  // Copy engines and libraries work for one exchange per graph, or two alternating ones; other routes for any number.
+  // A graph may hold any number of exchanges; with routes by copy engines or libraries only one, or two alternating.
   return comm_.all(plan.capturable && std::all_of(plan.channels.begin(), plan.channels.end(),
                                                   [](const Channel& c) { return traits_of(c.choice.route).loops; }));
 }

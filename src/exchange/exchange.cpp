@@ -104,13 +104,13 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-/// With Knobs::sync, waits for all streams. Work must be queued on all devices first: they may wait for each other.
+/// If option `sync` is set, the host waits for all streams. All must have their work, as a device may wait for another.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
   if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();
 }
 
-/// The watchdog does not cover graphs that the caller captures.
+/// Starts the transfers of all messages. A watchdog looks for waits that hang, except in graphs of the caller.
 void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
   if (!transfers) return;
   waits->watched(sequence, streams, [&] {

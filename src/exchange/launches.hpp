@@ -20,7 +20,7 @@ namespace slipstream {
 /// Windows (views of target memory) into which the caller's kernels store the values of one field of an exchange.
 struct ProducedWindows {
   std::vector<Window> list;    ///< views of target memory, by block of this rank, then by component
-  Buffer<Window> table;        ///< copy of all views of `list` in device memory
+  Buffer<Window> table;        ///< copy in device memory of the target views, for the kernels that store values
   Buffer<std::int32_t> first;  ///< for each [block][component]: index of its first view of target memory in `table`
 };
 

@@ -126,7 +126,7 @@ void leave_what_rests(const Grid& grid, const std::vector<ExchangeItem>& items, 
 }
 
 bool moved_onto_itself(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles) {
-  // Combining always reads all values before it changes any.
+  // Exchanges that combine values, as by addition, read all values before they change any, so overlaps do no harm.
   if (std::any_of(items.begin(), items.end(), [](const auto& item) { return item.pattern->op() != Op::copy; }))
     return false;
   const Reads reads(grid, items, bundles);

@@ -12,7 +12,7 @@
 
 namespace slipstream {
 
-/// One message before routing: the transfers of all items from one device to another.
+/// Message from one device to another, with the transfers of all exchanged fields, before a route is chosen.
 struct Bundle {
   int source = 0;
   int target = 0;
@@ -123,7 +123,7 @@ struct Plan {
   std::uint64_t hash = 0, limit_ns = 0;  ///< hash of the plan, see plan_hash(); timeout of a wait in nanoseconds
   std::vector<std::string> patterns;     ///< name of the communication pattern, such as a halo, of each exchanged field
   bool coded = false;                    ///< some item's values may overflow its coding
-  bool produces = false;                 ///< the caller's kernels store some item's values
+  bool produces = false;                 ///< whether the caller's kernels store values of some exchanged field
   bool overlaps = false;                 ///< some field is moved onto itself, so values are both read and overwritten
   Bundles bundles;
   std::vector<Channel> channels;                ///< messages of this rank, with the farthest target first

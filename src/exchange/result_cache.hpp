@@ -22,7 +22,7 @@ class ResultCache {
   /// Cache of one result. `key`: one line with everything on which the result depends; see tuner_key().
   ResultCache(Kind kind, std::string key, const TuneOptions& how);
 
-  /// Parses the lines and keeps the result. Returns false if they cannot be parsed.
+  /// Function that parses the cache file's lines and takes the cached result from them; false: they cannot be parsed.
   using Read = std::function<bool(const std::string& lines)>;
 
   /// Reads the file; on one rank only. Returns nothing if `how` says to measure again.

@@ -16,8 +16,8 @@ constexpr double large_traffic = 8e6;
 // Share of a launch's rounds (each has one chunk of every message) that are packed before stores into neighbours'
 // ghosts begin. This value and the following ones were the fastest of those tried on H100 and H200.
 constexpr double rounds_before_rows = 0.3;
-// Exchanges of much data pack message chunks first. Direct stores into ghosts begin after this fraction of the packing.
-// The second constant is the time of packing over that which its bytes suggest.
+// Large exchanges: fraction of the packing of messages after which direct stores into ghost cells begin. Second value:
+// ratio of the time that packing takes to an estimate from its number of bytes.
 constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
 // Share of its bytes that a device sends between packing a message chunk and unpacking the neighbours' same chunk.
 constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;

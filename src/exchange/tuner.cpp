@@ -104,8 +104,8 @@ class Tuner {
     return false;
   }
 
-  /// Puts fields of zeros in place of those into which exchanges combine, because each of them would change the sums.
-  /// Returns false if a rank has no room for them. Collective.
+  /// Measurements repeat exchanges, and an exchange that adds received values to a field would change it each time.
+  /// Fields of zeros replace such fields meanwhile. Returns false if a rank lacks memory for them. Collective.
   bool spare_sums() {
     std::map<Field*, Field*> spared;
     const Problem no_room = first_failure(comm_, failure_of([&] {
@@ -129,7 +129,7 @@ class Tuner {
 
   /// The allowed routes that serve each message class on all ranks, in the default order of preference. Collective.
   std::map<ClassNumber, std::vector<RouteKind>> serving() const {
-    // MPI with device memory is tested, so that routes are refused here for the same reasons as in the exchanges.
+    // Tests whether MPI can send device memory, as exchanges do before they choose a route, so that both refuse alike.
     const auto& allowed = options_.routes;
     std::vector<Device> devices;
     for (const Stream& stream : streams_) devices.push_back(stream.device());

@@ -94,7 +94,7 @@ class Pairwise {
 
   /// One node for each group of nodes with equal links and equal shares of a batch, and the number of nodes in it.
   const std::vector<std::pair<int, std::int64_t>>& nodes() const { return nodes_; }
-  /// Devices to which a device sends, each with a count: all of its node, and one for all devices of a kind elsewhere.
+  /// Target devices of a sender with counts: each of its node, and one that stands for all alike on other nodes.
   std::vector<std::pair<int, std::int64_t>> others(int device) const {
     std::vector<std::pair<int, std::int64_t>> found;
     const int node = machine_.device(device).node;

@@ -15,8 +15,8 @@ namespace slipstream::fft {
 struct BatchCut {
   using Counts = std::vector<std::int64_t>;  ///< one number for each device, such as its number of planes
   int components = 1;
-  /// Order of a batch's values: [component][plane][row][value], or [component][row][plane][value] if `inner`. A device
-  /// has all rows of its planes before the transpose; after it, its rows (`parts` counts them) of all planes.
+  /// Order of a batch's values: [component][plane][row][value], or [component][row][plane][value] if `inner`. Before
+  /// the transpose a device has all rows of its planes; after it, it has parts[device] rows of all planes.
   bool inner = false;
   Counts parts;
   /// Numbers of planes, lengths of rows: batch n has planes[n / rows.size()] and rows of rows[n % rows.size()] values.

@@ -13,8 +13,8 @@
 
 namespace slipstream::fft {
 
-/// Number of lines in a piece of `all` lines, at most `most`: a multiple of BatchWork::together, or all lines. Pieces
-/// are about equal.
+/// Divides `all` FFT lines into about equal pieces of at most `most` lines. Returns a piece's number of lines: a
+/// multiple of the group size BatchWork::together, or all of them.
 std::int64_t even_pieces(std::int64_t all, std::int64_t most);
 /// Numbers of lines in each piece of `all` lines, in order.
 std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece);
@@ -29,8 +29,8 @@ class BatchWork {
   /// Bytes of device memory in use; valid after ready().
   std::int64_t bytes() const { return static_cast<std::int64_t>(workspace_.bytes()); }
 
-  /// Transforms `planes` times `rows` interleaved lines of n values. Lines are grouped by plane, as in a transform in
-  /// device memory. A range of rows that begins at a multiple of `together` has the bits of the whole plane.
+  /// Transforms `planes` times `rows` interleaved lines of n values, grouped by plane. A range of rows gives the same
+  /// bits as the whole plane, if its first row is a multiple of the following constant.
   static constexpr std::int64_t together = 16;
   void lines(Stream& stream, Kind kind, std::int64_t n, std::int64_t rows, std::int64_t planes, const void* from,
              void* to);

@@ -152,7 +152,7 @@ struct Fft::Impl {
                          const std::vector<Stream>& streams) const;
   /// Throws if a transform's output arrays overlap one another, or overlap input that is read after they are written.
   void require_apart(bool forward, const Sources& from, const Targets& to) const;
-  /// Throws if an array of the convolution's factor overlaps `through` or `to`, which are written while it is read.
+  /// Throws if the convolution's factor overlaps the arrays of modes or results, which are written while it is read.
   void require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const;
   std::int64_t bytes_of(std::size_t device, bool of_cells) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;

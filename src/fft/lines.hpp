@@ -21,7 +21,7 @@ enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_
 /// Layout of the values of `count` transforms along one to three axes. In transform b, value (i_2, i_1, i_0) is at b *
 /// distance + ((i_2 * n_1 + i_1) * row + i_0) * stride, in values.
 struct Side {
-  std::int64_t row = 0;  ///< row pitch in units of `stride` if there are several axes; `permuted`: see LineBatch
+  std::int64_t row = 0;  ///< distance between rows of a multi-dimensional transform, in units of `stride`
   std::int64_t stride = 1;
   std::int64_t distance = 0;
 };

@@ -1,4 +1,4 @@
-// Transforms that store their results themselves: thread blocks transform tiles of lines in shared memory.
+// FFT kernels: thread blocks transform tiles of lines in shared memory, and may store results on other devices.
 #include "fft/radix_stores.hpp"
 
 #include <algorithm>

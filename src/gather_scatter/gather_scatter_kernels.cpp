@@ -41,7 +41,7 @@ struct CombineTiles {
           self.read_all(mine, held, first);
           read_header();
         } else {
-          // Loads of the points' values overlap with loads of the header, which tells which of them are combined.
+          // Loads of point values overlap with loads of the header: the list of the groups of copies to combine.
           T value[each];
           self.ask(mine, value, kept, first, thread, c == 0);
           read_header();

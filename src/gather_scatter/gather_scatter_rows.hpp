@@ -46,7 +46,7 @@ struct RoundedToUnit {
   }
 };
 
-/// Combines the values of one id: within each block first, then the blocks' results in order.
+/// Combines the copies' values of a point: within each block of consecutive points first, then results in order.
 template <class T, class Turn>
 class GroupSum {
  public:

@@ -17,7 +17,7 @@ namespace slipstream {
 namespace {
 
 struct Stretch {
-  std::int64_t source = 0, target = 0;  ///< numbers of the devices, which equal those of the blocks
+  std::int64_t source = 0, target = 0;  ///< indices of the source and target devices, and of their mailboxes
   std::int64_t from = 0, to = 0, count = 0;
   auto operator<=>(const Stretch&) const = default;
 };

@@ -55,7 +55,7 @@ double change(const std::vector<double>& flow, const std::vector<double>& distan
   return sum;
 }
 
-/// Swaps pairs until no swap lowers the cost. Returns the cost.
+/// Swaps places of parts of the domain while this lowers the cost: data flow times distance, summed. Returns the cost.
 double descend(const std::vector<double>& flow, const std::vector<double>& distance, std::vector<int>& place) {
   const double n = static_cast<double>(place.size());
   double cost = assignment_cost(flow, distance, place), work = 0;

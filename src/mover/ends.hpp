@@ -16,7 +16,7 @@ namespace slipstream {
 
 class Trace;
 
-/// A wait of device work until a counter has reached the exchange's number minus `lag`.
+/// Device work waits until a neighbour's counter of exchanges reaches this exchange's number, less `lag` exchanges.
 struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
@@ -57,7 +57,7 @@ struct Failure {
   std::uint64_t set = 0;  ///< 1 once all other members are written
   std::uint64_t sequence = 0;
   std::int64_t peer = -1;      ///< device that was waited for; -1: a neighbour has ended its exchange
-  std::uint64_t overflow = 0;  ///< 1 + index of the exchange's item with a value too large for its coding
+  std::uint64_t overflow = 0;  ///< 1 + index of the exchanged field with a value too large for its coding; 0: none
 };
 
 /// State of an exchange that all work of one device shares.
@@ -116,7 +116,7 @@ class MessageEnd {
 /// Then follows transfer() of each sender and receiver, which queues copies or library calls.
 class Sender : public MessageEnd {
  public:
-  /// Copies that transfer() launches by itself, even under Pack::fused. The list serves to measure their coding errors.
+  /// Packing copies that transfer() launches, not the launch for all messages; listed to measure coding errors.
   std::vector<Mover> apart;
   std::vector<Window> windows;  ///< views of the target memory into which the caller's kernels store values
 

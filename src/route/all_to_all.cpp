@@ -197,7 +197,7 @@ class AllToAll final : public Mail {
     keep_for_ever(std::move(in_));
   }
 
-  /// packed() counts a packed message, opened() a free receive buffer. MPI is called after the last of both.
+  /// Count packed messages and free receive buffers. The host calls MPI once all messages of the exchange are counted.
   void packed() { ++packed_; }
   void opened() { ++opened_; }
   bool over(std::uint64_t sequence) const { return done_ >= sequence; }

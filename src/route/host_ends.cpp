@@ -163,8 +163,8 @@ class HostSender final : public Sender, private HostEnd {
 
   void make_parts(const EndSite& site) {
     std::size_t at = 0;
-    // If the caller's kernels store some values, the parts are not sent before that. One launch then packs all other
-    // values.
+    // If the caller's kernels store some of a message's values, no part of the message is sent before they have. One
+    // launch then packs all other values of the message.
     if (message_.produced) batches.emplace_back();
     for (const Chunk& chunk : message_.parts->chunks) {
       auto movers = lowering_.to_slot(chunk.legs, chosen(chunk.parent, site.sources), {packed_.data() + at, {}});
@@ -337,7 +337,7 @@ class HostReceiver final : public Receiver, private HostEnd {
     }
   }
 
-  /// Debug mode: fills a message's own receive buffer with NaN. Messages of nodes and of all ranks share one buffer.
+  /// Debug mode: fills a message's receive buffer with NaN, unless several messages travel together in one buffer.
   void poison_place(std::uint64_t sequence) {
     if (mail_of(message_)) return;
     std::byte* const place = places_.of(sequence);

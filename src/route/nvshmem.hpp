@@ -25,7 +25,7 @@ struct SymmetricLayout {
 /// Offsets of these messages in symmetric memory, one after another on each device. The result is right for a device if
 /// all its messages are listed.
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters);
-/// Offsets of this rank's messages in symmetric memory. Each rank chose those on its own devices. Collective.
+/// Offsets of this rank's messages in NVSHMEM's symmetric memory, agreed between each message's ranks. Collective.
 SymmetricLayout agreed_layout(const RouteSetup& setup);
 
 /// A block of symmetric memory, and NVSHMEM's operations on it in stream order. The block is no span of an arena,

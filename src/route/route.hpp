@@ -56,7 +56,7 @@ class Route {
   virtual std::optional<RouteLibrary> library() const { return {}; }
   /// Reason why the route cannot serve a pair of devices; empty if it can.
   virtual std::string refusal(const Pair& pair) const = 0;
-  /// Cut of a message of these legs (transfers) into parts that are packed one after another; null: one part.
+  /// Division of a message, given its transfers, into parts that are packed one after another; null: a single part.
   virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   bool needs_host() const { return traits_.needs_host; }

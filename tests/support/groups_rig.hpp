@@ -1,5 +1,5 @@
 #pragma once
-// The step by groups of cells, compared with the step by single cells, on every available backend.
+// Tests of the lattice Boltzmann step: groups of cells computed together against single cells, on every backend.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -41,7 +41,7 @@ METRICS: Mapping[str, tuple[str, float]] = {
     "dram_read_bytes": ("dram__bytes_read.sum", 1.0),
     "dram_write_bytes": ("dram__bytes_write.sum", 1.0),
 }
-#: Number of steps per variant, of which the last one is profiled.
+#: Number of time steps that a run with each treatment of solid cells makes. The last one is profiled.
 STEPS = 2
 TIMEOUT_S = 300
 

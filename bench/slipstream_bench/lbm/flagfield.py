@@ -34,7 +34,7 @@ SHARES = (PAPER_SHARE, 0.05, 0.6)
 #: Fractions of solid cells in the measured cubic grids. They show where `auto` changes how it stores blocks with solid
 #: cells.
 CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-#: Solid fraction of the body in a box with walls on all sides.
+#: Volume fraction of the solid body in the box, for the boxes with walls on all sides.
 WALLED_SHARE = 0.05
 
 

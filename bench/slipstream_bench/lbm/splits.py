@@ -190,7 +190,7 @@ def compare(experiment: Experiment, rows: list[Row]) -> None:
 
 
 def _peers(experiment: Experiment, row: Row) -> Any:
-    """Key that is the same for rows that are compared with each other."""
+    """Key that is equal for measured runs that are compared: their decomposition and numbers of cells."""
     cells = row["cells_per_device"]
     if experiment.whole:
         cells = [n * part for n, part in zip(cells, row["split"], strict=True)]

@@ -20,8 +20,8 @@ constexpr bool is_line(std::int64_t length, bool real) {
   return shortest > 0 && length >= (real ? 2 : 1) * shortest;
 }
 
-/// FFTW transforms lines on the host. In f64 the host has the GPUs' FFT kernels of these lengths, too. With them, tests
-/// without a GPU cover every way to read, split and store lines (docs/notes/performance.md).
+/// Whether the host, which mostly uses FFTW, also has the GPUs' FFT kernel for a line length, in f64 only. Tests
+/// without a GPU thereby cover every way to read, split and store lines (docs/notes/performance.md).
 constexpr bool is_host_line(bool twice, std::int64_t length, bool real) {
   if (!twice) return false;
   return length == 32 || (real ? length == 2048 : length == 16 || length == 1024);

@@ -31,7 +31,7 @@ class Monitor:
     """A table that grows during a run: a row whenever the run computes its residual, or every `every` steps."""
 
     path: Path
-    take: Callable[[], None]  #: adds a row for the present time step to the table, unless it has one; collective
+    take: Callable[[], None]  #: adds this time step's row to the monitor's table, a file, unless it has one; collective
     every: int | None = None  #: steps between rows of the table; None: a row whenever the run computes its residual
     at_start: bool = False  #: whether the table has a row for the state before the first step
     #: whether the monitor's table has a row for each time step; rows are completed before each checkpoint and at the

@@ -17,8 +17,8 @@ def _rim_form(value: Any) -> str:
     return "word" if isinstance(value, str) else "widths"
 
 
-#: Type of the width of the boundary region (key `rim`): cells per axis, or "auto". The form of the value chooses
-#: between both, so that a mistake gives one error.
+#: Type of the key `rim`, the width of the boundary region of a block: cells per axis, or "auto". A list or a word
+#: selects which of the two types is checked, so that a mistake gives one error.
 Rim = Annotated[
     Annotated[ExtentOrZero, Tag("widths")] | Annotated[Literal["auto"], Tag("word")],
     Discriminator(_rim_form),

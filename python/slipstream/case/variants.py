@@ -55,7 +55,7 @@ def _merge(table: Tables, changes: Tables) -> Tables:
 
 
 def hold(tables: Tables, path: tuple[str | int, ...]) -> bool:
-    """Whether a variant sets the value at `path`, at least in part."""
+    """Whether the tables of a case variant set the value of a key, given as a path of table names, at least in part."""
     found: Any = tables
     for part in path:
         if not isinstance(found, dict):

@@ -25,7 +25,8 @@ def tables(cells: int, time: float) -> dict[str, Any]:
             given=cells,
             allowed=f">= {FEWEST_CELLS}",
         )
-    # The speed of the vortex is at most 1, so the Courant number stays below 3 * 1.28 / (2 pi) = 0.6.
+    # The Courant number sums |velocity| times time step over cell size for 3 axes. Velocities are at most 1, cells have
+    # size 2 pi / N, and the step is 1.28 / N. The number stays below about 3 * 1.28 / (2 pi) = 0.6.
     time_step = 1.28 / cells
     return {
         "grid": {"cells": [cells] * 3},

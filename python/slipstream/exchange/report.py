@@ -163,8 +163,8 @@ def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
 
 
 def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
-    """Lines of text on a setting (`name`): the measured choice `what` with its time or file, unless options gave the
-    setting; then notes.
+    """Text on how the setting `name` got its value `what`. The first line has the time of measurement or the cache
+    file; it is absent if the user's options gave the setting. The tuner's notes follow.
     """
     lines = []
     if tuned["source"] != "options":

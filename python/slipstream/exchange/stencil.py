@@ -276,7 +276,9 @@ def _count(what: str, value: Any, least: int) -> int:
 
 
 def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
-    """Raises ValueError for an unknown reach, or if a block has fewer cells along an axis than the radius."""
+    """Raises ValueError for an unknown `reach`, the name of a set of neighbour cells such as "faces". Raises it, too,
+    if a block has fewer cells along an axis than the stencil's radius.
+    """
     if reach not in _AXES:
         raise ArgumentError(
             f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}",

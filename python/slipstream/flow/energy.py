@@ -42,7 +42,7 @@ class History:
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case, self._path = engine, case, path
-        self.rows: list[tuple[int, float, float]] = []  #: rows (step, energy, dissipation) in the units of the file
+        self.rows: list[tuple[int, float, float]] = []  #: rows (step, energy, dissipation) in the units of energy.csv
         if core().rank() == 0 and goes_on and path.exists():
             self.rows = [(int(r[0]), float(r[2]), float(r[3])) for r in rows.read(path)[1] if int(r[0]) <= engine.step]
         last = self.rows[-1][0] if self.rows else -1

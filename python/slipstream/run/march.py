@@ -108,7 +108,9 @@ def next_nearest(step: int, period: float) -> int:
 
 @contextmanager
 def _with_advice(run: Run, keeper: Keeper | None) -> Iterator[None]:
-    """Adds to an error of a march the checkpoint from which the run can continue. After TooFast it is made now."""
+    """Adds to an error that ends a run the checkpoint from which the run can continue. If the flow has become too fast
+    for its time step, that checkpoint is of the present step, and is written here.
+    """
     try:
         yield
         return

@@ -69,7 +69,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("tile", o.tile);
-  reader.read("tile_planes", o.chunk);  // most planes of cells per thread block; key "chunk": bytes of message chunks
+  reader.read("tile_planes", o.chunk);  // most planes of cells that one thread block computes
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
   read_cut_and_exchange(reader, o);

@@ -27,7 +27,7 @@ void coefficient(const nb::object& from, double& number, sem::Function& function
     function = function_of(from);
 }
 
-/// Reads the boundary conditions of a side, [(condition, given, where, transfer)], in order of precedence.
+/// Reads a domain side's boundary conditions by precedence: kind, given values, where it holds, transfer coefficient.
 sem::Side side_of(const std::vector<nb::tuple>& parts) {
   sem::Side first;
   for (std::size_t n = 0; n < parts.size(); ++n) {

@@ -15,7 +15,7 @@ struct ModeGrid {
   int extent[3];               ///< number of modes of the block along i, j, k
   int highest[3];              ///< largest |k_a| of a mode that is kept
   double wave[3] = {1, 1, 1};  ///< 2 pi over the box's edges along x, y, z
-  double shell = 1;            ///< width of a shell: the smallest component of `wave`
+  double shell = 1;            ///< width of a spectral shell: the smallest wave number 2 pi / edge of the box
   int before = 0;              ///< if planes are cut along x into pieces: number of modes in the pieces before
   int of_all = 0;              ///< if planes are cut along x into pieces: number of modes in all of them; else 0
   bool round = false;          ///< whether only modes with sum of (k_a / n_a)^2 < 2/9 are kept

@@ -303,7 +303,7 @@ class Flow final : public OutOfCore {
 
   bool alone() const { return shares_.devices() == 1; }
   std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
-  /// Numbers of fields that a pass over planes z reads as modes, there(), writes as modes, back(), and has in cells.
+  /// How many fields a pass over planes of constant z reads as Fourier modes, writes as modes, and holds in grid cells.
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
   int of_cells() const { return fields_of_cells(options_); }

@@ -33,7 +33,7 @@ void two_dots(Stream& stream, const Range& range, const double* w, const double*
               double* parts);
 /// Computes partial sums of (s u, s u), where s is the scale.
 void square(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts);
-/// Computes partial sums of (1, s u) and (1, 1), where s is the scale.
+/// Computes partial sums for the mean of u: inner products (1, s u) and (1, 1), weighted by w, with a scale factor s.
 void mean(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts);
 /// Computes partial sums of (r, D r) and (r, r), where D is diagonal.
 void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,

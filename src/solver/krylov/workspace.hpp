@@ -77,8 +77,8 @@ struct Workspace {
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
   /// Waits for the first device; returns its scalar products, residual limits and scaling factors of the linear solve.
   Sums read(std::vector<Stream>& streams);
-  /// Copies (r, z), (r, r) and (p, A p) of an iteration to the host; `pair`: first_pair or second_pair. `everything`:
-  /// all other sums, too. Later work does not wait for the copy, and may overwrite them after received().
+  /// Copies an iteration's inner products, or all sums if `everything`, to the host. `pair`: which of two alternating
+  /// sets. Later work does not wait for the copy, and may overwrite the sums after received().
   void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
   /// Returns the largest |b| (right side) and |b - A x| (residual) of each component. Collective; the host waits.

@@ -99,7 +99,7 @@ std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
 }
 
 LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
-  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // links of type Bounce have 32-bit array indices
+  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // links at resting walls have 32-bit indices
     lists.half_way.insert(lists.half_way.end(), lists.resting.begin(), lists.resting.end());
     lists.resting.clear();
   }

@@ -52,7 +52,7 @@ struct LinkBuffers {
   Buffer<CopiedLink> copied;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
-  Buffer<HeldCell> held;  ///< cells with convective links, whose density is held
+  Buffer<HeldCell> held;  ///< cells at convective sides, whose density is drawn to a given one
   Buffer<InterpolatedCell> interpolated;
 };
 

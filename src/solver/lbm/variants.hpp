@@ -5,7 +5,7 @@
 
 namespace slipstream::lbm {
 
-/// Type of the function slipstream_lbm_variant, which the library of variants exports.
+/// Function of the second library that returns LBM kernels by cell representation, lattice and number type.
 using VariantLookup = const Kernels* (*)(Representation, Lattice, DType);
 
 }  // namespace slipstream::lbm

@@ -136,7 +136,7 @@ struct AdvectKernel {
   int cost;
 
   struct Column {
-    double r[m], s[m], t[m];  ///< derivatives along the element's axes r, s, t at dealiasing points; then r: their sum
+    double r[m], s[m], t[m];  ///< derivatives of the advected field along axes r, s, t; r later: velocity . gradient
   };
 
   template <class Team>

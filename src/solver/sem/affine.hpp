@@ -40,7 +40,7 @@ struct AffineKernel {
     double of[n];
   };
 
-  /// Applies D or its transpose to a line: to[i] = sum over m of D_im, or of D_mi, times from[m].
+  /// Applies the matrix D of derivatives, or its transpose, to a line of points: to[i] = sum over m of D_im * from[m].
   template <bool transposed, bool unroll>
   SLIP_FN Line derivative(const Line& from) const {
     Line to;

@@ -68,9 +68,9 @@ void run_interpolate(Stream& stream, const InterpolateCallOf<T>& call) {
   launch_teams(stream, call.elements, Interpolate<T>::threads, kernel.shared_bytes(), kernel);
 }
 
-/// Diagonal of the operator. The basis function of point (i, j, k) has r-derivatives on its row, s- and t-derivatives
-/// on its other lines. The diagonal is sum_m D_mi^2 G_rr + ... over these, plus the mixed products at the point itself.
-/// Single precision has only stored factors.
+/// Diagonal of each element's Helmholtz matrix. The basis function of point (i, j, k) has r-derivatives on its row, s-
+/// and t-derivatives on its other two lines. The diagonal sums squared derivatives times geometric factors along these
+/// lines, plus mixed products at the point. Factors of trilinear elements are computed here in double precision only.
 template <class T>
 struct Diagonal {
   static constexpr int most = most_order + 1;

@@ -53,7 +53,7 @@ void Sem::Impl::Unknown::put_start(const std::vector<double*>& to) {
 double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const {
   double found = 0;
   for (const std::vector<double>& part : values)
-    // std::max skips a NaN among the given values, which another check reports
+    // Largest magnitude of the user's values. std::max skips a NaN among them, which is reported elsewhere.
     for (const double value : part) found = std::max(found, std::abs(value));
   return comm.max(found);
 }

@@ -114,14 +114,14 @@ struct Sem::Impl::Unknown {
   /// Stores the solution x of a step as the unknown's new values.
   void take_solution(krylov::Result result);
   krylov::Options options_for(std::string field) const;
-  /// Evaluates given functions at a time; throws NotSolved on all ranks if one fails.
+  /// Evaluates user functions, such as boundary values, at a time; throws NotSolved on all ranks if one fails.
   void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
   /// Sets `to` to the initial values that the option `start` gives for ranges of elements.
   void put_start(const std::vector<double*>& to);
   /// Throws NotSolved on all ranks if a boundary, initial, source or velocity value is too large to compute with.
   void look_at(double largest, double time);
-  /// Factor h1 of the stiffness: the diffusivity, or 1 if the factors contain it.
+  /// Factor h1 of the stiffness matrix: the diffusivity, or 1 if it varies and the geometric factors contain it.
   double h1() const { return own.diffusivity_at ? 1 : own.diffusivity; }
   /// Factor h2 of the mass term in the next step's system.
   double shift() { return run.steps() ? run.differences_now().now / run.time_step_now() : own.reaction; }

@@ -94,7 +94,7 @@ class Shape {
           there[d] = std::clamp(r[d] + step * (static_cast<double>(rest % 3) - 1), -1.0, 1.0);
         const Here here = at(there);
         if (!(here.determinant > limit_)) refuse(here.place, here.determinant);
-        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // skips a Jacobian that is lower by rounding only
+        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // not clearly below the lowest Jacobian found so far
         lowest = here.determinant;
         best = there;
       }

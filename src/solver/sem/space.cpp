@@ -125,7 +125,7 @@ struct Space::Impl {
   void count_copies() {
     weights = zeros(cube);
     const Vector ones = zeros(cube);
-    for (std::size_t d = 0; d < parts.size(); ++d) {  // invert() turns all zeros of `weights` and `ones` into 1
+    for (std::size_t d = 0; d < parts.size(); ++d) {  // invert() turns zeros into ones, whose sums count the copies
       invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
       invert(streams[d], ones[d].data(), ones[d].data(), 1, parts[d].points);
     }

@@ -455,7 +455,7 @@ TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, cast.coding}}, options);
   const bool at_end = !comm.all(!exchange.needs_host());
   const std::int64_t block = 0;
-  const Extent cell{2, 2, 0};  // a cell in only one face of the block, so that one message contains it
+  const Extent cell{2, 2, 0};  // cell at one face of the block only, so that a single message has its value
   const double huge = cast.blocks()           ? -std::numeric_limits<double>::infinity()
                       : of.type == DType::f32 ? -3.4e38
                                               : -3.4e39;  // overflows, because the largest bf16 is 3.39e38

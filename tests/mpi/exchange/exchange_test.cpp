@@ -298,7 +298,7 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
     return true;
   }
 
-  /// Expected value of a cell after an exchange.
+  /// Value that a cell or ghost cell must hold after the exchange, computed from its position in the whole domain.
   double expected(const Grid& grid, const Block& block, const Extent& local, int c, int round) const {
     const Extent e = block.box.extents();
     int away = 0;

@@ -120,7 +120,7 @@ class RanksApart : public testing::TestWithParam<std::size_t> {
     options.wait_limit = 0.3;
     return options;
   }
-  /// Says why the exchange is unavailable here; empty if it is available.
+  /// Says why the test's exchange cannot run on the available ranks, devices and routes; empty if it can.
   std::string missing() const {
     if (Communicator::world().size() == 1) return "needs two ranks";
     if (auto why = unavailable(Backend::host, way); !why.empty()) return why;

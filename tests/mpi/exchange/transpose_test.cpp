@@ -381,7 +381,7 @@ TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
   }
 }
 
-/// Other processes do not know the new arrays of an item whose arrays are replaced, so it needs receive buffers.
+/// An exchanged field whose arrays change needs receive buffers, as other processes do not know the new addresses.
 TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   const Communicator comm = Communicator::world();
   if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";

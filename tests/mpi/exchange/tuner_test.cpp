@@ -346,7 +346,7 @@ TEST_F(Tuned, HalosThatDifferInReachOrWidthHaveEntriesOfTheirOwn) {
 /// The concurrent work is slow unless copies leave the rank's devices. The exchange that is fastest alone must not win.
 TEST_F(Tuned, WithWorkTheTimeOfTheWholeDecides) {
   int calls = 0, copies = 0;
-  // counts copies on the routes peer, colocated and staged
+  // Counts messages that leave as copies, not kernel stores; the simulated work below is slow if there were none.
   faults::hold(faults::Lane::departure, [&](Stream&) { ++copies; });
   how_.work_name = "interior";
   how_.work = [&](std::vector<Stream>& streams) {

@@ -92,7 +92,7 @@ class UniqueValues : public GatherScatterOn {
                 << ", operation " << static_cast<int>(op);
           }
       }
-      // gather() only reads the points.
+      // gather() must leave the arrays of point values unchanged.
       expect_given(dealt, arrays, round);
 
       // scatter() after gather() equals run().

@@ -347,11 +347,11 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   // The library's kernels lack inverse FFTs of 15 values, so a convolution changes the modes in the forward FFT.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 16}, gpu).find(of_backward), std::string::npos);
-  // Backward kernels for this length exist on GPUs only
+  // For lines of 512 or 1024 values the host has no backward kernels that apply the operation on modes.
   EXPECT_NE(place({32, 32, 512}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 1024}, gpu).find(of_forward), std::string::npos);
   gpu.type = DType::c64;
-  // Backward kernels for this length exist on GPUs only
+  // Backward kernels for lines of 32 single-precision values exist on GPUs only
   EXPECT_NE(place({8, 9, 32}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({8, 9, 32}, packs).find(m.devices() > 1 ? of_forward : of_backward), std::string::npos);
 }

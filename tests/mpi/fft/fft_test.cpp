@@ -65,7 +65,7 @@ void check(const Scenario& s, const Machine& machine, const Communicator& comm, 
           with_fftw ? by_fftw(before[static_cast<std::size_t>(c)]) : by_sums(before[static_cast<std::size_t>(c)]);
       ASSERT_LE(difference(v, c, wanted, fft.spectral_axes()), tolerance(s.cells, s.type)) << "component " << c;
       ASSERT_EQ(difference(u, c, before[static_cast<std::size_t>(c)]), 0) << "forward changed what it reads";
-      set(v, c, wanted, fft.spectral_axes());  // casts the expected modes to the number format of v
+      set(v, c, wanted, fft.spectral_axes());  // rounds the reference modes to the precision of the spectrum's field
     }
     fft.backward(v, back, streams);
     finish(streams);

@@ -29,7 +29,7 @@ TEST(StrangersRoute, IsKnownWhileItsFileSaysSo) {
     const KnownRoute known(strangers_route);
     EXPECT_EQ(named(), strangers_route.kind());
     EXPECT_EQ(to_string(strangers_route.kind()), "stranger");
-    EXPECT_EQ(all_routes().back(), strangers_route.kind());  // last: the automatic choice prefers all other routes
+    EXPECT_EQ(all_routes().back(), strangers_route.kind());  // the automatic choice prefers all built-in routes
     EXPECT_EQ(routes_from_string("-stranger"), before);
     EXPECT_TRUE(traits_of(strangers_route.kind()).streams);
     expect_error([] { KnownRoute again(strangers_route); }, ErrorCode::internal);

@@ -14,7 +14,7 @@
 namespace slipstream {
 inline namespace device_time_step_test_kernels {
 
-/// Time step from a mean square; faster motion gives a shorter step.
+/// Time step of the test, from the mean square of the cells' values: larger values give a shorter step.
 SLIP_FN double time_step_for(double mean_square) { return 0.1 / (1 + mean_square); }
 
 SLIP_FN double start(std::int64_t i, std::int64_t j, std::int64_t k) {

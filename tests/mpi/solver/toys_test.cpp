@@ -96,7 +96,7 @@ class SharedPoints final : public Pattern {
   }
   std::string name() const override { return "shared points"; }
   Op op() const override { return op_; }
-  /// Numbers of the shared points that a block holds, in the order of the block's cells.
+  /// Indices of the points in a block, in the order of its cells; other blocks may hold copies of the same points.
   const std::vector<std::int64_t>& points(std::int64_t block) const { return points_[block]; }
   static Extent cell(std::size_t place) {
     return {static_cast<std::int64_t>(place) % row, static_cast<std::int64_t>(place) / row, 0};

@@ -210,7 +210,7 @@ def test_options_of_one_value_are_given_once() -> None:
         registry.parse(["lbm_weak", "--precision", "f32", "--precision", "f32"])
 
 
-#: Small runs on two devices, by benchmark; they use the route `staged` only.
+#: Arguments of short runs on two devices, by benchmark. A test compares the message routes that their results name.
 STAGED = {
     "transpose": ["--sizes", "8", "--turns", "zyx"],
     "gather_scatter": ["--elements", "6", "--orders", "2", "--ways"],

@@ -306,7 +306,7 @@ def test_accelerations_are_ornstein_uhlenbeck_processes() -> None:
     for lag in (1, 3, 6):
         measured = (values[lag:] * values[:-lag]).mean() / values.var()
         assert measured == pytest.approx(np.exp(-lag * 0.1 / 0.3), abs=5 / np.sqrt(independent))
-    # Correlations between components must vanish.
+    # Independent components of the random force must be nearly uncorrelated.
     correlations = np.corrcoef(values.T)
     assert abs(correlations[np.triu_indices(numbers, 1)]).mean() < 0.1
 

@@ -42,7 +42,7 @@ def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(ball: Path, tmp_path: Path) -> Path:
-    """A copy of the results in the folder of the command line."""
+    """A copy of the results of the flow past a ball, in the folder where the command `slipstream` runs."""
     return Path(shutil.copytree(ball, tmp_path / "ball"))
 
 

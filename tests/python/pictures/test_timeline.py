@@ -29,7 +29,7 @@ def write(path: Path, events: list[dict[str, Any]]) -> Path:
 
 
 def rank_file(folder: Path, rank: int) -> Path:
-    """Trace file of a rank that packs, copies and waits; the bar of its host thread spans both."""
+    """Trace file of a rank that packs, copies and waits. The host thread's bar `begin` covers packing and copy."""
     return write(
         folder / f"rank{rank}.json",
         [

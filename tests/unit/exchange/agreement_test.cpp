@@ -53,7 +53,7 @@ TEST(AgreementOf, HostsThatDriveNoRouteAsksNowAndThen) {
 TEST(AgreementOf, HostsThatDriveNoRouteAsksAtLast) {
   Agreed agreed("kernel,direct");
   agreed.agreement->ask_last(1);
-  agreed.agreement->ask_at_end(1, [] { return false; });  // asks no rank about lost values: the host drives no route
+  agreed.agreement->ask_at_end(1, [] { return false; });  // ranks report no overflow here, as no host drives a route
   agreed.told.overflow = 1;
   expect_error([&] { agreed.agreement->ask_last(1); }, ErrorCode::overflow, {{"sequence", 1}});
 }

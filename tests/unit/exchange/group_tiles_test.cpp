@@ -138,7 +138,7 @@ TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
     for (std::uint32_t c = 0; c < (n % 100 ? 2 + n % 3 : 60); ++c) rows.items.push_back(n * 3 + c * (far + n));
     rows.close();
   }
-  for (std::uint32_t n = 0; n < 40; ++n) {  // copies of a point whose indices are 2^22 - 1 (the limit) apart, +- 1
+  for (std::uint32_t n = 0; n < 40; ++n) {  // index distance of two copies: the tile format's limit, 1 less or 1 more
     const std::uint32_t first = 20000 + n;
     rows.items.insert(rows.items.end(), {first, first + far - 1 + n % 3});
     rows.close();

@@ -28,8 +28,8 @@ struct StoredMoments {
   };
 };
 
-/// Moments in 16 bits, each scaled by a power of two: an excess of density below 2, a momentum below 1, a tensor below
-/// 1/2. They are rounded stochastically like populations (DitheredHalf), with random bits from the one at rest.
+/// Ten moments of a cell in 16 bits, each scaled by a power of two. The density's excess is below 2, a momentum below
+/// 1, a second-order moment below 1/2. Rounding is stochastic, with random bits of the population of zero velocity.
 struct StoredMomentsF16 {
   using Word = Half;
   using Number = float;

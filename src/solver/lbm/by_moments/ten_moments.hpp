@@ -17,7 +17,7 @@ template <class T>
 struct TenMoments {
   T excess, x, y, z, xx, yy, zz, xy, xz, yz;
 
-  /// Population at rest, divided by its weight.
+  /// Deviation of the population of zero velocity from its weight, divided by that weight.
   SLIP_FN T resting() const { return fused(T(-1.5), xx + yy + zz, excess); }
 };
 

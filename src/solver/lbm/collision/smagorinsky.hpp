@@ -6,8 +6,8 @@
 
 namespace slipstream::lbm {
 
-/// Relaxation time of the stress with eddy viscosity (see Smagorinsky below), for factor = 18 sqrt(2) C^2 and norm =
-/// sqrt(Q:Q) / rho.
+/// Relaxation time of the stress with Smagorinsky's eddy viscosity; tau_0: that of the fluid alone. C: Smagorinsky's
+/// constant; factor: 18 sqrt(2) C^2; norm: sqrt(Q:Q) / rho, with density rho and non-equilibrium stress Q.
 template <class T>
 SLIP_FN T tau_with_les(T tau_0, T factor, T norm) {
   return T(0.5) * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * norm));

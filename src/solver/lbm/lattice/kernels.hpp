@@ -47,7 +47,7 @@ struct OutletArrays {
 struct BoundaryCell {
   Cell cell;
   std::uint32_t resting = 0;   ///< bit i is set if population i comes back from a resting wall
-  std::int32_t arrivals = -1;  ///< position of the cell in BoundaryArrays::arrivals; -1: links bring it no populations
+  std::int32_t arrivals = -1;  ///< index of the cell in the array of populations from boundary links; -1: it gets none
 };
 /// The boundary cells of a block, for kernels of the moment representation.
 struct BoundaryArrays {
@@ -131,14 +131,14 @@ class Kernels {
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
   /// Sets solid cells to populations at rest, in an array where each population lies in the cell that it left.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
-  /// Finds each link's elements of the population array, which bounce-back at a resting wall reads and writes, for the
-  /// storage forms `apart` and `shared` (see Form). The form `turned` swaps both. An array has up to 2^32 elements.
+  /// Finds the two elements of the population array that bounce-back at each resting wall link reads and writes. In
+  /// esoteric pull, every other step swaps both. An array has up to 2^32 elements.
   virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
                            Bounce* places) const = 0;
-  /// Applies links to the listed cells of the moment representation, after their neighbours' populations arrived.
+  /// Moment representation: applies boundary links to cells at walls, bodies and openings, once populations arrived.
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
-  /// Advances the listed cells of the moment representation, after stream_collide, which writes wrong values there.
+  /// Moment representation: redoes the step of cells at walls, bodies and openings, which stream_collide gets wrong.
   virtual void step_boundary(Stream&, const BlockArrays&, const Model&) const {}
   /// Computes force and moment of links on a surface: six partial sums for each of load_teams(links.size()) thread
   /// teams. `corner`: vector from the reference point of moments to the centre of the block's first cell.

@@ -18,7 +18,7 @@ constexpr int monomial(int i, int a, int b, int c) {
   return power(L::velocity[i][0], a) * power(L::velocity[i][1], b) * power(L::velocity[i][2], c);
 }
 
-/// Index of the first family of velocities (pairs that reflections map to one another) with a nonzero monomial.
+/// Index of the first set of lattice velocities c, mirror images of one another, with nonzero c_x^a c_y^b c_z^c.
 template <class L>
 constexpr int first_family(int a, int b, int c) {
   int n = 0;

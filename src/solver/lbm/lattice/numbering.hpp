@@ -35,7 +35,7 @@ struct ListedCell {
 /// wall.
 template <int populations>
 struct CellGroups {
-  static constexpr int walls = populations - 1;  ///< number of bits that mark populations from walls
+  static constexpr int walls = populations - 1;  ///< bits per cell that tell which populations come from walls
   /// number of cells in a group; 8 if wall bits leave few bits of a 32-bit word for distances from the first cell
   static constexpr int size = walls <= 18 ? 32 : 8;
   /// value of an unused entry at the end of a group of cells: the next cell is too far from the first to be encoded

@@ -102,8 +102,8 @@ SLIP_FN std::int64_t in_outlet(const Scalars<T>& array, int axis, const Cell& c)
   return array.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z);
 }
 
-/// Applies a convective side: reads the last incoming populations from one array and writes new ones to another, so
-/// that it can be repeated. Both hold unrounded numbers: rounded in every step, they would stop short of their limit.
+/// Applies a convective (outflow) side: relaxes the last incoming populations, in one array, and writes them to
+/// another. The arrays are not rounded to the storage format, because rounding would stop small changes too early.
 template <class Cells>
 struct Convective {
   using T = typename Cells::Number;

@@ -14,7 +14,7 @@ namespace slipstream::lbm {
 
 /// Lists of a block's boundary links by kind. All are applied at the same point of a step, in the order of the members.
 struct LinkLists {
-  std::vector<Link> added;  ///< links that add a term to the population that arrives
+  std::vector<Link> added;  ///< links across a periodic pressure drop: they add a term to arriving populations
   std::vector<Link> half_way;
   std::vector<Link> resting;  ///< half-way bounce-back links at walls at rest, sorted by population
   std::vector<CopiedLink> copied;

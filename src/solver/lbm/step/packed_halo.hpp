@@ -8,8 +8,8 @@
 
 namespace slipstream::lbm {
 
-/// Takes the transfers of another pattern, and leaves out cells that one of the blocks does not store. If one block is
-/// packed, transfers are lists of elements.
+/// Takes the transfers of another communication pattern, and leaves out cells that one of both blocks does not store.
+/// If a block is packed, that is stores only some cells, transfers are lists of array elements.
 class PackedHalo final : public Pattern {
  public:
   /// `field`: options of the lattice Boltzmann populations' field, some of whose blocks may store only a list of cells.

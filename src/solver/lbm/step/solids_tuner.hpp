@@ -14,8 +14,8 @@ struct KeptBlocks {
   SolidBlocks told;  ///< report of how the storage of blocks was chosen
 };
 
-/// Storages of solid cells between which a step differs. With a force, an LES model or a collision beyond SRT and TRT,
-/// `dense` equals `flags` on GPUs, except in layout aos. The moment representation stores all cells.
+/// Ways to store solid cells, if steps differ. `dense` computes them, `flags` skips them. On GPUs both steps are equal
+/// with a force, LES or collisions beyond SRT and TRT, except in layout aos. The moment representation stores all.
 std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout,
                                      Representation representation = Representation::populations);
 

@@ -37,7 +37,7 @@ struct GivenFlow {
     for (int c = 0; c < 3; ++c) du[c] = distance == 0 ? 0 : (after[1 + c] - before[1 + c]) / distance;
   }
 
-  /// State of a cell for the start. s: rate of strain; stress: 3 rho (tau - 1).
+  /// State of a cell at the start. s: rate of strain; stress: its factor 3 rho (tau - 1) in the populations.
   struct Cell {
     double excess, rho, u[3], s[3][3], stress;
   };

@@ -102,7 +102,7 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
 template <class Groups>
 class Grouping {
  public:
-  /// Appends a cell, by ascending number, to a compressed list. Returns whether it begins a new group of distances.
+  /// Appends a stored cell's number, in ascending order, to the list. Returns whether the cell begins a new group.
   bool begins(std::uint32_t number) {
     const bool full = held_ == Groups::size || number - first_ >= Groups::reach;
     if (full) first_ = number;

@@ -26,8 +26,8 @@ enum class AtSolids : std::uint8_t { none, rest, leave };
 /// sector for each end of a row.
 enum class Sides : std::uint8_t { open, wrap, walls };
 
-/// Whether a step can handle resting walls. With one array it accesses the ghosts next to them in any case, and groups
-/// of four cells have no registers left for walls.
+/// Whether a lattice Boltzmann step can also reflect populations at resting walls. Steps in one array cannot, as they
+/// access the ghost cells at walls anyway. Groups of four 16-bit cells lack the registers for it.
 template <class S>
 constexpr bool step_knows_walls(bool in_place) {
   return !in_place && sizeof(typename S::Word) >= 4;
@@ -45,7 +45,7 @@ struct StreamCollide {
   Access<L, Word, strides> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
-  std::int64_t turn;  ///< in-place steps: component stride if each population is stored as its opposite (Form); else 0
+  std::int64_t turn;  ///< in-place steps: component stride if opposite populations have swapped places; else 0
   Collision collision;
   bool leave_solids, skip_solids, flags_by_word;
   std::uint8_t walls;        ///< bits of sides with resting walls, as in BlockArrays

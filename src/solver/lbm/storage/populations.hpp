@@ -37,7 +37,7 @@ struct AnyPopulations : StoredPopulations<S> {
 
   AnyPopulations(const BlockArrays& b, const Headings& headings) : StoredPopulations<S>(b), headings(headings) {}
 
-  /// Sets each population that a body returns (bits of `in`) to f(opposite outgoing one, second one to interpolate).
+  /// Sets each population returned by a body (bits of `in`) to an interpolation f of two populations of the cell.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     SLIP_ROLLED
@@ -70,8 +70,8 @@ struct Populations : StoredPopulations<S> {
   }
 
  private:
-  /// Loads all populations of a cell. It gives the same as Places::outgoing and incoming, but tests form and storage
-  /// once, not for each population. A GPU then has all loads in flight at once.
+  /// Loads all incoming or outgoing populations of a cell. It checks the storage order once, not for each population,
+  /// so that a GPU has all loads in flight at once.
   template <bool coming>
   SLIP_FN void all(const Cell& cell, Number (&g)[L::q]) const {
     const Places& p = places;

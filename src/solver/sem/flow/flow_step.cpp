@@ -117,7 +117,7 @@ void Flow::Impl::solve_pressure() {
 
 void Flow::Impl::solve_velocity() {
   const double h2 = differences_now().now / length();
-  space.gradient(x, all_of(turn));  // x holds the new pressure p; work vectors `turn` get grad p
+  space.gradient(x, all_of(turn));  // x is the new pressure; its gradient goes to the work vectors `turn`
   for (std::size_t c = 0; c < 3; ++c) {
     Component& one = components[c];
     space.mass(turn[c], turn[c]);

@@ -1,4 +1,4 @@
-// Boundary conditions of an unknown on divided sides.
+// Spectral element solver: boundary conditions on sides of the domain that have several conditions, by place.
 #include <gtest/gtest.h>
 
 #include <cmath>

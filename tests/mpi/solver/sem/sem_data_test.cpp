@@ -1,4 +1,4 @@
-// Boundary data: extension into the box, shifts by constants, and scaling.
+// Boundary values of the spectral element solver: extension into the box, an added constant, scaling by powers of two.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -73,7 +73,7 @@ TEST(SemErrors, OfHighOrdersFallOnBentElements) {
   }
 }
 
-/// Solves Poisson's equation for smooth() with given fluxes on all sides, which stay plane under the sine deformation.
+/// Poisson's equation with the exact solution's fluxes on all sides, which stay plane although elements are deformed.
 Options between_fluxes(int order) {
   Options o;
   o.elements = {4, 4, 4};

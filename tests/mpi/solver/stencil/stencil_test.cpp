@@ -187,7 +187,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
         std::vector<double> found;
         const auto error = error_of([&] { found = result(options, devices, steps, backend); });
         if (error && error->code() == ErrorCode::unsupported && !error->fact("block").empty())
-          continue;  // blocks are too thin for this number of steps
+          continue;  // blocks have too few cells for this number of time steps between exchanges
         ASSERT_FALSE(error) << error->what();
         EXPECT_LT(largest_off(found, wanted), rounding) << devices << " devices, " << together << " steps an exchange";
         if (!first) first = found;

@@ -74,8 +74,8 @@ TEST_P(Sides, CarriesPoiseuilleFlowFromAVelocityInletToAPressureOutlet) {
   HostRun run(o);
   settle(run, top, 1e-6);
   EXPECT_LT(error_of_parabola(run, top, 0), 0.01);
-  // Pressure is density / 3. It falls by 8 viscosity top / height^2 per cell, to the outlet's pressure at the last
-  // face.
+  // In lattice units pressure is density / 3. In a channel with the peak velocity `top` it falls by 8 viscosity top /
+  // height^2 per cell. At the last cell face it is the outlet's pressure.
   const auto density = run.numbers("density");
   const double fall = 3 * 8 * o.viscosity * top / (12.0 * 12.0);
   for (int x = 0; x < 30; ++x) EXPECT_NEAR(density[6 * 30 + x] - 1, fall * (29.5 - x), 0.02 * fall * 30) << x;

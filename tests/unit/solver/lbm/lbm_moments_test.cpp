@@ -115,7 +115,7 @@ void step_as_populations(Collision collision, bool walls) {
   for (std::size_t n = 0; n < cells; ++n) {
     const Populations19 g = populations_of(&start[10 * n]);
     f[n] = collided(g, 0, recursive);
-    collided(g, -1.0 / 3, recursive, &beyond[n]);  // stores the whole non-equilibrium tensor: 3/4 of (1 + 1/3) times it
+    collided(g, -1.0 / 3, recursive, &beyond[n]);  // stores the non-equilibrium tensor unscaled: 3/4 (1 - rate) = 1
   }
   const auto& e = o.cells;
   const auto index = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
@@ -281,7 +281,7 @@ TEST(Moments10Of16Bits, AreScaledEachByItsOwnRange) {
   for (int n = 0; n < 10; ++n)
     for (const double sign : {1.0, -1.0}) {
       const double range = sign * ranges[n], largest = range * 65504 / 65536;
-      for (double value = range / 2; std::abs(value) > 1e-4; value /= 2)  // powers of two are exact
+      for (double value = range / 2; std::abs(value) > 1e-4; value /= 2)  // 16 bits hold these powers of two exactly
         EXPECT_EQ(kept_in_16_bits(n, value), value) << n;
       EXPECT_EQ(kept_in_16_bits(n, largest), largest) << n;
       EXPECT_EQ(kept_in_16_bits(n, 1.5 * range), largest) << n << ": what is beyond its range stays finite";

@@ -281,7 +281,7 @@ TEST_P(OperatorsOf, DivergenceAndCurlAreSumsOfGradients) {
   Space space(comm, machine_here(backend, 1), small(0.04), order, {Factors::stored, true, {}});
   Vector u[3] = {space.vector(), space.vector(), space.vector()}, out = space.vector();
   Vector curl[3] = {space.vector(), space.vector(), space.vector()};
-  std::vector<double> g[3][3];  // derivatives by component and axis
+  std::vector<double> g[3][3];  // gradient of the vector field u, by [component][axis]
   for (int c = 0; c < 3; ++c) {
     std::vector<double> values;
     for (const Point& x : space.places(0)) values.push_back(std::sin(x[0] + (c + 1) * x[1] - c * x[2]));

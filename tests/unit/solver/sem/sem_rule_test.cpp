@@ -224,7 +224,7 @@ TEST(SemBox, PointsHaveOneIdWhereTheirPlacesAreOne) {
     for (std::size_t d = 0; d < 3; ++d) EXPECT_NEAR(found->second[d], at[d], 1e-14);
     distinct.insert(ids[p]);
   }
-  // The number of distinct points in the box: all except those in the interior of the 12 elements.
+  // Points with ids, each counted once: the box's 9 x 7 x 7 points without the 8 inner points of each of 12 elements.
   EXPECT_EQ(distinct.size(), static_cast<std::size_t>(9 * 7 * 7 - 12 * 8));
 }
 
