@@ -13,8 +13,8 @@ Triple = tuple[int, int, int]
 
 #: Names of the parts of `slipstream bench exchange`, in the order of measurement.
 PARTS = ("must", "ladder", "schemes", "scaling")
-#: Message routes of the part "ladder", whose exchanges may use one base route at first, then one more route at a time.
-#: Pearson et al. 2020 add the routes `PAPER` to either base; the other routes are additions.
+#: Message routes of the part "ladder". Its exchanges may use one base route at first, then one more route at a time.
+#: The routes `PAPER` are those that Pearson et al. 2020 add to either base.
 BASES = tuple(name for name in reversed(ROUTES) if name in DRIVEN_BY_HOST)
 PAPER = ("colocated", "peer", "kernel")
 RUNGS = (*PAPER, *(name for name in ROUTES if name not in {*PAPER, *BASES, *LIBRARIES}))
@@ -35,8 +35,8 @@ STENCIL = (
 #: Sides of cubes in Pearson et al. 2020: a cube of 750^3 cells per GPU, and 1191^3 in total for four GPUs.
 PAPER_SIDE, IN_ALL = 750, 1191
 
-#: Target times in microseconds of a halo exchange between 2 x 2 x 1 H200 GPUs, by clock and by cells along the side of
-#: a GPU's cube or of the whole cube. It has four f32 quantities, radius 3 and 26 neighbours, and is periodic.
+#: Target times in microseconds of a periodic halo exchange between 2 x 2 x 1 H200 GPUs. Keys: clock, and cells along
+#: the side of a GPU's cube, or of the whole cube. The exchange has four f32 quantities, radius 3 and 26 neighbours.
 AT_MOST_US = {
     "events": {64: 12.0, 128: 20.0, 256: 60.0, 512: 185.0, IN_ALL: 510.0},
     "host": {64: 25.0, 128: 35.0, 256: 75.0, 512: 200.0, IN_ALL: 530.0},

@@ -28,8 +28,8 @@ Draw = Callable[[Path, str], None]
 PROVENANCE = frozenset({"card", "commit", "date"})
 #: Minimum time in seconds between intermediate writes of a benchmark.
 SECONDS_BETWEEN_WRITES = 5.0
-#: Result columns of all benchmarks: `share`, the least time that memory bandwidth allows over the measured one, and
-#: `in_cache`, whether data in a cache explain a share above 1.
+#: Result columns of all benchmarks. `share` is the least time that memory bandwidth allows over the measured one.
+#: `in_cache` says whether data in a cache explain a share above 1.
 SHARE = frozenset({"share", "in_cache"})
 #: Bytes of the last-level cache of GPUs, by words in their name.
 GPU_CACHES = {"A100": 40 << 20, "H100": 50 << 20, "H200": 50 << 20}

@@ -32,7 +32,8 @@ from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 
 #: Published run times in seconds of a wave on N cells over N steps, with messages of floats and doubles (Zheng 2023,
-#: tables 2.4 to 2.6; 0.00175 in 2.5 is probably 0.0175). Keys: threads, N, and N over the number of sent values.
+#: tables 2.4 to 2.6). The value 0.00175 in table 2.5 is probably 0.0175.
+#: Keys: threads, N, and N over the number of sent values.
 PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
     1: {
         100000: {2: (261.982, 264.587), 4: (252.67, 257.162), 8: (249.412, 249.817), 16: (247.153, 247.339)},

@@ -49,8 +49,8 @@ struct Coding {
 };
 
 /// Texts of codings, such as "raw", "cast to f16", "zfp, rate 8, block 64" and "auto, max error 0.001".
-/// to_string() writes such a text; coding_from_string() reads it, and throws Error for others. Neither checks
-/// whether a kind has a rate, a block or an error.
+/// The function to_string() writes such a text. The other one reads it, and throws Error for other texts. Neither
+/// checks whether a kind has a rate, a block or an error.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
 

@@ -31,8 +31,8 @@ enum class Dealiasing : std::uint8_t {
 Dealiasing dealiasing_from_string(const std::string& name);
 
 struct Forcing {
-  /// How the lowest modes of the flow are forced. power: with a given energy input per time. energy: the energy of the
-  /// forced shells stays at its initial value. stochastic: modes are accelerated at random.
+  /// Forcing of the lowest modes of the flow. Kind `power` has a given energy input per time. Kind `energy` keeps the
+  /// energy of the forced shells at its initial value. Kind `stochastic` accelerates modes at random.
   enum class Kind : std::uint8_t { power, energy, stochastic };
   Kind kind = Kind::power;
   double power = 0;  ///< energy input of the forcing per time and mass: the mean dissipation of a steady flow; 0: decay

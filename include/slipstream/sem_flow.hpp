@@ -11,8 +11,8 @@
 
 namespace slipstream::sem {
 
-/// Boundary condition on a side of the box. periodic: joined to the opposite side. velocity: given velocity (a wall, an
-/// inlet). symmetry: no flow through the side and no friction along it.
+/// Boundary condition on a side of the box. `periodic` joins it to the opposite side. `velocity` is given, on a wall or
+/// an inlet. `symmetry` means no flow through the side and no friction along it.
 enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {

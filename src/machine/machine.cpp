@@ -183,7 +183,7 @@ std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
 std::optional<LinkTable> links_of_groups(const std::vector<MachineDevice>& devices,
                                          const std::function<Link(int, int)>& link, const std::vector<int>& group,
                                          int groups) {
-  // Pairs of device groups that have no link to each other keep this placeholder, a network link of 1 GB/s.
+  // Each pair of groups begins with a network link of 1 GB/s. The loop replaces it where devices are on two nodes.
   LinkTable between{groups,
                     std::vector<Link>(static_cast<std::size_t>(groups) * groups, {LinkKind::network, 1, false})};
   std::vector<bool> known(between.links.size());

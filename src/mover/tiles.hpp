@@ -74,8 +74,8 @@ struct Work {
   End source, target;
   Divisor width, height;
   Form form = Form::box;
-  /// With Form::seam: words per row of each of two boxes, which fill both ends of an array's rows. A seam is the end of
-  /// a row and the start of the next: row y - 1 of the second box, a gap, row y of the first box; `width` words in all.
+  /// With Form::seam: words per row of each of two boxes, which fill both ends of an array's rows. A seam joins
+  /// two rows of the array. It has `width` words: row y - 1 of the second box, a gap, and row y of the first box.
   std::uint32_t thin = 0;
   bool fills_gaps = false;  ///< whether padding between array rows is stored, too; whole memory sectors are faster
   std::int32_t words = 0;   ///< number of words of the copy, also if these travel in packets

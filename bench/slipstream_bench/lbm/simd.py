@@ -20,8 +20,8 @@ from slipstream_bench.timed import timed
 FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"}
 )
-#: Published speed-up by comparing four cell flags at once: time with single comparisons over time with words of four.
-#: For the two toy kernels and the lattice Boltzmann step (tables 1.7, 1.8 and 1.13 of Zheng 2023).
+#: Published speed-up by comparing four cell flags at once, for two toy kernels and the lattice Boltzmann step. It is
+#: the time with single comparisons over that with words of four (tables 1.7, 1.8 and 1.13 of Zheng 2023).
 PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.908 / 702.689}
 #: Numbers of words and loop iterations of the toy kernels; on a GPU those of Zheng 2023.
 TOY = {"host": (64 * 1024, 200), "cuda": (1024 * 1024, 100_000)}

@@ -93,8 +93,8 @@ struct Tiling {
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
   static constexpr int block_rows = 1;  ///< number of rows of threads in a block
-  /// Radices of the passes of an FFT of M values. With an FFT library for device code there is one pass: a row of
-  /// threads transforms a line, and thread i holds `first` of the values: i, i + M / first, ...
+  /// Radices of the passes of an FFT of M values. An FFT library for device code makes one pass. There a row of
+  /// threads transforms a line. Thread i holds `first` of the values: i, i + M / first, ...
   template <int values>
   using Passes = Radices<values>;
   using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;

@@ -52,8 +52,8 @@ struct Shares {
 std::int64_t doubles_of_plane(const Options& options);
 
 /// Batches in which data of an out-of-core flow pass through device buffers. A plane of constant y holds Fourier modes,
-/// cut into ranges along x. If a plane of constant z exceeds a buffer, its transforms take three passes over all
-/// batches: along y for a range of modes k_x, along x for some lines, and along y again.
+/// cut into ranges along x. A plane of constant z that exceeds a buffer is transformed in three passes over all
+/// batches. They go along y for a range of modes k_x, along x for some lines, and along y again.
 struct FlowCuts {
   FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
   std::int64_t wide = 1;                  ///< number of modes along x in each range into which batches cut that axis

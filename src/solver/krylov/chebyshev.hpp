@@ -5,8 +5,8 @@
 namespace slipstream::krylov {
 
 /// Chebyshev iteration for D A z = D r from z = 0: A is a matrix, D a diagonal scaling, r the right side. It damps the
-/// part [largest / spread, largest] of the spectrum of D A (Saad 2003, algorithm 12.1). z is a polynomial of D A times
-/// D r, positive for 0 < eigenvalue <= largest. So it is a preconditioner.
+/// part [largest / spread, largest] of the spectrum of D A (Saad 2003, algorithm 12.1). Its z is a polynomial of
+/// D A times D r, which is positive for 0 < eigenvalue <= largest. So it is a preconditioner.
 class Chebyshev {
  public:
   /// Default ratio of the largest to the smallest damped eigenvalue. The optimum varies little, see docs/sem.md.

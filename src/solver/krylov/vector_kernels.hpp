@@ -62,10 +62,10 @@ void residual(Stream& stream, const Range& range, const double* b, const double*
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
 /// Subtracts sums[2 c] / sums[2 c + 1], the mean, from component c of u.
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// Arguments of the updates in an iteration of conjugate gradients with residual r and preconditioner D. First x += s a
-/// p with the last direction p, then p = D r + c p. a is the last (r, D r) / (p, A p), c the new (r, D r) over the last
-/// one. s undoes the scaling of r. A component of x stays if its (r, r) is at most its `limit`. With `flexible` the
-/// next p is conjugate to the last one for any preconditioner (Notay 2000, SIAM J. Sci. Comput. 22).
+/// Updates in an iteration of conjugate gradients with residual r, preconditioner D and direction p. First x += s a p,
+/// then p = D r + c p. Factor a is the last (r, D r) / (p, A p). Factor c is the new (r, D r) over the last one. Factor
+/// s undoes the scaling of r. A component of x stays if its (r, r) is at most its `limit`. With `flexible` p is
+/// conjugate to the last one for any preconditioner (Notay 2000, SIAM J. Sci. Comput. 22).
 struct Turn {
   const double *now, *before, *pq, *pairs;
   double *x, *p;
@@ -95,7 +95,7 @@ void take_down(Stream& stream, const TakeDown& call);
 /// First step of the Chebyshev iteration from z = 0: solution z = correction d = a * inverse diagonal * residual r.
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z);
-/// Chebyshev step for A z = r, with q = A z, diagonal D, coefficients a, b: correction d = a d + b D (r - q), z += d.
+/// Chebyshev step for A z = r, with q = A z: computes d = a d + b D (r - q), then z += d. `diagonal` is D.
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z);
 

@@ -25,9 +25,9 @@ struct FineSeat {
   SLIP_FN explicit FineSeat(int t) : i(t % m), j(t / m) {}
 };
 
-/// Computes fine[a] = w |J| grad a . c at the points of a finer quadrature: its weight w, Jacobian |J|, velocity c, and
-/// reference coordinates a = r, s, t. Velocities and coordinates are interpolated separately, plane by plane: along t,
-/// then r, then s. On parallelepipeds the metric of a corner serves, and only c is interpolated.
+/// Computes fine[a] = w |J| grad a . c at the points of a finer quadrature. It has weights w, Jacobians |J|, velocities
+/// c, and reference coordinates a = r, s, t. Velocities and coordinates are interpolated plane by plane: along t, then
+/// r, then s. On parallelepipeds the metric of a corner serves, and only c is interpolated.
 template <int n, bool bent>
 struct CarryKernel {
   static constexpr int m = fine_of<n>, threads = m * m, places = bent ? 3 : 0;

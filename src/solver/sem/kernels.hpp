@@ -146,8 +146,8 @@ void scale_factors(Stream& stream, const double* factors, const double* kappa, d
 /// |grad s|^2 + |grad t|^2). `rate`: largest eigenvalue of the stiffness matrix over the mass matrix, on [-1, 1].
 void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
                      std::int64_t elements);
-/// Finds the largest Courant number for a time step of 1 in each element e: the sum over a = r, s, t of |c . grad a| /
-/// (distance to the nearest point). It goes to out[2 e], and the number of its point to out[2 e + 1].
+/// Finds the largest Courant number for a time step of 1 in each element e. It sums |c . grad a| / (distance to the
+/// nearest point) over a = r, s, t. It goes to out[2 e], and the number of its point to out[2 e + 1].
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
                    double* out, std::int64_t elements);
 /// Computes the diagonal of each element's Helmholtz matrix: h1 times stiffness matrix plus h2 times mass matrix.

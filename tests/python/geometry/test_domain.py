@@ -141,8 +141,8 @@ def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
         [array for array in found["arrays"] if array["array"] == "links of bodies"] for found in (plan, exact)
     )
     assert entry["bytes"] == pytest.approx(counted["bytes"], rel=0.05)
-    # average number of lattice links that a unit area of surface cuts: sum of |c . n| / 2 over the velocities c of
-    # D3Q19, averaged over all unit normals n
+    # Average number of lattice links that a unit area of surface cuts. It is the sum of |c . n| / 2 over the velocities
+    # c of D3Q19, averaged over all unit normals n.
     mean = (6 + 12 * math.sqrt(2)) / 4
     per_link = entry["bytes"] / (4 * math.pi * 12**2 * mean)
     assert 35 < per_link < 40

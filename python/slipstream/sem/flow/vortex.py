@@ -30,7 +30,7 @@ def tables(cells: int, time: float) -> dict[str, Any]:
             given=cells,
             allowed="multiples of 5 to 10, from 10 on",
         )
-    # This time step keeps the Courant number below 0.4 on grids of many points: speeds are near 1, and the nearest
+    # This time step keeps the Courant number below 0.4 on grids of many points. Speeds are near 1, and the nearest
     # points of order 7 are 0.064 of an element apart.
     time_step = 0.085 * (7 / order) ** 2 / (cells // order)
     return {

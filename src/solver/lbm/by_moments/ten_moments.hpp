@@ -28,8 +28,8 @@ struct TenMoments {
 /// Here w_i is a weight, excess the density less 1, j the momentum, and a the sum of (c c - 1/3) g. The third order
 /// in D3Q19 has a_xyy + a_xzz and a_xyy - a_xzz, and the same along y and z, which change none of these moments.
 /// Along an axis they give -9 w c_x (a_xyy + a_xzz), along a diagonal in xy 9 w (c_x a_xyy + c_y a_xxy). `recursive`
-/// (Malaspinas 2015) computes a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy from the stored moments: density rho,
-/// velocity u, and n, the part of the tensor beyond rho u u. Without `recursive` the third order is left out.
+/// (Malaspinas 2015) computes a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy from the stored moments. They are density
+/// rho, velocity u, and n, the tensor less rho u u. Without `recursive` the third order is left out.
 template <class T>
 struct Sending {
   T base;                                ///< density less 1, minus 3/2 of the trace of the second-moment tensor
@@ -105,8 +105,8 @@ struct Sending {
   }
 };
 
-/// Partial moments of the five populations g with velocities c that cross a plane of cells up or down: the sums of g,
-/// of c_x g and c_y g, and of c_x^2 g and c_y^2 g.
+/// Partial moments of the five populations g with velocities c that cross a plane of cells up or down. They are the
+/// sums of g, of c_x g and c_y g, and of c_x^2 g and c_y^2 g.
 template <class T>
 struct Crossing {
   T all, x, y, xx, yy;

@@ -49,8 +49,8 @@ void invert(Stream& stream, float* u, const float* flags, std::int64_t points);
 void add(Stream& stream, const float* d, float* z, std::int64_t points);
 /// Subtracts a vector from another in single precision: r -= q.
 void subtract(Stream& stream, const float* q, float* r, std::int64_t points);
-/// Arguments of a smoother step for residual s, correction d, solution z: s -= q if q = A d is given, d = a d + b w s,
-/// z += d, with factors a, b and weights w by point. With `first`: d = z = b w s. Without w: d = a d + b s.
+/// Arguments of a smoother step for residual s, correction d and solution z. If q = A d is given: s -= q. Then
+/// d = a d + b w s and z += d, with weights w by point. With `first`: d = z = b w s. Without w: d = a d + b s.
 struct Change {
   float a = 0, b = 1;
   float* s = nullptr;
